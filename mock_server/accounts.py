@@ -1,0 +1,126 @@
+"""Accounts: who a key belongs to, and the records behind it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from zlib import crc32
+
+from mock_server.choices import Choices
+from mock_server.clock import Clock, ticking
+from mock_server.contract import Contract, Resource
+from mock_server.fixtures import Fixture, FixtureReader
+from mock_server.settings import Settings
+from mock_server.store import Collection, IdSequence, Record
+
+SANDBOX_PREFIX = "sandbox-"
+BEYOND_32_BITS = 5_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account: what people call it, its records by kind and the clock that its writes are dated by."""
+
+    name: str
+    collections: dict[str, Collection]
+    clock: Clock
+
+
+class Accounts:
+    """All accounts of one server.
+
+    Args:
+        settings: further keys, generated records, the clock and how many sandboxes are kept.
+        contract: the kinds of record.
+        choices: the open points.
+        reader: reads the fixture.
+
+    Raises:
+        SettingsError: if the fixture is not usable.
+    """
+
+    def __init__(self, settings: Settings, contract: Contract, choices: Choices, reader: FixtureReader) -> None:
+        self._settings = settings
+        self._choices = choices
+        self._resources = contract.resources
+        fixture = reader.read(settings.fixture)
+        self._start = fixture.now
+        self._generate(fixture, reader)
+        sequences = {resource.name: self._ids(fixture, resource) for resource in self._resources}
+        self._by_key = {
+            account.api_key: Account(
+                account.name,
+                {
+                    resource.name: Collection(
+                        sequences[resource.name], self._order(resource), self._unique(resource), account.records[resource.name]
+                    )
+                    for resource in self._resources
+                },
+                self._clock(),
+            )
+            for account in fixture.accounts
+        }
+        self._model = self._copy(next(iter(self._by_key.values())), "model")
+        self._by_key |= {key: self._copy(self._model, key) for key in settings.api_keys}
+        self._sandboxes: OrderedDict[str, Account] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The name of each account by its key, sandboxes aside."""
+        return {key: account.name for key, account in self._by_key.items()}
+
+    def get(self, key: str) -> Account | None:
+        """The account that a key opens, or None; a `sandbox-` key opens one of its own, made when it is first used."""
+        if not key.startswith(SANDBOX_PREFIX):
+            return self._by_key.get(key)
+        with self._lock:
+            account = self._sandboxes.pop(key, None) or self._copy(self._model, key)
+            self._sandboxes[key] = account
+            while len(self._sandboxes) > self._settings.sandboxes:
+                self._sandboxes.popitem(last=False)
+            return account
+
+    def _copy(self, account: Account, name: str) -> Account:
+        return Account(name, {kind: records.copy() for kind, records in account.collections.items()}, self._clock())
+
+    def _clock(self) -> Clock:
+        return self._settings.clock or ticking(self._start)
+
+    def _generate(self, fixture: Fixture, reader: FixtureReader) -> None:
+        start = fixture.now - timedelta(days=365)
+        for resource in self._resources:
+            above = _highest(fixture, resource)
+            fixture.accounts[0].records[resource.name].extend(
+                reader.generated(resource, self._settings.records, above, start)
+            )
+
+    def _ids(self, fixture: Fixture, resource: Resource) -> IdSequence:
+        highest = _highest(fixture, resource)
+        match self._choices["ids"]:
+            case "large":
+                return IdSequence(max(highest, BEYOND_32_BITS), lambda last: last + 1)
+            case "gaps":
+                return IdSequence(highest, lambda last: last + 1 + crc32(str(last).encode()) % 9)
+            case _:
+                return IdSequence(highest, lambda last: last + 1)
+
+    def _order(self, resource: Resource) -> Callable[[Record], Any]:
+        match self._choices["order"]:
+            case "by-name":
+                return lambda record: (str(record.values[resource.label]).casefold(), record.id)
+            case "oldest-first":
+                return lambda record: record.id
+            case _:
+                return lambda record: -record.id
+
+    def _unique(self, resource: Resource) -> str | None:
+        return "host" if "host" in resource.fields and self._choices["host-taken"] != "accepted" else None
+
+
+def _highest(fixture: Fixture, resource: Resource) -> int:
+    return max((record.id for account in fixture.accounts for record in account.records[resource.name]), default=0)

@@ -1,0 +1,228 @@
+"""The contract's paths: one implementation of the five operations, for each kind of record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from flask import Blueprint, Response, g, redirect, request
+from werkzeug.exceptions import MethodNotAllowed
+from werkzeug.wrappers import Response as AnyResponse
+
+from mock_server.accounts import Account, Accounts
+from mock_server.choices import Choices
+from mock_server.contract import Contract, Resource
+from mock_server.error_pages import ErrorPages
+from mock_server.errors import Refusal
+from mock_server.forms import Forms
+from mock_server.paging import Paging
+from mock_server.representations import Representations
+from mock_server.settings import Settings
+from mock_server.store import Collection, Record, UnknownIdError, ValueTakenError
+
+ID = re.compile(r"[0-9]{1,18}", re.ASCII)
+REQUESTS_A_MINUTE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What the operations work with."""
+
+    settings: Settings
+    contract: Contract
+    choices: Choices
+    accounts: Accounts
+    forms: Forms
+    paging: Paging
+    representations: Representations
+    errors: ErrorPages
+
+    def base_url(self) -> str:
+        """What page links begin with."""
+        return self.settings.public_base_url or request.host_url.rstrip("/") + self.settings.base_path
+
+    def account(self) -> Account:
+        """The account whose key the request carries.
+
+        Raises:
+            Refusal: if it carries none, or one that is not known.
+        """
+        header = request.headers.get("Authorization", "")
+        scheme, _, key = header.partition(" ")
+        exact = self.choices["scheme-letters"] == "exact"
+        if (scheme if exact else scheme.capitalize()) == "Bearer" and key.strip():
+            account = self.accounts.get(key.strip())
+            if account:
+                return account
+            problem = "This API key is not known"
+        else:
+            problem = "This request carries no API key" if not header else "This Authorization header is not understood"
+        raise Refusal(
+            self.choices["stranger-status"],
+            f"{problem}; send the header `Authorization: Bearer <API_KEY>`.",
+            "accounts.bearer-key-is-accepted",
+        )
+
+
+def create_blueprint(service: Service) -> Blueprint:
+    """The routes of the contract.
+
+    Args:
+        service: what the operations work with.
+
+    Returns:
+        A blueprint for the base path.
+    """
+    api = Blueprint("api", __name__)
+    for resource in service.contract.resources:
+        operations = _operations(service, resource)
+        for name, methods in (
+            ("list", ["GET"]),
+            ("create", ["POST"]),
+            ("read", ["GET"]),
+            ("update", ["POST"]),
+            ("delete", ["DELETE"]),
+        ):
+            path = resource.paths[name].replace("{id}", "<identifier>")
+            other = path.rstrip("/") if path.endswith("/") else f"{path}/"
+            endpoint = f"{resource.name}:{name}"
+            api.add_url_rule(path, endpoint, operations[name], methods=methods)
+            api.add_url_rule(other, f"{endpoint}:other", _other_slash(service, operations[name]), methods=methods)
+        record_path = resource.paths["read"].replace("{id}", "<identifier>")
+        put = _put_or_patch(service, operations["update"])
+        api.add_url_rule(record_path, f"{resource.name}:put", put, methods=["PUT", "PATCH"])
+
+    @api.errorhandler(UnknownIdError)
+    def unknown_id(error: UnknownIdError) -> AnyResponse:
+        refusal = Refusal(service.choices["unknown-id"], f'This account has no such record: "{error}".')
+        return service.errors.response(refusal)
+
+    @api.errorhandler(ValueTakenError)
+    def value_taken(error: ValueTakenError) -> AnyResponse:
+        refusal = Refusal(service.choices["host-taken"], f'The host "{error}" is registered already.', field="host")
+        return service.errors.response(refusal)
+
+    @api.before_request
+    def authenticate() -> None:
+        g.account = service.account()
+
+    @api.after_request
+    def tell_limits(response: Response) -> Response:
+        if service.choices["rate-limit-headers"] == "present":
+            response.headers["X-RateLimit-Limit"] = str(REQUESTS_A_MINUTE)
+            response.headers["X-RateLimit-Remaining"] = str(REQUESTS_A_MINUTE - 1)
+        return response
+
+    return api
+
+
+Operation = Callable[..., AnyResponse]
+
+
+def _operations(service: Service, resource: Resource) -> dict[str, Operation]:
+    functions = {"list": _list, "create": _create, "read": _read, "update": _update, "delete": _delete}
+    return {name: partial(function, service, resource) for name, function in functions.items()}
+
+
+def _other_slash(service: Service, operation: Operation) -> Operation:
+    """The operation at its path with a slash added or left out."""
+
+    def answer(**values: str) -> AnyResponse:
+        if service.choices["other-slash"] == "404" and service.choices["list-redirect"] == "no":
+            raise Refusal("404", f'No path "{request.path}"; add the slash at its end, or leave it out.')
+        return operation(**values)
+
+    return answer
+
+
+def _put_or_patch(service: Service, update: Operation) -> Operation:
+    def answer(**values: str) -> AnyResponse:
+        if service.choices["put-and-patch"] == "refused":
+            raise MethodNotAllowed(["GET", "HEAD", "OPTIONS", "POST", "DELETE"])
+        return update(**values)
+
+    return answer
+
+
+def _list(service: Service, resource: Resource) -> AnyResponse:
+    moved = service.choices["list-redirect"]
+    if moved != "no" and request.path.endswith("/"):
+        query = request.query_string.decode("ascii", "replace")
+        return redirect(request.path.rstrip("/") + (query and f"?{query}"), int(moved))
+    number, size = service.paging.asked(request.args)
+    records, total = _collection(resource).page(partial(_positions, service.paging, number, size))
+    page = service.paging.locate(number, size, total)
+    links = service.paging.links(page, f"{service.base_url()}/api/{resource.link_collection}")
+    envelope = service.representations.listed(resource, records, service.paging.meta(page), links)
+    return service.representations.json(envelope, 200)
+
+
+def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int, int]:
+    page = paging.locate(number, size, total)
+    return (page.number - 1) * size, page.number * size
+
+
+def _read(service: Service, resource: Resource, identifier: str) -> AnyResponse:
+    record = _collection(resource).get(_number(identifier))
+    return service.representations.json(service.representations.read(resource, record), 200)
+
+
+def _create(service: Service, resource: Resource) -> AnyResponse:
+    form = _form(service, resource, "create")
+    given = service.forms.applicable(resource, form, form)
+    record = _collection(resource).add(
+        lambda number: service.representations.initial(resource, number) | given, g.account.clock
+    )
+    envelope = service.representations.written(resource, record)
+    return service.representations.json(envelope, int(service.choices["create-status"]))
+
+
+def _update(service: Service, resource: Resource, identifier: str) -> AnyResponse:
+    number = _number(identifier)
+    _collection(resource).get(number)
+    change = partial(_changed, service, resource, _form(service, resource, "update"))
+    envelope = service.representations.written(resource, _collection(resource).update(number, change))
+    return service.representations.json(envelope, int(service.choices["update-status"]))
+
+
+def _changed(service: Service, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:
+    """What an update makes of a record."""
+    given = service.forms.applicable(resource, form, {**record.values, **form})
+    moved = "host" in given and given["host"] != record.values["host"]
+    if moved and service.choices["domain-after-host-change"] == "disabled":
+        given["is_enabled"] = False
+    dated = {"set": True, "null": False, "unless-toggled": set(given) != {"is_enabled"}}
+    updated = g.account.clock() if dated[service.choices["last-datetime-after-update"]] else record.updated
+    return replace(record, values={**record.values, **given}, updated=updated)
+
+
+def _delete(service: Service, resource: Resource, identifier: str) -> AnyResponse:
+    _collection(resource).delete(_number(identifier))
+    status, _, body = service.choices["delete-status"].partition("-")
+    match body:
+        case "json":
+            return service.representations.json({"data": None}, int(status))
+        case "text":
+            return Response("deleted", int(status), content_type="text/plain; charset=utf-8")
+        case _:
+            return Response(status=int(status), content_type="application/json" if body else None)
+
+
+def _collection(resource: Resource) -> Collection:
+    collection: Collection = g.account.collections[resource.name]
+    return collection
+
+
+def _number(identifier: str) -> int:
+    if not ID.fullmatch(identifier):
+        raise UnknownIdError(identifier)
+    return int(identifier)
+
+
+def _form(service: Service, resource: Resource, operation: str) -> Mapping[str, Any]:
+    form = service.forms.read(request, resource, operation)
+    g.ignored = form.ignored
+    return form.values

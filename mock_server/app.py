@@ -1,0 +1,80 @@
+"""Wires the parts of the mock into a Flask application."""
+
+from __future__ import annotations
+
+import logging
+from time import perf_counter
+
+from flask import Flask, Response, g, request
+
+from mock_server.accounts import Accounts
+from mock_server.api import Service, create_blueprint
+from mock_server.choices import Choices
+from mock_server.contract import Contract, shipped_contract
+from mock_server.error_pages import ErrorPages
+from mock_server.fixtures import FixtureReader
+from mock_server.forms import Forms
+from mock_server.paging import Paging
+from mock_server.representations import Representations
+from mock_server.settings import Settings
+from mock_server.uploads import Uploads
+
+log = logging.getLogger("mock_server")
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """A mock server as a WSGI application.
+
+    Args:
+        settings: the defaults, if None.
+
+    Returns:
+        The application; `app.extensions["mock_server"]` is its `Service`.
+
+    Raises:
+        SettingsError: if a fixture or an open point is not usable.
+    """
+    settings = settings or Settings()
+    contract = Contract(settings.contract) if settings.contract else shipped_contract()
+    choices = Choices(contract.open_points, settings.choices)
+    representations = Representations(choices, settings.seed)
+    uploads = Uploads()
+    service = Service(
+        settings=settings,
+        contract=contract,
+        choices=choices,
+        accounts=Accounts(settings, contract, choices, FixtureReader(contract.resources, representations, uploads)),
+        forms=Forms(choices, contract.rules, uploads, settings.max_body),
+        paging=Paging(contract, choices),
+        representations=representations,
+        errors=ErrorPages(choices, representations),
+    )
+    app = Flask(__name__, static_folder=None)
+    app.extensions["mock_server"] = service
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body
+    app.url_map.redirect_defaults = False
+    app.register_blueprint(create_blueprint(service), url_prefix=settings.base_path or None)
+    app.add_url_rule(f"{settings.base_path}/openapi.yaml", "contract", lambda: _contract(service))
+    service.errors.register(app)
+    _log_requests(app)
+    return app
+
+
+def _contract(service: Service) -> Response:
+    default = service.contract.document["servers"][0]["variables"]["base_url"]["default"]
+    return Response(service.contract.text.replace(default, service.base_url()), content_type="application/yaml")
+
+
+def _log_requests(app: Flask) -> None:
+    """One line a request: method, path, status, milliseconds and the form's parts that had no influence."""
+
+    @app.before_request
+    def start() -> None:
+        g.start = perf_counter()
+
+    @app.after_request
+    def write(response: Response) -> Response:
+        note = f"  ignored: {', '.join(g.ignored)}" if g.get("ignored") else ""
+        milliseconds = (perf_counter() - g.start) * 1000
+        log.info("%s %s %d %.1f ms%s", request.method, request.full_path.rstrip("?"), response.status_code, milliseconds, note)
+        return response

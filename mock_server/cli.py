@@ -1,0 +1,161 @@
+"""The command `mock-server`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+from collections.abc import Sequence
+from threading import Event
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from mock_server.accounts import SANDBOX_PREFIX
+from mock_server.clock import system_clock
+from mock_server.contract import shipped_contract
+from mock_server.errors import SettingsError
+from mock_server.server import MockServer
+
+USAGE_ERROR = 2
+HIGHEST_PORT = 65535
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells a mistake in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE_ERROR, f"{self.prog}: {message}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve the mock until Ctrl-C or SIGTERM.
+
+    Args:
+        arguments: the command line; that of the process, if None.
+
+    Raises:
+        SystemExit: with status 0 when it was stopped, 2 when it could not start.
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.list_open:
+        print(_open_points())
+        return
+    stop = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    logging.basicConfig(level=options.log_level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    try:
+        server = MockServer(
+            options.host,
+            options.port,
+            fixture=options.fixture,
+            records=options.records,
+            api_keys=tuple(options.api_key),
+            choices=dict(options.open),
+            base_path=options.base_path,
+            public_base_url=options.public_base_url,
+            seed=options.seed,
+            clock=system_clock if options.clock == "system" else None,
+            sandboxes=options.sandboxes,
+        )
+        with server:
+            print(_banner(server), flush=True)
+            stop.wait()
+    except SettingsError as error:
+        parser.error(str(error))
+    print("Stopped.", flush=True)
+    os._exit(0)  # a request that hangs must not hold up the end
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="mock-server", description="A stateful mock of the link-management service API.")
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    add("--port", type=_port, default=8000, help="port; 0 picks a free one (default: %(default)s)")
+    add("--fixture", default="demo", metavar="demo|empty|FILE", help="what accounts start with (default: %(default)s)")
+    add("--records", type=_count, default=0, metavar="N", help="N generated records of each kind beside the fixture's")
+    add("--api-key", type=_key, action="append", default=[], metavar="KEY", help="a key with an account of its own")
+    add("--base-path", type=_path, default="", metavar="/PREFIX", help="a path in front of /api")
+    add("--public-base-url", type=_url, metavar="URL", help="what page links begin with (default: as requested)")
+    add("--open", type=_choice, action="append", default=[], metavar="POINT=VALUE", help="choose for an open point")
+    add("--list-open", action="store_true", help="list the open points with their values, and end")
+    add("--seed", type=int, default=0, metavar="N", help="what colours are derived from (default: %(default)s)")
+    add("--clock", choices=("fixture", "system"), default="fixture", help="the fixture's time, a second a write, or now")
+    add("--sandboxes", type=_positive, default=1000, metavar="N", help="how many are kept (default: %(default)s)")
+    add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="info: a line a request")
+    return parser
+
+
+def _banner(server: MockServer) -> str:
+    keys = server.api_keys
+    first = next(iter(keys))
+    lines = [
+        f"Mock server  {server.base_url}",
+        *(f"API key      {key}  ({name})" for key, name in keys.items()),
+        f"             {SANDBOX_PREFIX}…  (any such key: a private copy of {keys[first]})",
+        f"Try          curl -H 'Authorization: Bearer {first}' '{server.base_url}/api/domains/?results_per_page=10'",
+        f"Contract     {server.base_url}/openapi.yaml",
+        "Stop         Ctrl-C",
+    ]
+    return "\n".join(lines)
+
+
+def _open_points() -> str:
+    lines = []
+    for point in shipped_contract().open_points.values():
+        lines.append(f"{point.name}: {point.statement}")
+        lines += [
+            f"  {value}{' (default)' if value == point.default else ''}: {meaning}" for value, meaning in point.values.items()
+        ]
+    return "\n".join(lines)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > HIGHEST_PORT:
+        raise argparse.ArgumentTypeError(f'"{text}" is no port; give a number from 0 to {HIGHEST_PORT}')
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'"{text}" is no count; give 0 or more')
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f'"{text}" is no count; give 1 or more')
+    return int(text)
+
+
+def _key(text: str) -> str:
+    if not text.isascii() or not text.isprintable() or " " in text or not text or text.startswith(SANDBOX_PREFIX):
+        raise argparse.ArgumentTypeError(
+            f'"{text}" cannot be a key; give visible ASCII characters that do not begin with {SANDBOX_PREFIX}'
+        )
+    return text
+
+
+def _path(text: str) -> str:
+    path = text.rstrip("/")
+    if path and (not path.startswith("/") or urlsplit(path).path != path or "<" in path):
+        raise argparse.ArgumentTypeError(f'"{text}" is no path prefix; give one such as /prefix')
+    return path
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise argparse.ArgumentTypeError(f'"{text}" is no base URL; give one such as https://links.example.com/prefix')
+    return text.rstrip("/")
+
+
+def _choice(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f'"{text}" is no choice; give POINT=VALUE, such as create-status=200')
+    return name.removeprefix("open."), value
+
+

@@ -1,0 +1,44 @@
+"""Every refusal, and the one envelope in which it is told."""
+
+from __future__ import annotations
+
+
+class Refusal(Exception):
+    """A request that is not carried out.
+
+    Args:
+        answer: a status, or a status and a body as the open points name them: `400`, `200-errors`, `302-login`.
+        title: what is wrong, what was expected and what to do, in one sentence.
+        rule: the id of the rule that the request or its author should look up, or None.
+        field: the form field or parameter at fault, or None.
+    """
+
+    def __init__(self, answer: str, title: str, rule: str | None = None, field: str | None = None) -> None:
+        super().__init__(title)
+        self.answer = answer
+        self.title = title
+        self.rule = rule
+        self.field = field
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return int(self.answer.partition("-")[0])
+
+    @property
+    def body(self) -> str:
+        """The special body that the answer asks for: `errors`, `login`, `null` or nothing."""
+        return self.answer.partition("-")[2]
+
+    def as_dict(self) -> dict[str, str | int]:
+        """The entry for the list `errors`."""
+        entry: dict[str, str | int] = {"title": self.title, "status": self.status}
+        if self.rule:
+            entry["rule"] = self.rule
+        if self.field:
+            entry["field"] = self.field
+        return entry
+
+
+class SettingsError(ValueError):
+    """A setting or fixture that the mock cannot start with; the message is one line for people."""

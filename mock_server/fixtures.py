@@ -1,0 +1,181 @@
+"""Fixtures: the accounts and records that a mock server starts with, checked against the contract."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mock_server.contract import Field, Resource, load_yaml, shipped
+from mock_server.errors import SettingsError
+from mock_server.representations import TIME_FORMAT, Representations
+from mock_server.store import Record
+from mock_server.uploads import Uploads
+
+SHIPPED = ("demo", "empty")
+EXPECTED = {"integer": "a whole number", "boolean": "true or false", "string": "text", "file": "the path of a file"}
+JSON_TYPES = {"text": "string"}
+PYTHON_TYPES = {"integer": int, "boolean": bool, "string": str, "file": str}
+
+
+@dataclass(frozen=True, slots=True)
+class FixtureAccount:
+    """An account as a fixture gives it: its name, its key and its records by kind."""
+
+    name: str
+    api_key: str
+    records: dict[str, list[Record]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """What a mock server starts with; `now` is where its clocks start (UTC)."""
+
+    now: datetime
+    accounts: tuple[FixtureAccount, ...]
+
+
+class FixtureReader:
+    """Reads fixtures.
+
+    Args:
+        resources: the kinds of record that there are.
+        representations: what fields start with that a fixture leaves out.
+        uploads: where the content of files goes.
+    """
+
+    def __init__(self, resources: tuple[Resource, ...], representations: Representations, uploads: Uploads) -> None:
+        self._resources = {resource.name: resource for resource in resources}
+        self._representations = representations
+        self._uploads = uploads
+
+    def read(self, source: str | Path) -> Fixture:
+        """Read a fixture.
+
+        Args:
+            source: `demo`, `empty` or the path of a file.
+
+        Raises:
+            SettingsError: if it cannot be read or goes against the contract; it names the record and the field.
+        """
+        path = shipped(f"fixtures/{source}.yaml") if source in SHIPPED else Path(source)
+        try:
+            document = load_yaml(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f'fixture "{source}" cannot be read: {error}; give demo, empty or a file') from error
+        except yaml.YAMLError as error:
+            raise SettingsError(f'fixture "{source}" is not YAML: {" ".join(str(error).split())}') from error
+        try:
+            return self._fixture(document, path)
+        except SettingsError as error:
+            raise SettingsError(f'fixture "{source}": {error}') from None
+
+    def _fixture(self, document: Any, path: Path) -> Fixture:
+        if not isinstance(document, dict) or not document.get("accounts") or not isinstance(document["accounts"], list):
+            raise SettingsError("expected the keys now and accounts, with at least one account")
+        accounts = tuple(self._account(entry, number, path) for number, entry in enumerate(document["accounts"], 1))
+        keys = [account.api_key for account in accounts]
+        if len(set(keys)) < len(keys):
+            raise SettingsError("two accounts have the same api_key")
+        return Fixture(_moment(document.get("now"), "now"), accounts)
+
+    def _account(self, entry: Any, number: int, path: Path) -> FixtureAccount:
+        if not isinstance(entry, dict) or not isinstance(entry.get("api_key"), str) or not entry["api_key"].strip():
+            raise SettingsError(f"account {number}: expected the keys name, api_key (text) and records")
+        given = entry.get("records") or {}
+        unknown = [kind for kind in given if kind not in self._resources]
+        if unknown:
+            raise SettingsError(f'account {number}: no kind "{unknown[0]}"; kinds are {", ".join(self._resources)}')
+        records = {
+            kind: [self._record(resource, record, position, path) for position, record in enumerate(given.get(kind) or [], 1)]
+            for kind, resource in self._resources.items()
+        }
+        for kind, made in records.items():
+            _refuse_twice(kind, "id", [record.id for record in made])
+            if "host" in self._resources[kind].fields:
+                _refuse_twice(kind, "host", [record.values["host"].casefold() for record in made])
+        return FixtureAccount(str(entry.get("name", f"Account {number}")), entry["api_key"], records)
+
+    def _record(self, resource: Resource, given: Any, position: int, path: Path) -> Record:
+        place = f"{resource.name}, record {position}"
+        if not isinstance(given, dict):
+            raise SettingsError(f"{place}: expected fields and their values")
+        place += f" (id {given.get('id')})"
+        required = ["id", "datetime", *(field.name for field in resource.fields.values() if field.required)]
+        missing = [name for name in required if name not in given]
+        if missing:
+            raise SettingsError(f'{place}: the field "{missing[0]}" is missing')
+        values = self._representations.initial(resource, given["id"])
+        for name, value in given.items():
+            values[name] = self._value(resource, name, value, f'{place}: the field "{name}"', path)
+        created = _moment(values.pop("datetime"), f'{place}: the field "datetime"')
+        updated = values.pop("last_datetime", None)
+        updated = None if updated is None else _moment(updated, f'{place}: the field "last_datetime"')
+        return Record(values.pop("id"), values, created, updated)
+
+    def _value(self, resource: Resource, name: str, value: Any, place: str, path: Path) -> Any:
+        schema = resource.shape.get(name, {})
+        field = resource.fields.get(name)
+        if (not schema and field is None) or schema.get("type") == "object":
+            raise SettingsError(f"{place} is not one that a fixture can set")
+        if name in ("datetime", "last_datetime"):
+            return value
+        kind = schema.get("type") or JSON_TYPES.get(field.kind, field.kind) if field else schema["type"]
+        if type(value) is not PYTHON_TYPES[kind]:
+            raise SettingsError(f"{place} is {value!r}; expected {EXPECTED[kind]}")
+        if "pattern" in schema and not re.search(schema["pattern"], value):
+            raise SettingsError(f"{place} is {value!r}; expected a match of {schema['pattern']}")
+        if field is not None and field.values and value not in field.values:
+            raise SettingsError(f"{place} is {value!r}; expected one of {', '.join(field.values)}")
+        return self._file(path.parent / value, place) if kind == "file" else value
+
+    def _file(self, path: Path, place: str) -> Any:
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise SettingsError(f"{place}: {error}") from error
+        return self._uploads.add(path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream", content)
+
+    def generated(self, resource: Resource, count: int, above: int, start: datetime) -> Iterator[Record]:
+        """So many records, with ids above one in use, a second apart from a start."""
+        choices = {field.name: cycle(field.values) for field in resource.fields.values() if field.values}
+        for identifier in range(above + 1, above + 1 + count):
+            values = self._representations.initial(resource, identifier)
+            values |= {name: next(several) for name, several in choices.items()}
+            values |= {
+                field.name: _invented(resource, field, identifier)
+                for field in resource.fields.values()
+                if (field.required and not field.values) or (field.applies_when and field.applies_to(values))
+            }
+            yield Record(identifier, values, start + timedelta(seconds=identifier))
+
+
+def _invented(resource: Resource, field: Field, number: int) -> str:
+    if field.name == "host":
+        return f"host-{number}.example.com"
+    if field.name == "email":
+        return f"person-{number}@example.com"
+    return f"{resource.name.replace('-', ' ').capitalize()[:-1]} {number}"
+
+
+def _moment(value: Any, place: str) -> datetime:
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return value
+    try:
+        return datetime.strptime(value, TIME_FORMAT)  # noqa: DTZ007 - the form has no zone
+    except (TypeError, ValueError):
+        raise SettingsError(f"{place} is {value!r}; expected YYYY-MM-DD HH:MM:SS") from None
+
+
+def _refuse_twice(kind: str, field: str, values: list[Any]) -> None:
+    for value, count in Counter(values).most_common(1):
+        if count > 1:
+            raise SettingsError(f"{kind}: {count} records have the {field} {value}")

@@ -1,0 +1,193 @@
+"""Forms: the parts of a request body, and the values of a record that they stand for."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Request
+from werkzeug.datastructures import FileStorage
+from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.formparser import FormDataParser
+
+from mock_server.choices import Choices
+from mock_server.contract import Field, Resource
+from mock_server.errors import Refusal
+from mock_server.uploads import Uploads
+
+MULTIPART, URLENCODED = "multipart/form-data", "application/x-www-form-urlencoded"
+INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+BOOLEANS = {"1": True, "0": False}
+BOOLEAN_WORDS = BOOLEANS | dict.fromkeys(("true", "on", "yes"), True) | dict.fromkeys(("false", "off", "no", ""), False)
+LONGEST_NAME = 255
+NOT_PLACED = {"text": "a text", "integer": "a whole number", "boolean": "1 or 0", "file": "a file with a name"}
+
+Part = str | FileStorage
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form that was understood: values by field, and the names of parts that have no influence."""
+
+    values: Mapping[str, Any]
+    ignored: tuple[str, ...]
+
+
+class Forms:
+    """How this server reads forms.
+
+    Args:
+        choices: the open points.
+        rules: the ids of the contract's rules.
+        uploads: where the content of files goes.
+        max_body: the longest body, in bytes.
+    """
+
+    def __init__(self, choices: Choices, rules: frozenset[str], uploads: Uploads, max_body: int) -> None:
+        self._choices = choices
+        self._rules = rules
+        self._uploads = uploads
+        self._max_body = max_body
+
+    def read(self, request: Request, resource: Resource, operation: str) -> Form:
+        """The values that a create or update gives.
+
+        Raises:
+            Refusal: if the body or a value in it cannot be taken.
+        """
+        parts = self._parts(request)
+        known = [field for name, field in resource.fields.items() if name in parts]
+        taken = [field for field in known if operation in field.operations]
+        if len(taken) < len(known) and self._choices["is-enabled-on-create"] == "refused":
+            field = next(field for field in known if field not in taken)
+            raise self._invalid(f'A {operation} does not take the field "{field.name}".', field, "forms.{}-is-not-accepted-on-create")
+        values = {field.name: self._value(field, parts[field.name]) for field in taken}
+        values = {name: value for name, value in values.items() if value is not None}
+        if operation == "create":
+            self._require(resource.fields.values(), values)
+        return Form(values, tuple(name for name in parts if name not in values))
+
+    def applicable(self, resource: Resource, given: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+        """The values among those given that go with a record of these values.
+
+        Raises:
+            Refusal: if others were given and this server refuses that, or if a field that goes with it is missing.
+        """
+        for name in given:
+            field = resource.fields[name]
+            if not field.applies_to(record) and self._choices["other-types-fields"] == "refused":
+                raise self._invalid(f'The field "{name}" does not go with this record; leave it out.', field)
+        address = resource.fields.get("email")
+        if (
+            address
+            and address.applies_when
+            and address.applies_to(record)
+            and not record.get("email")
+            and self._choices["email-missing"] == "refused"
+        ):
+            raise self._invalid('A handler of type "email" needs the field "email".', address)
+        return {name: value for name, value in given.items() if resource.fields[name].applies_to(record)}
+
+    def _parts(self, request: Request) -> dict[str, Part]:
+        """The last part of each name; a file field left empty in a browser is no part."""
+        if request.mimetype == URLENCODED and self._choices["other-form-encoding"] == "415":
+            raise Refusal("415", f"Send forms as {MULTIPART}, not urlencoded.")
+        if request.mimetype not in (MULTIPART, URLENCODED):
+            if self._choices["json-body"] == "415":
+                raise Refusal("415", f'Send a form as {MULTIPART}, not "{request.mimetype}".')
+            return {}
+        parser = FormDataParser(
+            max_content_length=self._max_body, max_form_memory_size=self._max_body, max_form_parts=1000, silent=False
+        )
+        try:
+            _, form, files = parser.parse(
+                request.stream, request.mimetype, request.content_length, request.mimetype_params
+            )
+        except RequestEntityTooLarge:
+            raise
+        except (ValueError, LookupError) as error:
+            raise Refusal("400", f"The form cannot be read: {error}; send every part whole, with the boundary.") from error
+        parts: dict[str, Part] = {name: values[-1] for name, values in form.lists()}
+        parts |= {name: sent[-1] for name, sent in files.lists()}
+        if None in parts:
+            raise Refusal("400", "A part of the form has no name; give each one in its Content-Disposition.")
+        return {name: part for name, part in parts.items() if isinstance(part, str) or part.filename}
+
+    def _value(self, field: Field, part: Part) -> Any:
+        """What a part stands for, or None if it has no influence."""
+        if isinstance(part, FileStorage):
+            if field.kind != "file":
+                raise self._misplaced(field, "a file")
+            return self._uploads.add(part.filename or "", part.mimetype, part.read())
+        match field.kind:
+            case "file":
+                if part:
+                    raise self._misplaced(field, "text")
+                return None
+            case "text":
+                return self._text(field, part)
+            case "integer":
+                value = int(part) if INTEGER.fullmatch(part) else None
+            case _:
+                understood = self._choices["boolean-words"] == "understood"
+                value = (BOOLEAN_WORDS if understood else BOOLEANS).get(part.lower())
+        if value is None and self._choices["bad-value"] == "refused":
+            raise self._misplaced(field, f'"{part[:40]}"')
+        return value
+
+    def _text(self, field: Field, text: str) -> str:
+        if field.values and text not in field.values:
+            allowed = ", ".join(field.values)
+            raise self._invalid(
+                f'The field "{field.name}" is one of {allowed}, not "{text[:40]}".', field, "representations.{}-is-one-of-six"
+            )
+        text = self._rewritten(field, text)
+        if field.required and not text.strip() and self._choices["blank-required"] == "refused":
+            raise self._invalid(f'The field "{field.name}" must not be blank.', field, "forms.{}-required")
+        return text
+
+    def _rewritten(self, field: Field, text: str) -> str:
+        if field.name == "name":
+            return self._name(field, text)
+        if field.name == "host" and self._choices["host-letters"] == "lowered":
+            return "".join(text.split()).lower()
+        if field.name.endswith("_url") and self._choices["url-form"] == "normalised":
+            return _normalised(text)
+        return text
+
+    def _name(self, field: Field, text: str) -> str:
+        match self._choices["text"]:
+            case "trimmed":
+                return text.strip()
+            case "sanitised":
+                return html.escape(re.sub(r"<[^>]*>", "", text).strip()[:64])
+            case "refused" if len(text) > LONGEST_NAME:
+                raise self._invalid(f"A name has {LONGEST_NAME} characters at most; this one has {len(text)}.", field)
+            case _:
+                return text
+
+    def _require(self, fields: Iterable[Field], values: Mapping[str, Any]) -> None:
+        for field in fields:
+            if field.required and field.name not in values:
+                raise self._invalid(f'The field "{field.name}" is required.', field, "forms.{}-required")
+
+    def _misplaced(self, field: Field, got: str) -> Refusal:
+        return self._invalid(f'The field "{field.name}" is {NOT_PLACED[field.kind]}, not {got}.', field)
+
+    def _invalid(self, title: str, field: Field, rule: str = "") -> Refusal:
+        rule = rule.format(field.name.replace("_", "-"))
+        return Refusal(self._choices["invalid-field"], title, rule if rule in self._rules else None, field.name)
+
+
+def _normalised(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    if not parts.scheme or not parts.netloc:
+        return url
+    return parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower(), path=parts.path or "/").geturl()

@@ -1,0 +1,112 @@
+"""Serves a mock on a real socket, with Granian's threads in this process: the state is in memory."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from types import TracebackType
+from typing import Any
+
+from granian.constants import Interfaces, RuntimeModes
+from granian.net import SocketHolder
+from granian.server.mt import MTServer
+
+from mock_server.app import create_app
+from mock_server.errors import SettingsError
+from mock_server.settings import Settings
+
+THREADS = 8
+BACKLOG = 1024
+SECONDS_TO_FINISH = 1
+
+
+class _Worker(MTServer):  # type: ignore[misc]
+    """Granian's threaded worker without its process management, on a socket that is bound already.
+
+    Granian itself opens its sockets so that two servers can share a port, which hides that a port is in use; and it
+    starts workers as processes, each with a state of its own.
+    """
+
+    def __init__(self, listener: socket.socket) -> None:
+        super().__init__(
+            "mock_server",
+            interface=Interfaces.WSGI,
+            blocking_threads=THREADS,
+            runtime_mode=RuntimeModes.mt,
+            websockets=False,
+            log_enabled=False,
+        )
+        self._shd = SocketHolder(listener.detach(), False, BACKLOG)  # noqa: FBT003 - it takes no keywords
+
+    def start(self, app: Any) -> None:
+        """Serve a WSGI application from a thread."""
+        self._spawn_workers(self._spawn_wsgi_worker, app)
+
+    def stop(self) -> None:
+        """Stop listening, and give requests under way a moment to finish."""
+        for worker in self.wrks:
+            worker.terminate()
+            worker.join(SECONDS_TO_FINISH)
+
+
+class MockServer:
+    """A mock server on a real socket, as a context manager.
+
+    Args:
+        host: the address to listen on.
+        port: the port, or 0 for one that is free.
+        settings: as for `Settings`.
+
+    Raises:
+        SettingsError: if a setting, a fixture or the address is not usable.
+    """
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, **settings: Any) -> None:
+        self.settings = Settings(**settings)
+        self.app = create_app(self.settings)
+        self._address = (host, port)
+        self._worker: _Worker | None = None
+
+    @property
+    def api_keys(self) -> dict[str, str]:
+        """The name of each account by its key."""
+        keys: dict[str, str] = self.app.extensions["mock_server"].accounts.keys
+        return keys
+
+    @property
+    def base_url(self) -> str:
+        """Where the server answers, without a slash at the end; the port is known once it has started."""
+        host, port = self._address
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}{self.settings.base_path}"
+
+    def __enter__(self) -> MockServer:
+        """Start to listen and serve."""
+        listener = _listen(*self._address)
+        self._address = listener.getsockname()[:2]
+        self._worker = _Worker(listener)
+        self._worker.start(self.app)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop serving and free the port."""
+        if self._worker:
+            self._worker.stop()
+            self._worker = None
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform != "win32":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or error
+        raise SettingsError(f"cannot listen on {host}, port {port}: {reason}; try another, or 0 for a free port") from error
+    return listener

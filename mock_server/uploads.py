@@ -1,0 +1,47 @@
+"""Files that were uploaded: what they were called and, within a bound, what they held."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file of a form: its name as sent, its media type, its size in bytes and where its content is kept."""
+
+    name: str
+    media_type: str
+    size: int
+    key: int
+
+
+class Uploads:
+    """The content of the latest files; older content is dropped when all together is over a limit.
+
+    Args:
+        limit: how much is kept, in bytes.
+    """
+
+    def __init__(self, limit: int = 64 * 2**20) -> None:
+        self._limit = limit
+        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._bytes = 0
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def add(self, name: str, media_type: str, content: bytes) -> Upload:
+        """Keep a file, at the cost of the oldest."""
+        with self._lock:
+            self._count += 1
+            self._kept[self._count] = content
+            self._bytes += len(content)
+            while self._bytes > self._limit:
+                self._bytes -= len(self._kept.popitem(last=False)[1])
+            return Upload(name, media_type, len(content), self._count)
+
+    def content(self, upload: Upload) -> bytes | None:
+        """What the file held, or None if that was dropped."""
+        with self._lock:
+            return self._kept.get(upload.key)
