@@ -56,7 +56,10 @@ class Accounts:
                 account.name,
                 {
                     resource.name: Collection(
-                        sequences[resource.name], self._order(resource), self._unique(resource), account.records[resource.name]
+                        sequences[resource.name],
+                        self._order(resource),
+                        self._unique(resource),
+                        account.records[resource.name],
                     )
                     for resource in self._resources
                 },

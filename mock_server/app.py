@@ -76,5 +76,12 @@ def _log_requests(app: Flask) -> None:
     def write(response: Response) -> Response:
         note = f"  ignored: {', '.join(g.ignored)}" if g.get("ignored") else ""
         milliseconds = (perf_counter() - g.start) * 1000
-        log.info("%s %s %d %.1f ms%s", request.method, request.full_path.rstrip("?"), response.status_code, milliseconds, note)
+        log.info(
+            "%s %s %d %.1f ms%s",
+            request.method,
+            request.full_path.rstrip("?"),
+            response.status_code,
+            milliseconds,
+            note,
+        )
         return response

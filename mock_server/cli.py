@@ -82,7 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--open", type=_choice, action="append", default=[], metavar="POINT=VALUE", help="choose for an open point")
     add("--list-open", action="store_true", help="list the open points with their values, and end")
     add("--seed", type=int, default=0, metavar="N", help="what colours are derived from (default: %(default)s)")
-    add("--clock", choices=("fixture", "system"), default="fixture", help="the fixture's time, a second a write, or now")
+    add(
+        "--clock", choices=("fixture", "system"), default="fixture", help="the fixture's time, a second a write, or now"
+    )
     add("--sandboxes", type=_positive, default=1000, metavar="N", help="how many are kept (default: %(default)s)")
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="info: a line a request")
     return parser
@@ -107,7 +109,8 @@ def _open_points() -> str:
     for point in shipped_contract().open_points.values():
         lines.append(f"{point.name}: {point.statement}")
         lines += [
-            f"  {value}{' (default)' if value == point.default else ''}: {meaning}" for value, meaning in point.values.items()
+            f"  {value}{' (default)' if value == point.default else ''}: {meaning}"
+            for value, meaning in point.values.items()
         ]
     return "\n".join(lines)
 
@@ -157,5 +160,3 @@ def _choice(text: str) -> tuple[str, str]:
     if not equals:
         raise argparse.ArgumentTypeError(f'"{text}" is no choice; give POINT=VALUE, such as create-status=200')
     return name.removeprefix("open."), value
-
-

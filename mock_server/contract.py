@@ -10,14 +10,14 @@ from typing import Any
 
 import yaml
 
-PACKAGE = Path(__file__).parent
+ROOT = Path(__file__).parents[1]
 OPERATIONS = ("list", "create", "read", "update", "delete")
 
 
 def shipped(name: str) -> Path:
-    """Where a file that ships with the project is: in the wheel inside the package, in a checkout beside it."""
-    packaged = PACKAGE / "data" / name
-    return packaged if packaged.exists() else PACKAGE.parent / name
+    """Where a file that ships with the project is: in a folder beside the installed package, or in the checkout."""
+    installed = ROOT / "link_management_contract" / name
+    return installed if installed.exists() else ROOT / name
 
 
 def load_yaml(text: str) -> Any:
@@ -59,7 +59,6 @@ class Resource:
         link_collection: the collection that its page links name.
         fields: its form fields by name.
         shape: the schema of each field of its read representation.
-        label: the first field that a create must have, by which people know a record.
     """
 
     name: str
@@ -70,6 +69,7 @@ class Resource:
 
     @property
     def label(self) -> str:
+        """The field by which people know a record, the first that a create must have."""
         return next(field.name for field in self.fields.values() if field.required)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from html import escape
 from http import HTTPStatus
 
 from flask import Flask, Response, redirect, request
@@ -45,24 +46,21 @@ class ErrorPages:
         return answer
 
     def _body(self, refusal: Refusal) -> AnyResponse:
-        match refusal.body or self._choices["error-body"]:
-            case "login" if refusal.status == HTTPStatus.FOUND:
-                return redirect("/login")
-            case "login":
-                return Response(LOGIN_PAGE, refusal.status, content_type="text/html; charset=utf-8")
-            case "null":
-                return self._representations.json({"data": None}, refusal.status)
-            case "errors":
-                return self._representations.json({"errors": [refusal.as_dict()]}, refusal.status)
-            case "problem":
-                answer = self._representations.json(refusal.as_dict(), refusal.status)
-                answer.content_type = "application/problem+json"
-                return answer
-            case "html":
-                page = PAGE.format(status=refusal.status, title=HTTPStatus(refusal.status).phrase)
-                return Response(page, refusal.status, content_type="text/html; charset=utf-8")
-            case _:
-                return Response(status=refusal.status)
+        body = refusal.body or self._choices["error-body"]
+        if body == "login" and refusal.status == HTTPStatus.FOUND:
+            return redirect("/login")
+        pages = {
+            "login": LOGIN_PAGE,
+            "html": PAGE.format(status=refusal.status, title=escape(refusal.title)),
+            "empty": "",
+        }
+        if body in pages:
+            return Response(pages[body], refusal.status, content_type="text/html; charset=utf-8")
+        documents = {"null": {"data": None}, "errors": {"errors": [refusal.as_dict()]}, "problem": refusal.as_dict()}
+        answer = self._representations.json(documents[body], refusal.status)
+        if body == "problem":
+            answer.content_type = "application/problem+json"
+        return answer
 
     def _http(self, error: HTTPException) -> AnyResponse:
         title = error.description or error.name

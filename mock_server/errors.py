@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Refusal(Exception):
+class Refusal(Exception):  # noqa: N818 - an answer, not a failure
     """A request that is not carried out.
 
     Args:

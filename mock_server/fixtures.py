@@ -95,7 +95,10 @@ class FixtureReader:
         if unknown:
             raise SettingsError(f'account {number}: no kind "{unknown[0]}"; kinds are {", ".join(self._resources)}')
         records = {
-            kind: [self._record(resource, record, position, path) for position, record in enumerate(given.get(kind) or [], 1)]
+            kind: [
+                self._record(resource, record, position, path)
+                for position, record in enumerate(given.get(kind) or [], 1)
+            ]
             for kind, resource in self._resources.items()
         }
         for kind, made in records.items():

@@ -64,7 +64,9 @@ class Forms:
         taken = [field for field in known if operation in field.operations]
         if len(taken) < len(known) and self._choices["is-enabled-on-create"] == "refused":
             field = next(field for field in known if field not in taken)
-            raise self._invalid(f'A {operation} does not take the field "{field.name}".', field, "forms.{}-is-not-accepted-on-create")
+            raise self._invalid(
+                f'A {operation} does not take the field "{field.name}".', field, "forms.{}-is-not-accepted-on-create"
+            )
         values = {field.name: self._value(field, parts[field.name]) for field in taken}
         values = {name: value for name, value in values.items() if value is not None}
         if operation == "create":
@@ -110,7 +112,9 @@ class Forms:
         except RequestEntityTooLarge:
             raise
         except (ValueError, LookupError) as error:
-            raise Refusal("400", f"The form cannot be read: {error}; send every part whole, with the boundary.") from error
+            raise Refusal(
+                "400", f"The form cannot be read: {error}; send every part whole, with the boundary."
+            ) from error
         parts: dict[str, Part] = {name: values[-1] for name, values in form.lists()}
         parts |= {name: sent[-1] for name, sent in files.lists()}
         if None in parts:
@@ -143,7 +147,9 @@ class Forms:
         if field.values and text not in field.values:
             allowed = ", ".join(field.values)
             raise self._invalid(
-                f'The field "{field.name}" is one of {allowed}, not "{text[:40]}".', field, "representations.{}-is-one-of-six"
+                f'The field "{field.name}" is one of {allowed}, not "{text[:40]}".',
+                field,
+                "representations.{}-is-one-of-six",
             )
         text = self._rewritten(field, text)
         if field.required and not text.strip() and self._choices["blank-required"] == "refused":

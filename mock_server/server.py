@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from granian.constants import Interfaces, RuntimeModes
 from granian.net import SocketHolder
@@ -79,7 +79,7 @@ class MockServer:
         host, port = self._address
         return f"http://{f'[{host}]' if ':' in host else host}:{port}{self.settings.base_path}"
 
-    def __enter__(self) -> MockServer:
+    def __enter__(self) -> Self:
         """Start to listen and serve."""
         listener = _listen(*self._address)
         self._address = listener.getsockname()[:2]
@@ -108,5 +108,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         reason = getattr(error, "strerror", None) or error
-        raise SettingsError(f"cannot listen on {host}, port {port}: {reason}; try another, or 0 for a free port") from error
+        raise SettingsError(
+            f"cannot listen on {host}, port {port}: {reason}; try another, or 0 for a free port"
+        ) from error
     return listener

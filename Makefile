@@ -1,0 +1,52 @@
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
+NEEDS := pyproject.toml constraints.txt
+
+.PHONY: mock test lint format types bench clean
+
+mock: .venv/.mock  ## serve the demo data
+	@$(BIN)/mock-server $(ARGS)
+
+test: .venv/.dev  ## run all tests
+	$(BIN)/pytest -n 2 $(ARGS)
+
+lint: .venv/.dev  ## check the code, and the contract where Node is there
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/openapi-spec-validator openapi.yaml
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-contract; \
+	else echo "no Node here: Spectral and Redocly did not check openapi.yaml"; fi
+
+.PHONY: lint-contract
+lint-contract: node_modules/.ready
+	npx --no-install spectral lint openapi.yaml --fail-severity=hint
+	npx --no-install redocly lint openapi.yaml --max-problems=1000
+
+format: .venv/.dev  ## put the code in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.dev  ## measure
+	$(BIN)/python bench/mock.py
+
+clean:
+	rm -rf .venv node_modules build dist
+
+.venv/bin/pip:
+	$(PYTHON) -m venv .venv
+
+.venv/.mock: .venv/bin/pip $(NEEDS)
+	@echo "Setting up .venv (once, about 20 seconds)"
+	@$(INSTALL) --editable .
+	@touch $@
+
+.venv/.dev: .venv/bin/pip $(NEEDS)
+	@echo "Setting up .venv for development (once, about a minute)"
+	@$(INSTALL) --editable '.[dev]'
+	@touch $@ .venv/.mock
+
+node_modules/.ready: package.json package-lock.json
+	npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@

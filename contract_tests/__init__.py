@@ -1,0 +1,1 @@
+"""A conformance suite for implementations of the link-management service API."""
