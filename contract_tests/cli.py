@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _overview(contract: Contract) -> str:
     lines = []
-    entries = [*contract.rules.values(), *contract.open_points.values()]
+    entries: list[Rule | OpenPoint] = [*contract.rules.values(), *contract.open_points.values()]
     for area, group in groupby(entries, key=lambda entry: entry.id.partition(".")[0]):
         lines.append(f"{area}\n")
         for entry in group:

@@ -123,7 +123,13 @@ Operation = Callable[..., AnyResponse]
 
 
 def _operations(service: Service, resource: Resource) -> dict[str, Operation]:
-    functions = {"list": _list, "create": _create, "read": _read, "update": _update, "delete": _delete}
+    functions: dict[str, Operation] = {
+        "list": _list,
+        "create": _create,
+        "read": _read,
+        "update": _update,
+        "delete": _delete,
+    }
     return {name: partial(function, service, resource) for name, function in functions.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mimetypes
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import cycle
@@ -23,7 +23,7 @@ from mock_server.uploads import Uploads
 SHIPPED = ("demo", "empty")
 EXPECTED = {"integer": "a whole number", "boolean": "true or false", "string": "text", "file": "the path of a file"}
 JSON_TYPES = {"text": "string"}
-PYTHON_TYPES = {"integer": int, "boolean": bool, "string": str, "file": str}
+PYTHON_TYPES: dict[str, Any] = {"integer": int, "boolean": bool, "string": str, "file": str}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class FixtureReader:
         return Record(values.pop("id"), values, created, updated)
 
     def _value(self, resource: Resource, name: str, value: Any, place: str, path: Path) -> Any:
-        schema = resource.shape.get(name, {})
+        schema: Mapping[str, Any] = resource.shape.get(name, {})
         field = resource.fields.get(name)
         if (not schema and field is None) or schema.get("type") == "object":
             raise SettingsError(f"{place} is not one that a fixture can set")

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 BOOLEANS = {"1": True, "0": False}
 BOOLEAN_WORDS = BOOLEANS | dict.fromkeys(("true", "on", "yes"), True) | dict.fromkeys(("false", "off", "no", ""), False)
 LONGEST_NAME = 255
+MOST_PARTS = 1000
 NOT_PLACED = {"text": "a text", "integer": "a whole number", "boolean": "1 or 0", "file": "a file with a name"}
 
 Part = str | FileStorage
@@ -103,7 +105,10 @@ class Forms:
                 raise Refusal("415", f'Send a form as {MULTIPART}, not "{request.mimetype}".')
             return {}
         parser = FormDataParser(
-            max_content_length=self._max_body, max_form_memory_size=self._max_body, max_form_parts=1000, silent=False
+            stream_factory=lambda *_, **__: BytesIO(),
+            max_form_memory_size=self._max_body,
+            max_form_parts=MOST_PARTS,
+            silent=False,
         )
         try:
             _, form, files = parser.parse(
