@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from flask import Blueprint, Response, g, redirect, request
-from werkzeug.exceptions import MethodNotAllowed
+from flask import Blueprint, Response, g, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from mock_server.accounts import Account, Accounts
@@ -78,22 +77,9 @@ def create_blueprint(service: Service) -> Blueprint:
     """
     api = Blueprint("api", __name__)
     for resource in service.contract.resources:
-        operations = _operations(service, resource)
-        for name, methods in (
-            ("list", ["GET"]),
-            ("create", ["POST"]),
-            ("read", ["GET"]),
-            ("update", ["POST"]),
-            ("delete", ["DELETE"]),
-        ):
+        for name, (method, operation) in OPERATIONS.items():
             path = resource.paths[name].replace("{id}", "<identifier>")
-            other = path.rstrip("/") if path.endswith("/") else f"{path}/"
-            endpoint = f"{resource.name}:{name}"
-            api.add_url_rule(path, endpoint, operations[name], methods=methods)
-            api.add_url_rule(other, f"{endpoint}:other", _other_slash(service, operations[name]), methods=methods)
-        record_path = resource.paths["read"].replace("{id}", "<identifier>")
-        put = _put_or_patch(service, operations["update"])
-        api.add_url_rule(record_path, f"{resource.name}:put", put, methods=["PUT", "PATCH"])
+            api.add_url_rule(path, f"{resource.name}:{name}", partial(operation, service, resource), methods=[method])
 
     @api.errorhandler(UnknownIdError)
     def unknown_id(error: UnknownIdError) -> AnyResponse:
@@ -119,45 +105,7 @@ def create_blueprint(service: Service) -> Blueprint:
     return api
 
 
-Operation = Callable[..., AnyResponse]
-
-
-def _operations(service: Service, resource: Resource) -> dict[str, Operation]:
-    functions: dict[str, Operation] = {
-        "list": _list,
-        "create": _create,
-        "read": _read,
-        "update": _update,
-        "delete": _delete,
-    }
-    return {name: partial(function, service, resource) for name, function in functions.items()}
-
-
-def _other_slash(service: Service, operation: Operation) -> Operation:
-    """The operation at its path with a slash added or left out."""
-
-    def answer(**values: str) -> AnyResponse:
-        if service.choices["other-slash"] == "404" and service.choices["list-redirect"] == "no":
-            raise Refusal("404", f'No path "{request.path}"; add the slash at its end, or leave it out.')
-        return operation(**values)
-
-    return answer
-
-
-def _put_or_patch(service: Service, update: Operation) -> Operation:
-    def answer(**values: str) -> AnyResponse:
-        if service.choices["put-and-patch"] == "refused":
-            raise MethodNotAllowed(["GET", "HEAD", "OPTIONS", "POST", "DELETE"])
-        return update(**values)
-
-    return answer
-
-
-def _list(service: Service, resource: Resource) -> AnyResponse:
-    moved = service.choices["list-redirect"]
-    if moved != "no" and request.path.endswith("/"):
-        query = request.query_string.decode("ascii", "replace")
-        return redirect(request.path.rstrip("/") + (query and f"?{query}"), int(moved))
+def _list(service: Service, resource: Resource) -> Response:
     number, size = service.paging.asked(request.args)
     records, total = _collection(resource).page(partial(_positions, service.paging, number, size))
     page = service.paging.locate(number, size, total)
@@ -171,12 +119,12 @@ def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int,
     return (page.number - 1) * size, page.number * size
 
 
-def _read(service: Service, resource: Resource, identifier: str) -> AnyResponse:
+def _read(service: Service, resource: Resource, identifier: str) -> Response:
     record = _collection(resource).get(_number(identifier))
     return service.representations.json(service.representations.read(resource, record), 200)
 
 
-def _create(service: Service, resource: Resource) -> AnyResponse:
+def _create(service: Service, resource: Resource) -> Response:
     form = _form(service, resource, "create")
     given = service.forms.applicable(resource, form, form)
     record = _collection(resource).add(
@@ -186,7 +134,7 @@ def _create(service: Service, resource: Resource) -> AnyResponse:
     return service.representations.json(envelope, int(service.choices["create-status"]))
 
 
-def _update(service: Service, resource: Resource, identifier: str) -> AnyResponse:
+def _update(service: Service, resource: Resource, identifier: str) -> Response:
     number = _number(identifier)
     _collection(resource).get(number)
     change = partial(_changed, service, resource, _form(service, resource, "update"))
@@ -205,7 +153,7 @@ def _changed(service: Service, resource: Resource, form: Mapping[str, Any], reco
     return replace(record, values={**record.values, **given}, updated=updated)
 
 
-def _delete(service: Service, resource: Resource, identifier: str) -> AnyResponse:
+def _delete(service: Service, resource: Resource, identifier: str) -> Response:
     _collection(resource).delete(_number(identifier))
     status, _, body = service.choices["delete-status"].partition("-")
     match body:
@@ -232,3 +180,12 @@ def _form(service: Service, resource: Resource, operation: str) -> Mapping[str, 
     form = service.forms.read(request, resource, operation)
     g.ignored = form.ignored
     return form.values
+
+
+OPERATIONS: dict[str, tuple[str, Callable[..., Response]]] = {
+    "list": ("GET", _list),
+    "create": ("POST", _create),
+    "read": ("GET", _read),
+    "update": ("POST", _update),
+    "delete": ("DELETE", _delete),
+}

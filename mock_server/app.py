@@ -6,6 +6,8 @@ import logging
 from time import perf_counter
 
 from flask import Flask, Response, g, request
+from werkzeug.exceptions import NotFound
+from werkzeug.routing import RequestRedirect
 
 from mock_server.accounts import Accounts
 from mock_server.api import Service, create_blueprint
@@ -17,6 +19,7 @@ from mock_server.forms import Forms
 from mock_server.paging import Paging
 from mock_server.representations import Representations
 from mock_server.settings import Settings
+from mock_server.spellings import Spellings
 from mock_server.uploads import Uploads
 
 log = logging.getLogger("mock_server")
@@ -44,7 +47,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         contract=contract,
         choices=choices,
         accounts=Accounts(settings, contract, choices, FixtureReader(contract.resources, representations, uploads)),
-        forms=Forms(choices, contract.rules, uploads, settings.max_body),
+        forms=Forms(choices, contract.rules, uploads),
         paging=Paging(contract, choices),
         representations=representations,
         errors=ErrorPages(choices, representations),
@@ -57,12 +60,20 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.add_url_rule(f"{settings.base_path}/openapi.yaml", "contract", lambda: _contract(service))
     service.errors.register(app)
     _log_requests(app)
+    app.before_request(_refuse_redirect)
+    app.wsgi_app = Spellings(app, choices)  # type: ignore[method-assign]
     return app
 
 
 def _contract(service: Service) -> Response:
     default = service.contract.document["servers"][0]["variables"]["base_url"]["default"]
     return Response(service.contract.text.replace(default, service.base_url()), content_type="application/yaml")
+
+
+def _refuse_redirect() -> None:
+    """Answer a path of which only another spelling is known as one that is not, where Flask would redirect."""
+    if isinstance(request.routing_exception, RequestRedirect):
+        raise NotFound
 
 
 def _log_requests(app: Flask) -> None:

@@ -6,29 +6,23 @@ import html
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Request
-from werkzeug.datastructures import FileStorage
-from werkzeug.exceptions import RequestEntityTooLarge
-from werkzeug.formparser import FormDataParser
 
 from mock_server.choices import Choices
 from mock_server.contract import Field, Resource
 from mock_server.errors import Refusal
+from mock_server.parts import Part, multipart, urlencoded
 from mock_server.uploads import Uploads
 
 MULTIPART, URLENCODED = "multipart/form-data", "application/x-www-form-urlencoded"
-INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
 BOOLEANS = {"1": True, "0": False}
-BOOLEAN_WORDS = BOOLEANS | dict.fromkeys(("true", "on", "yes"), True) | dict.fromkeys(("false", "off", "no", ""), False)
+BOOLEAN_WORDS = BOOLEANS | dict.fromkeys(("true", "on", "yes"), True) | dict.fromkeys(("false", "off", "no"), False)
 LONGEST_NAME = 255
-MOST_PARTS = 1000
 NOT_PLACED = {"text": "a text", "integer": "a whole number", "boolean": "1 or 0", "file": "a file with a name"}
-
-Part = str | FileStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +40,12 @@ class Forms:
         choices: the open points.
         rules: the ids of the contract's rules.
         uploads: where the content of files goes.
-        max_body: the longest body, in bytes.
     """
 
-    def __init__(self, choices: Choices, rules: frozenset[str], uploads: Uploads, max_body: int) -> None:
+    def __init__(self, choices: Choices, rules: frozenset[str], uploads: Uploads) -> None:
         self._choices = choices
         self._rules = rules
         self._uploads = uploads
-        self._max_body = max_body
 
     def read(self, request: Request, resource: Resource, operation: str) -> Form:
         """The values that a create or update gives.
@@ -97,55 +89,44 @@ class Forms:
         return {name: value for name, value in given.items() if resource.fields[name].applies_to(record)}
 
     def _parts(self, request: Request) -> dict[str, Part]:
-        """The last part of each name; a file field left empty in a browser is no part."""
         if request.mimetype == URLENCODED and self._choices["other-form-encoding"] == "415":
             raise Refusal("415", f"Send forms as {MULTIPART}, not urlencoded.")
         if request.mimetype not in (MULTIPART, URLENCODED):
             if self._choices["json-body"] == "415":
                 raise Refusal("415", f'Send a form as {MULTIPART}, not "{request.mimetype}".')
             return {}
-        parser = FormDataParser(
-            stream_factory=lambda *_, **__: BytesIO(),
-            max_form_memory_size=self._max_body,
-            max_form_parts=MOST_PARTS,
-            silent=False,
-        )
+        body = request.get_data(cache=False)
         try:
-            _, form, files = parser.parse(
-                request.stream, request.mimetype, request.content_length, request.mimetype_params
-            )
-        except RequestEntityTooLarge:
-            raise
-        except (ValueError, LookupError) as error:
+            if request.mimetype == URLENCODED:
+                return urlencoded(body)
+            return multipart(body, request.mimetype_params.get("boundary", ""))
+        except ValueError as error:
             raise Refusal(
-                "400", f"The form cannot be read: {error}; send every part whole, with the boundary."
+                "400", f"The form cannot be read: {error}. Send each part whole, with the boundary."
             ) from error
-        parts: dict[str, Part] = {name: values[-1] for name, values in form.lists()}
-        parts |= {name: sent[-1] for name, sent in files.lists()}
-        if None in parts:
-            raise Refusal("400", "A part of the form has no name; give each one in its Content-Disposition.")
-        return {name: part for name, part in parts.items() if isinstance(part, str) or part.filename}
 
     def _value(self, field: Field, part: Part) -> Any:
         """What a part stands for, or None if it has no influence."""
-        if isinstance(part, FileStorage):
+        if isinstance(part.content, bytes):
             if field.kind != "file":
                 raise self._misplaced(field, "a file")
-            return self._uploads.add(part.filename or "", part.mimetype, part.read())
+            return self._uploads.add(part.file_name or field.name, part.media_type, part.content)
+        text = part.content
+        value: Any
         match field.kind:
             case "file":
-                if part:
+                if text:
                     raise self._misplaced(field, "text")
                 return None
             case "text":
-                return self._text(field, part)
+                return self._text(field, text)
             case "integer":
-                value = int(part) if INTEGER.fullmatch(part) else None
+                value = int(text) if INTEGER.fullmatch(text) else None
             case _:
                 understood = self._choices["boolean-words"] == "understood"
-                value = (BOOLEAN_WORDS if understood else BOOLEANS).get(part.lower())
+                value = (BOOLEAN_WORDS if understood else BOOLEANS).get(text.lower())
         if value is None and self._choices["bad-value"] == "refused":
-            raise self._misplaced(field, f'"{part[:40]}"')
+            raise self._misplaced(field, f'"{text[:40]}"')
         return value
 
     def _text(self, field: Field, text: str) -> str:

@@ -10,7 +10,7 @@ from mock_server.choices import Choices
 from mock_server.contract import Contract
 from mock_server.errors import Refusal
 
-NUMBER = re.compile(r"[0-9]{1,30}", re.ASCII)
+NUMBER = re.compile(r"[0-9]{1,4000}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,88 @@
+"""The named parts of a form's body, multipart or urlencoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from werkzeug.datastructures import Headers
+from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder
+
+MOST_PARTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a form.
+
+    Attributes:
+        content: the text of the part, or the bytes of a file.
+        file_name: the name of a file as it was sent, possibly empty; None for text.
+        media_type: what the content is labelled as.
+    """
+
+    name: str
+    content: str | bytes
+    file_name: str | None = None
+    media_type: str = "text/plain"
+
+    @property
+    def is_unchosen_file(self) -> bool:
+        """Whether this is what browsers send for a file field in which nothing was chosen."""
+        return self.file_name == "" and not self.content
+
+
+def multipart(body: bytes, boundary: str) -> dict[str, Part]:
+    """The last part of each name in a multipart body.
+
+    Raises:
+        ValueError: if the body is malformed or cut off, or a part has no name.
+        werkzeug.exceptions.RequestEntityTooLarge: if there are over 1,000 parts.
+    """
+    if not boundary:
+        raise ValueError("the Content-Type has no boundary")
+    return {part.name: part for part in _decoded(body, boundary) if not part.is_unchosen_file}
+
+
+def urlencoded(body: bytes) -> dict[str, Part]:
+    """The last part of each name in an urlencoded body.
+
+    Raises:
+        ValueError: if there are over 1,000 parts.
+    """
+    text = body.decode("utf-8", "replace")
+    return {
+        name: Part(name, value) for name, value in parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_PARTS)
+    }
+
+
+def _decoded(body: bytes, boundary: str) -> Iterator[Part]:
+    decoder = MultipartDecoder(boundary.encode(), max_parts=MOST_PARTS)
+    decoder.receive_data(body)
+    decoder.receive_data(None)
+    head: Field | File | None = None
+    content = b""
+    while not isinstance(event := decoder.next_event(), Epilogue):
+        if isinstance(event, (Field, File)):
+            head, content = event, b""
+        elif isinstance(event, Data) and head:
+            content += event.data
+            if not event.more_data:
+                yield _part(head, content)
+
+
+def _part(head: Field | File, content: bytes) -> Part:
+    name: str | None = head.name  # what werkzeug gives, whatever its annotations say
+    if name is None:
+        raise ValueError("a part has no name in its Content-Disposition")
+    media_type = _media_type(head.headers)
+    if isinstance(head, File):
+        return Part(name, content, head.filename, media_type)
+    if not media_type.startswith("text/"):
+        return Part(name, content, name, media_type)
+    return Part(name, content.decode("utf-8", "replace"))
+
+
+def _media_type(headers: Headers) -> str:
+    return headers.get("Content-Type", "text/plain").partition(";")[0].strip().lower()

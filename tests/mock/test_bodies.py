@@ -1,0 +1,226 @@
+"""Request bodies byte by byte, each with its defined answer."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from wire import PNG, Client, over_network
+
+from mock_server import MockServer
+
+MULTIPART = "multipart/form-data; boundary=XX"
+URLENCODED = "application/x-www-form-urlencoded"
+SECONDS = "link_unlock_seconds"
+TOO_LONG = 200_000
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(choices={"splash-page-fields": "shown"}, max_body=TOO_LONG) as running:
+        yield running
+
+
+def part(head: str, content: bytes = b"", *headers: str) -> bytes:
+    lines = [f"Content-Disposition: form-data; {head}", *headers]
+    return b"--XX\r\n" + "\r\n".join(lines).encode() + b"\r\n\r\n" + content + b"\r\n"
+
+
+END = b"--XX--\r\n"
+NAME = part('name="name"', b"Plain")
+PNG_TYPE = "Content-Type: image/png"
+
+# label: content type, body, what the record then shows (a subset)
+GOOD: dict[str, tuple[str, bytes, dict[str, Any]]] = {
+    "one text": (MULTIPART, NAME + END, {"name": "Plain"}),
+    "quoted boundary": ('multipart/form-data; boundary="XX"', NAME + END, {"name": "Plain"}),
+    "capital letters in the type": ("Multipart/Form-Data; Boundary=XX", NAME + END, {"name": "Plain"}),
+    "charset in the type": (f"{MULTIPART}; charset=utf-8", NAME + END, {"name": "Plain"}),
+    "preamble and epilogue": (MULTIPART, b"hello\r\n" + NAME + END + b"bye", {"name": "Plain"}),
+    "no line break at the end": (MULTIPART, NAME + b"--XX--", {"name": "Plain"}),
+    "bare line feeds": (MULTIPART, (NAME + END).replace(b"\r\n", b"\n"), {"name": "Plain"}),
+    "spaces behind the boundary": (MULTIPART, NAME.replace(b"--XX\r", b"--XX  \r") + END, {"name": "Plain"}),
+    "utf-8 value": (MULTIPART, part('name="name"', "Grüße 東京 🎈".encode()) + END, {"name": "Grüße 東京 🎈"}),
+    "bytes that are no utf-8": (MULTIPART, part('name="name"', b"a\xffb") + END, {"name": "a\ufffdb"}),
+    "utf-8 file name": (
+        MULTIPART,
+        NAME + part('name="logo"; filename="grün.png"', PNG, PNG_TYPE) + END,
+        {"logo": "grün.png"},
+    ),
+    "file name in RFC 5987 form": (
+        MULTIPART,
+        NAME + part("name=\"logo\"; filename*=UTF-8''gr%C3%BCn.png", PNG, PNG_TYPE) + END,
+        {"logo": "grün.png"},
+    ),
+    "unquoted name": (MULTIPART, part("name=name", b"Plain") + END, {"name": "Plain"}),
+    "escaped quote in a file name": (
+        MULTIPART,
+        NAME + part('name="logo"; filename="a\\"b.png"', PNG, PNG_TYPE) + END,
+        {"logo": 'a"b.png'},
+    ),
+    "line breaks in a value": (MULTIPART, NAME + part('name="custom_css"', b"a\r\nb") + END, {"custom_css": "a\r\nb"}),
+    "boundary-like text in a value": (MULTIPART, part('name="name"', b"--XY\r\n--X") + END, {"name": "--XY\r\n--X"}),
+    "boundary inside a file": (
+        MULTIPART,
+        NAME + part('name="logo"; filename="a"', b"ab--XXcd") + END,
+        {"logo": "a"},
+    ),
+    "content type on a text": (MULTIPART, part('name="name"', b"P", "Content-Type: text/plain") + END, {"name": "P"}),
+    "a file without a file name": (MULTIPART, NAME + part('name="logo"', PNG, PNG_TYPE) + END, {"logo": "logo"}),
+    "repeated part": (MULTIPART, NAME + part('name="name"', b"Last") + END, {"name": "Last"}),
+    "repeated file": (
+        MULTIPART,
+        NAME + part('name="logo"; filename="1"', b"1") + part('name="logo"; filename="2"', b"2") + END,
+        {"logo": "2"},
+    ),
+    "unchosen file": (
+        MULTIPART,
+        NAME + part('name="logo"; filename=""', b"", "Content-Type: application/octet-stream") + END,
+        {"name": "Plain"},
+    ),
+    "empty file": (MULTIPART, NAME + part('name="logo"; filename="e.png"', b"", PNG_TYPE) + END, {"logo": "e.png"}),
+    "empty text for a file": (MULTIPART, NAME + part('name="logo"') + END, {"name": "Plain"}),
+    "unknown field": (MULTIPART, NAME + part('name="shade"', b"x") + END, {"name": "Plain"}),
+    "unknown file": (MULTIPART, NAME + part('name="shade"; filename="a"', b"x") + END, {"name": "Plain"}),
+    "boolean 1": (MULTIPART, NAME + part('name="auto_redirect"', b"1") + END, {"auto_redirect": True}),
+    "boolean 0": (MULTIPART, NAME + part('name="auto_redirect"', b"0") + END, {"auto_redirect": False}),
+    "boolean of a checkbox": (MULTIPART, NAME + part('name="auto_redirect"', b"on") + END, {"auto_redirect": True}),
+    "boolean of a script": (MULTIPART, NAME + part('name="auto_redirect"', b"false") + END, {"auto_redirect": False}),
+    "integer": (MULTIPART, NAME + part('name="link_unlock_seconds"', b"12") + END, {"link_unlock_seconds": 12}),
+    "negative integer": (
+        MULTIPART,
+        NAME + part('name="link_unlock_seconds"', b"-3") + END,
+        {"link_unlock_seconds": -3},
+    ),
+    "urlencoded": (
+        URLENCODED,
+        b"name=Gr%C3%BC%C3%9Fe+a&title=",
+        {"name": "Grüße a", "title": ""},
+    ),
+    "urlencoded, repeated": (URLENCODED, b"name=a&name=b", {"name": "b"}),
+}
+
+# label: content type, body, status, rule, field
+BAD: dict[str, tuple[str, bytes, int, str | None, str | None]] = {
+    "no body": ("", b"", 415, None, None),
+    "json": ("application/json", b'{"name": "a"}', 415, None, None),
+    "text": ("text/plain", b"name=a", 415, None, None),
+    "no boundary": ("multipart/form-data", NAME + END, 400, None, None),
+    "empty boundary": ("multipart/form-data; boundary=", NAME + END, 400, None, None),
+    "another boundary": ("multipart/form-data; boundary=YY", NAME + END, 400, None, None),
+    "multipart without a body": (MULTIPART, b"", 400, None, None),
+    "no end": (MULTIPART, NAME, 400, None, None),
+    "cut off in a value": (MULTIPART, NAME[:-4], 400, None, None),
+    "cut off in the headers": (MULTIPART, NAME + b"--XX\r\nContent-Dispo", 400, None, None),
+    "cut off in a file": (MULTIPART, NAME + part('name="logo"; filename="a"', PNG)[:-20], 400, None, None),
+    "no disposition": (MULTIPART, b"--XX\r\nContent-Type: text/plain\r\n\r\nx\r\n" + END, 400, None, None),
+    "a part without a name": (MULTIPART, NAME + part("", b"x") + END, 400, None, None),
+    "headers that are no utf-8": (MULTIPART, NAME.replace(b"name=", b"\xff\xfe=") + END, 400, None, None),
+    "no parts": (MULTIPART, END, 400, "forms.name-required", "name"),
+    "blank name": (MULTIPART, part('name="name"', b" \t") + END, 400, "forms.name-required", "name"),
+    "empty name": (MULTIPART, part('name="name"') + END, 400, "forms.name-required", "name"),
+    "name as a file": (MULTIPART, part('name="name"; filename="a"', b"Plain") + END, 400, None, "name"),
+    "file as text": (MULTIPART, NAME + part('name="logo"', b"logo.png") + END, 400, None, "logo"),
+    "no integer": (
+        MULTIPART,
+        NAME + part('name="link_unlock_seconds"', b"1.5") + END,
+        400,
+        None,
+        SECONDS,
+    ),
+    "digits of another script": (
+        MULTIPART,
+        NAME + part('name="link_unlock_seconds"', "٣".encode()) + END,
+        400,
+        None,
+        SECONDS,
+    ),
+    "no boolean": (MULTIPART, NAME + part('name="auto_redirect"', b"maybe") + END, 400, None, "auto_redirect"),
+    "empty boolean": (MULTIPART, NAME + part('name="auto_redirect"') + END, 400, None, "auto_redirect"),
+    "too many parts": (MULTIPART, NAME + part('name="a"') * 1000 + END, 413, None, None),
+    "too many urlencoded": (URLENCODED, b"a=1&" * 1001, 400, None, None),
+    "too long": (MULTIPART, part('name="name"', b"n" * TOO_LONG) + END, 413, None, None),
+    "empty urlencoded": (URLENCODED, b"", 400, "forms.name-required", "name"),
+}
+
+
+def post(server: MockServer, key: str, content_type: str, body: bytes) -> tuple[int, Any]:
+    headers = {"Authorization": f"Bearer {key}"} | ({"Content-Type": content_type} if content_type else {})
+    answer = Client(over_network(server.base_url), None).request(
+        "POST",
+        "/api/projects",
+        body=body,
+        headers={name: value.encode() for name, value in headers.items()},  # type: ignore[misc]
+    )
+    return answer.status, answer.json
+
+
+def splash_pages(server: MockServer, key: str) -> Any:
+    return Client(over_network(server.base_url), key).get("/api/splash-pages/?results_per_page=100").json
+
+
+@pytest.mark.parametrize("label", GOOD)
+def test_a_good_body_is_stored_as_it_was_meant(server: MockServer, label: str) -> None:
+    content_type, body, shown = GOOD[label]
+    key = f"sandbox-{label.replace(' ', '-')}"
+    status, answer = post(server, key, content_type, body)
+    assert (status, list(answer["data"])) == (201, ["id"])
+    record = splash_pages(server, key)["data"][0]
+    assert record["id"] == answer["data"]["id"]
+    assert record.items() >= shown.items()
+    assert "shade" not in record
+
+
+@pytest.mark.parametrize("label", BAD)
+def test_a_bad_body_is_refused_with_its_reason_and_stores_nothing(server: MockServer, label: str) -> None:
+    content_type, body, status, rule, field = BAD[label]
+    key = f"sandbox-{label.replace(' ', '-')}"
+    before = splash_pages(server, key)
+    seen, answer = post(server, key, content_type, body)
+    (error,) = answer["errors"]
+    assert (seen, error["status"], error.get("rule"), error.get("field")) == (status, status, rule, field)
+    assert len(error["title"]) > 20
+    assert splash_pages(server, key) == before
+
+
+@pytest.mark.parametrize("cut", [1, 40, 120], ids=["early", "in the headers of a part", "in a value"])
+def test_a_connection_that_ends_within_the_body_stores_nothing(server: MockServer, cut: int) -> None:
+    key = f"sandbox-cut-{cut}"
+    before = splash_pages(server, key)
+    body = NAME + part('name="title"', b"t" * 200) + END
+    head = (
+        f"POST /api/projects HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
+        f"Content-Type: {MULTIPART}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with connect(server) as connection:
+        connection.sendall(head.encode() + body[:cut])
+    assert splash_pages(server, key) == before
+
+
+def test_a_chunked_body_is_read_as_any_other(server: MockServer) -> None:
+    head = (
+        "POST /api/projects HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sandbox-chunked\r\n"
+        f"Content-Type: {MULTIPART}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    )
+    body = NAME + END
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(body[i : i + 7]), body[i : i + 7]) for i in range(0, len(body), 7))
+    answer = raw(server, head.encode() + chunks + b"0\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 201 ")
+    stored = splash_pages(server, "sandbox-chunked")["data"][0]
+    assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"data": {"id": stored["id"]}}
+
+
+def connect(server: MockServer) -> socket.socket:
+    address = urlsplit(server.base_url)
+    return socket.create_connection((address.hostname, address.port), timeout=5)
+
+
+def raw(server: MockServer, request: bytes) -> bytes:
+    """Send bytes and read what comes until the server closes."""
+    with connect(server) as connection:
+        connection.sendall(request)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
