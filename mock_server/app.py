@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from time import perf_counter
 
-from flask import Flask, Response, g, request
-from werkzeug.exceptions import NotFound
+from flask import Flask, Response, current_app, g, request
+from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import RequestRedirect
 
 from mock_server.accounts import Accounts
@@ -73,7 +73,8 @@ def _contract(service: Service) -> Response:
 def _refuse_redirect() -> None:
     """Answer a path of which only another spelling is known as one that is not, where Flask would redirect."""
     if isinstance(request.routing_exception, RequestRedirect):
-        raise NotFound
+        here = [rule.methods or set() for rule in current_app.url_map.iter_rules() if rule.rule == request.path]
+        raise MethodNotAllowed(sorted(set().union(*here))) if here else NotFound
 
 
 def _log_requests(app: Flask) -> None:

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from wire import HARBOUR, Client, over_network
+
+COMMAND = Path(sys.executable).with_name("mock-server")
+
+
+@contextmanager
+def running(*options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """The command with these options, and what it printed when it began to listen."""
+    process = subprocess.Popen(
+        [COMMAND, "--port", "0", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stderr
+    try:
+        lines: list[str] = []
+        while not lines or not lines[-1].startswith("Stop"):
+            lines.append(process.stdout.readline())
+            assert lines[-1], process.stderr.read()
+        yield process, lines
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def failure(*options: str) -> str:
+    """What the command says when it cannot start."""
+    ended = subprocess.run([COMMAND, *options], capture_output=True, text=True, timeout=20, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    return ended.stderr
+
+
+def test_it_prints_its_url_its_keys_and_a_curl_line_that_works() -> None:
+    with running("--api-key", "mine", "--base-path", "/v1/") as (_, lines):
+        text = "".join(lines)
+        assert re.search(r"^Mock server +http://127\.0\.0\.1:\d+/v1$", text, re.MULTILINE)
+        assert re.findall(r"^API key +(\S+)", text, re.MULTILINE) == [HARBOUR, "demo-key-alpine", "mine"]
+        assert "sandbox-" in text
+        line = re.search(r"^Try +(curl .*)$", text, re.MULTILINE)
+        assert line
+        answer = subprocess.run(["bash", "-c", f"{line[1]} --silent"], capture_output=True, check=True, timeout=10)
+        assert json.loads(answer.stdout)["meta"]["results_per_page"] == 10
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_a_signal_ends_it_at_once_and_cleanly_with_a_connection_open(number: signal.Signals) -> None:
+    with running() as (process, lines):
+        assert process.stderr
+        client = Client(over_network(lines[0].split()[-1]))
+        assert client.get("/api/domains/").status == 200
+        process.send_signal(number)
+        assert process.wait(timeout=5) == 0
+        assert re.fullmatch(r"\d\d:\d\d:\d\d GET /api/domains/ 200 \d+\.\d ms\n", process.stderr.read())
+
+
+def test_a_port_is_free_again_at_once() -> None:
+    with running() as (process, lines):
+        port = lines[0].rpartition(":")[2].strip()
+        over_network(lines[0].split()[-1])("GET", "/openapi.yaml", {}, None)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=5)
+    with running("--port", port) as (_, lines):
+        assert lines[0].endswith(f":{port}\n")
+
+
+def test_a_port_in_use_is_told_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert failure("--port", str(port)) == (
+            f"mock-server: cannot listen on 127.0.0.1, port {port}: Address already in use; "
+            "try another, or 0 for a free port\n"
+        )
+
+
+def test_two_servers_never_share_a_port() -> None:
+    with running() as (_, lines):
+        assert "Address already in use" in failure("--port", lines[0].rpartition(":")[2].strip())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--port", "x"], 'argument --port: "x" is no port; give a number from 0 to 65535'),
+        (["--port", "65536"], 'argument --port: "65536" is no port'),
+        (["--open", "delete-status"], "give POINT=VALUE, such as create-status=200"),
+        (["--open", "delete-states=204"], 'no open point "delete-states"; did you mean delete-status'),
+        (["--open", "delete-status=500"], "it takes 200-empty, 200-json, 200-text, 202-empty, 204"),
+        (["--records", "-1"], 'argument --records: "-1" is no count'),
+        (["--sandboxes", "0"], 'argument --sandboxes: "0" is no count; give 1 or more'),
+        (["--api-key", "sandbox-1"], "cannot be a key"),
+        (["--api-key", ""], "cannot be a key"),
+        (["--base-path", "v1"], '"v1" is no path prefix; give one such as /prefix'),
+        (["--public-base-url", "example.com"], "is no base URL; give one such as https://"),
+        (["--fixture", "nowhere.yaml"], 'fixture "nowhere.yaml" cannot be read'),
+        (["--host", "256.0.0.1"], "cannot listen on 256.0.0.1"),
+        (["--colour"], "unrecognized arguments: --colour"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(options: list[str], message: str) -> None:
+    said = failure("--port", "0", *options)
+    assert message in said
+    assert said.count("\n") == 1
+    assert said.startswith("mock-server: ")
+
+
+def test_the_open_points_are_listed() -> None:
+    listed = subprocess.run([COMMAND, "--list-open"], capture_output=True, text=True, check=True).stdout
+    assert "create-status: The status of a create that succeeds.\n  200: OK.\n  201 (default): Created.\n" in listed
+
+
+def test_the_clock_of_the_machine_dates_records_when_asked() -> None:
+    with running("--clock", "system", "--fixture", "empty") as (_, lines):
+        client = Client(over_network(lines[0].split()[-1]))
+        identifier = client.create("/api/projects", {"name": "Now"})
+        made = client.get(f"/api/splash-pages/{identifier}").json["data"]["datetime"]
+    assert made[:4] == time.strftime("%Y", time.gmtime())
+
+
+def test_it_runs_as_a_module_too() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "mock_server", "--help"], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert ended.stdout.startswith("usage: mock-server ")

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from conformance import DOCUMENT
+
+RULES, OPEN, EXCLUDED = DOCUMENT["x-rules"], DOCUMENT["x-open-points"], DOCUMENT["x-excluded"]
+NUMBERS = {*range(1, 93), *(f"D{number}" for number in range(1, 11))}
+AREAS = {
+    "operations",
+    "pagination",
+    "envelopes",
+    "representations",
+    "forms",
+    "lifecycle",
+    "accounts",
+    "robustness",
+}
+
+
+def test_every_statement_stands_in_a_table_and_an_excluded_one_in_no_other() -> None:
+    judged = {number for entry in RULES + OPEN for number in entry["numbers"]}
+    excluded = {number for entry in EXCLUDED for number in entry["numbers"]}
+    assert judged | excluded == NUMBERS
+    assert judged & excluded == set()
+
+
+def test_ids_are_unique_and_well_formed() -> None:
+    ids = [entry["id"] for entry in RULES + OPEN]
+    assert [name for name, count in Counter(ids).items() if count > 1] == []
+    assert [name for name in ids if not re.fullmatch(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)*", name)] == []
+    assert {entry["id"].partition(".")[0] for entry in RULES} == AREAS
+    assert {entry["id"].partition(".")[0] for entry in OPEN} == {"open"}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["id"])
+def test_a_rule_says_all_that_the_suite_needs(rule: dict[str, object]) -> None:
+    assert rule.keys() - {"resources"} == {"id", "level", "kind", "section", "numbers", "statement"}
+    assert rule["level"] in {"stated", "implied", "advisory"}
+    assert rule["kind"] in {"exchange", "state"}
+    assert rule["numbers"]
+    assert set(rule.get("resources", ["domains"])) < {tag["name"] for tag in DOCUMENT["tags"]}  # type: ignore[call-overload]
+    assert re.fullmatch(r"[A-Z][^.]*(\.[^. ][^.]*)*\.", str(rule["statement"]))
+
+
+@pytest.mark.parametrize("point", OPEN, ids=lambda point: point["id"])
+def test_an_open_point_says_what_may_be_chosen(point: dict[str, object]) -> None:
+    assert point.keys() == {"id", "section", "numbers", "statement", "values", "default"}
+    values = point["values"]
+    assert isinstance(values, dict)
+    assert point["default"] in values
+    assert len(values) > 1
+    assert {type(value) for value in values} == {str}

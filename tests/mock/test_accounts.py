@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from walk import KINDS, Kind
+from wire import ALPINE, HARBOUR, Client, in_process
+
+from mock_server import Settings, create_app
+
+
+@pytest.fixture
+def account() -> Callable[..., Client]:
+    """A client for a key, all of one server."""
+    send = in_process(create_app(Settings(api_keys=("mine",), sandboxes=3)))
+    return lambda key: Client(send, key)
+
+
+def names(client: Client, path: str = "/api/splash-pages/") -> list[str]:
+    return [record["name"] for record in client.get(f"{path}?results_per_page=1000").json["data"]]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_an_account_neither_shows_nor_changes_anothers_records(account: Callable[..., Client], kind: Kind) -> None:
+    ours, theirs = account(HARBOUR), account(ALPINE)
+    record = f"{kind.path}/{ours.create(kind.create_path, kind.most)}"
+    seen = ours.get(record).json
+    total = theirs.get(f"{kind.path}/").json["meta"]["total"]
+    assert [theirs.get(record).status, theirs.post(record, kind.change).status, theirs.delete(record).status] == [
+        404
+    ] * 3
+    assert ours.get(record).json == seen
+    assert theirs.get(f"{kind.path}/").json["meta"]["total"] == total
+
+
+@pytest.mark.parametrize("key", [None, "", "wrong", HARBOUR[:-1], f"{HARBOUR}x", HARBOUR.upper()])
+def test_a_stranger_is_refused_with_the_rule_that_helps(account: Callable[..., Client], key: str | None) -> None:
+    stranger = account(key)
+    for answer in (stranger.get("/api/domains/"), stranger.get("/api/domains/1"), stranger.delete("/api/domains/1")):
+        assert answer.status == 401
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert answer.json["errors"][0]["rule"] == "accounts.bearer-key-is-accepted"
+
+
+@pytest.mark.parametrize("header", ["Basic {}", "{}", "Bearer", "Bearer{}", "Token {}", "Bearer {} x"])
+def test_another_scheme_is_refused(account: Callable[..., Client], header: str) -> None:
+    answer = account(None).request("GET", "/api/domains/", headers={"Authorization": header.format(HARBOUR)})
+    assert answer.status == 401
+
+
+def test_a_sandbox_starts_as_a_copy_of_the_fixture_and_stays_apart(account: Callable[..., Client]) -> None:
+    first, second = account("sandbox-1"), account("sandbox-2")
+    before = names(account(HARBOUR))
+    first.create("/api/projects", {"name": "Only in the first"})
+    second.delete("/api/splash-pages/1")
+    assert names(account(HARBOUR)) == before
+    assert names(first) == ["Only in the first", *before]
+    assert names(second) == before[:-1]
+
+
+def test_sandboxes_are_told_the_same_whatever_others_do(account: Callable[..., Client]) -> None:
+    answers = []
+    for key in ("sandbox-1", "sandbox-2"):
+        identifier = account(key).create("/api/projects", {"name": "a"})
+        account(HARBOUR).create("/api/projects", {"name": "noise"})
+        answers.append(account(key).get(f"/api/splash-pages/{identifier}").json)
+    assert answers[0] == answers[1]
+
+
+def test_the_sandbox_that_was_not_used_for_longest_goes_first(account: Callable[..., Client]) -> None:
+    for number in range(3):
+        account(f"sandbox-{number}").create("/api/projects", {"name": "Kept"})
+    assert names(account("sandbox-0"))[0] == "Kept"
+    account("sandbox-3").get("/api/domains/")
+    assert names(account("sandbox-0"))[0] == "Kept"
+    assert names(account("sandbox-2"))[0] == "Kept"
+    assert names(account("sandbox-1"))[0] != "Kept"
+
+
+def test_a_key_of_ones_own_opens_a_copy_of_the_fixture(account: Callable[..., Client]) -> None:
+    account("mine").delete("/api/splash-pages/1")
+    assert len(names(account("mine"))) + 1 == len(names(account(HARBOUR)))
+
+
+def test_ids_are_never_given_again(account: Callable[..., Client]) -> None:
+    ours, theirs = account(HARBOUR), account(ALPINE)
+    given: list[int] = []
+    for client in (ours, theirs, ours, theirs):
+        given.append(client.create("/api/domains", {"host": f"{len(given)}.example.com"}))
+        client.delete(f"/api/domains/{given[-1]}")
+    assert len(set(given)) == 4
+    assert given == sorted(given)
+
+
+def test_a_host_is_registered_once_in_an_account_and_free_again_when_deleted(account: Callable[..., Client]) -> None:
+    ours = account(HARBOUR)
+    first = ours.create("/api/domains", {"host": "Twice.example.com"})
+    second = ours.create("/api/domains", {"host": "other.example.com"})
+    refused = ours.post("/api/domains", {"host": "twice.EXAMPLE.com"})
+    assert (refused.status, refused.json["errors"][0]["field"]) == (409, "host")
+    assert ours.post(f"/api/domains/{second}", {"host": "twice.example.com"}).status == 409
+    assert ours.get(f"/api/domains/{second}").json["data"]["host"] == "other.example.com"
+    assert ours.post(f"/api/domains/{first}", {"host": "TWICE.example.com"}).status == 200
+    assert account(ALPINE).post("/api/domains", {"host": "twice.example.com"}).status == 201
+    ours.delete(f"/api/domains/{first}")
+    assert ours.post("/api/domains", {"host": "twice.example.com"}).status == 201

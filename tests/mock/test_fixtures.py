@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from walk import KINDS, Kind
+from wire import ALPINE, HARBOUR, Client, in_process
+
+from mock_server import Settings, SettingsError, create_app
+
+SPLASH_PAGE = {"id": 1, "name": "a", "datetime": "2026-01-01 00:00:00"}
+DOMAIN = {"id": 1, "host": "a.example.com", "datetime": "2026-01-01 00:00:00"}
+HANDLER = {"id": 1, "name": "a", "type": "email", "datetime": "2026-01-01 00:00:00"}
+NOW = "2026-03-02 09:00:00"
+
+
+def write(folder: Path, document: Any) -> Path:
+    path = folder / "fixture.yaml"
+    path.write_text(document if isinstance(document, str) else yaml.safe_dump(document))
+    return path
+
+
+def account(kind: str, *records: Any) -> dict[str, Any]:
+    return {"now": NOW, "accounts": [{"name": "A", "api_key": "key", "records": {kind: list(records)}}]}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_the_demo_has_pages_of_10_and_25_with_a_next_and_a_previous(kind: Kind) -> None:
+    client = Client(in_process(create_app()))
+    for size in (10, 25):
+        links = client.get(f"{kind.path}/?page=2&results_per_page={size}").json["links"]
+        assert links["next"]
+        assert links["prev"]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("key", [HARBOUR, ALPINE])
+def test_the_demo_is_believable(kind: Kind, key: str) -> None:
+    records = Client(in_process(create_app()), key).get(f"{kind.path}/?results_per_page=100").json["data"]
+    assert len(records) >= 10
+    for record in records:
+        assert record["datetime"] < NOW
+        assert record["last_datetime"] is None or record["datetime"] < record["last_datetime"] < NOW
+        assert record["id"] > 0
+    created = [record["datetime"] for record in records]
+    assert created == sorted(created, reverse=True)
+
+
+def test_generated_records_come_beside_those_of_the_fixture() -> None:
+    client = Client(in_process(create_app(Settings(records=30))))
+    for kind, total in zip(KINDS, (88, 84, 84), strict=True):
+        assert client.get(f"{kind.path}/").json["meta"]["total"] == total
+    hosts = [record["host"] for record in client.get("/api/domains/?results_per_page=100").json["data"]]
+    assert len(set(hosts)) == 84
+
+
+def test_a_fixture_of_ones_own_is_served(tmp_path: Path) -> None:
+    (tmp_path / "logo.png").write_bytes(b"png")
+    full = SPLASH_PAGE | {"title": "t", "logo": "logo.png", "auto_redirect": True, "color": "#ABCDEF"}
+    choices = {"splash-page-fields": "shown"}
+    app = create_app(Settings(fixture=write(tmp_path, account("splash-pages", full)), choices=choices))
+    record = Client(in_process(app), "key").get("/api/splash-pages/1").json["data"]
+    assert record == full | {"last_datetime": None}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ("{", "is not YAML"),
+        ("[]", "expected the keys now and accounts"),
+        ({"now": NOW, "accounts": []}, "with at least one account"),
+        ({"now": NOW, "accounts": [{"name": "A"}]}, "account 1: expected the keys name, api_key"),
+        ({"now": "today", "accounts": [{"api_key": "a"}]}, "now is 'today'; expected YYYY-MM-DD"),
+        ({"now": NOW, "accounts": [{"api_key": "a"}, {"api_key": "a"}]}, "two accounts have the same api_key"),
+        (account("links"), 'no kind "links"; kinds are splash-pages, domains'),
+        (account("domains", DOMAIN, DOMAIN | {"id": 2}), "domains: 2 records have the host a.example.com"),
+        (account("splash-pages", SPLASH_PAGE, SPLASH_PAGE), "splash-pages: 2 records have the id 1"),
+        (account("splash-pages", {"id": 7}), r'splash-pages, record 1 \(id 7\): the field "datetime" is missing'),
+        (account("domains", {"id": 7, "datetime": NOW}), 'the field "host" is missing'),
+        (account("splash-pages", SPLASH_PAGE | {"colour": "x"}), 'field "colour" is not one that a fixture can set'),
+        (account("splash-pages", SPLASH_PAGE | {"color": "red"}), 'the field "color" is .red.; expected a match'),
+        (account("splash-pages", SPLASH_PAGE | {"id": "1"}), 'the field "id" is .1.; expected a whole number'),
+        (account("splash-pages", SPLASH_PAGE | {"id": True}), 'the field "id" is True; expected a whole number'),
+        (account("splash-pages", SPLASH_PAGE | {"name": 5}), 'the field "name" is 5; expected text'),
+        (account("splash-pages", SPLASH_PAGE | {"auto_redirect": 1}), 'field "auto_redirect" is 1; expected true'),
+        (account("splash-pages", SPLASH_PAGE | {"datetime": "2026-02-30 00:00:00"}), 'field "datetime" is .2026-02-30'),
+        (account("splash-pages", SPLASH_PAGE | {"logo": "none.png"}), 'field "logo": .*No such file'),
+        (account("splash-pages", "a"), "record 1: expected fields and their values"),
+        (account("domains", DOMAIN | {"scheme": "https"}), 'the field "scheme" is .https.; expected a match of'),
+        (account("notification-handlers", HANDLER | {"type": "pigeon"}), "expected one of email, webhook"),
+        (account("notification-handlers", HANDLER | {"settings": {}}), '"settings" is not one that a fixture can set'),
+    ],
+)
+def test_a_fixture_against_the_contract_is_refused_by_record_and_field(
+    tmp_path: Path, document: Any, message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        create_app(Settings(fixture=write(tmp_path, document)))
+
+
+def test_a_fixture_that_is_not_there_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"cannot be read: .*; give demo, empty or a file"):
+        create_app(Settings(fixture="demonstration"))

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mock_server import MockServer
+
+ROOT = Path(__file__).parents[1]
+RESPONSE_CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,"
+    "response_headers_conformance,response_schema_conformance"
+)
+STRICT = {
+    "boolean-words": "unknown",
+    "odd-page": "400",
+    "other-slash": "404",
+    "size-not-allowed": "400",
+}
+
+
+@pytest.mark.parametrize(
+    ("choices", "options"),
+    [
+        ({}, ["--checks", RESPONSE_CHECKS]),
+        # a form's texts are text whatever they say: what "violates" their type there is still a text
+        (STRICT, ["--checks", "all", "--exclude-checks", "negative_data_rejection,positive_data_acceptance"]),
+    ],
+    ids=["response checks on the defaults", "nearly all checks on strict choices"],
+)
+def test_schemathesis_finds_nothing(tmp_path: Path, choices: dict[str, str], options: list[str]) -> None:
+    with MockServer(choices=choices) as server:
+        command: list[str | Path] = [
+            Path(sys.executable).with_name("st"),
+            "run",
+            ROOT / "openapi.yaml",
+            "--url",
+            server.base_url,
+        ]
+        command += [
+            "--header",
+            "Authorization: Bearer demo-key-harbour",
+            "--seed",
+            "1",
+            "--max-examples",
+            "25",
+            "--no-color",
+        ]
+        ended = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "No issues found" in ended.stdout, ended.stdout[-4000:]
+    assert ended.returncode == 0
