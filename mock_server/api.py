@@ -126,7 +126,7 @@ def _read(service: Service, resource: Resource, identifier: str) -> Response:
 
 def _create(service: Service, resource: Resource) -> Response:
     form = _form(service, resource, "create")
-    given = service.forms.applicable(resource, form, form)
+    given = _applicable(service, resource, form, form)
     record = _collection(resource).add(
         lambda number: service.representations.initial(resource, number) | given, g.account.clock
     )
@@ -144,7 +144,7 @@ def _update(service: Service, resource: Resource, identifier: str) -> Response:
 
 def _changed(service: Service, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:
     """What an update makes of a record."""
-    given = service.forms.applicable(resource, form, {**record.values, **form})
+    given = _applicable(service, resource, form, {**record.values, **form})
     moved = "host" in given and given["host"] != record.values["host"]
     if moved and service.choices["domain-after-host-change"] == "disabled":
         given["is_enabled"] = False
@@ -180,6 +180,14 @@ def _form(service: Service, resource: Resource, operation: str) -> Mapping[str, 
     form = service.forms.read(request, resource, operation)
     g.ignored = form.ignored
     return form.values
+
+
+def _applicable(
+    service: Service, resource: Resource, form: Mapping[str, Any], record: Mapping[str, Any]
+) -> dict[str, Any]:
+    given = service.forms.applicable(resource, form, record)
+    g.ignored += tuple(name for name in form if name not in given)
+    return given
 
 
 OPERATIONS: dict[str, tuple[str, Callable[..., Response]]] = {

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import Event
 from typing import NoReturn
 from urllib.parse import urlsplit
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     stop = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
+    logging.raiseExceptions = False  # likewise a log that cannot be written
     logging.basicConfig(level=options.log_level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     try:
         server = MockServer(
@@ -61,12 +63,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sandboxes=options.sandboxes,
         )
         with server:
-            print(_banner(server), flush=True)
+            _say(_banner(server))
             stop.wait()
     except SettingsError as error:
         parser.error(str(error))
-    print("Stopped.", flush=True)
+    _say("Stopped.")
     os._exit(0)  # a request that hangs must not hold up the end
+
+
+def _say(text: str) -> None:
+    """Print, if anybody listens: a closed pipe or a full disk is no reason to stop serving."""
+    with suppress(OSError):
+        print(text, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -96,7 +104,7 @@ def _banner(server: MockServer) -> str:
     lines = [
         f"Mock server  {server.base_url}",
         *(f"API key      {key}  ({name})" for key, name in keys.items()),
-        f"             {SANDBOX_PREFIX}…  (any such key: a private copy of {keys[first]})",
+        f"             {SANDBOX_PREFIX}ANYTHING  (a private copy of {keys[first]})",
         f"Try          curl -H 'Authorization: Bearer {first}' '{server.base_url}/api/domains/?results_per_page=10'",
         f"Contract     {server.base_url}/openapi.yaml",
         "Stop         Ctrl-C",

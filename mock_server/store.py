@@ -98,8 +98,9 @@ class Collection:
         with self._lock:
             identifier = self._ids.next()
             record = Record(identifier, values(identifier), now())
-            self._refuse_taken(self._claim(record))
-            self._put(record)
+            self._claim_value(record)
+            self._records[identifier] = record
+            self._index.add(identifier)
             return record
 
     def get(self, identifier: int) -> Record:
@@ -124,9 +125,11 @@ class Collection:
             old = self.get(identifier)
             new = replace(change(old), id=identifier, created=old.created)
             if self._claim(new) != self._claim(old):
-                self._refuse_taken(self._claim(new))
-            self._drop(old)
-            self._put(new)
+                self._claim_value(new)
+                self._taken.discard(self._claim(old))
+            self._index.remove(identifier)
+            self._records[identifier] = new  # never absent, for who reads meanwhile
+            self._index.add(identifier)
             return new
 
     def delete(self, identifier: int) -> None:
@@ -136,7 +139,10 @@ class Collection:
             UnknownIdError: if there is none with this id.
         """
         with self._lock:
-            self._drop(self.get(identifier))
+            record = self.get(identifier)
+            self._index.remove(identifier)
+            del self._records[identifier]
+            self._taken.discard(self._claim(record))
 
     def page(self, view: Callable[[int], tuple[int, int]]) -> tuple[list[Record], int]:
         """The records between two positions, and how many there are in all, at one moment.
@@ -155,17 +161,8 @@ class Collection:
     def _claim(self, record: Record) -> str:
         return str(record.values[self._unique]).casefold() if self._unique else ""
 
-    def _refuse_taken(self, claim: str) -> None:
-        if claim in self._taken:
-            raise ValueTakenError(claim)
-
-    def _put(self, record: Record) -> None:
-        self._records[record.id] = record
-        self._index.add(record.id)
+    def _claim_value(self, record: Record) -> None:
         if self._unique:
+            if self._claim(record) in self._taken:
+                raise ValueTakenError(self._claim(record))
             self._taken.add(self._claim(record))
-
-    def _drop(self, record: Record) -> None:
-        self._index.remove(record.id)
-        del self._records[record.id]
-        self._taken.discard(self._claim(record))
