@@ -83,7 +83,7 @@ class Representations:
         text = json.dumps(payload, ensure_ascii=escaped, sort_keys=self._choices["key-order"] == "sorted")
         if escaped:
             text = text.replace("/", "\\/")
-        return Response(text, status, content_type=MEDIA_TYPES[self._choices["media-type"]])
+        return Response(f"{text}\n", status, content_type=MEDIA_TYPES[self._choices["media-type"]])
 
     def _starts_enabled(self, resource: Resource) -> bool:
         point = "handler-starts" if "is_enabled" in resource.fields else "domain-starts"

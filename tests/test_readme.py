@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mock_server import MockServer
+from mock_server.cli import main
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def commands(block: str) -> list[tuple[str, str]]:
+    """The commands of a block, each with what the README says it prints."""
+    return [(command, output) for command, _, output in (text.partition("\n") for text in block.split("$ ")[1:])]
+
+
+def run(command: str, base_url: str) -> str:
+    local = command.replace("http://127.0.0.1:8000", base_url).replace(".venv/bin/", f"{Path(sys.executable).parent}/")
+    ended = subprocess.run(
+        ["bash", "-c", local.replace("curl ", "curl --silent ")], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return ended.stdout.replace(base_url, "http://127.0.0.1:8000")
+
+
+def test_the_commands_print_what_the_readme_shows() -> None:
+    tried = 0
+    with MockServer() as server:
+        for command, output in (pair for block in BLOCKS for pair in commands(block)):
+            if not command.startswith(("git ", "make ")):
+                assert run(command, server.base_url) == output, command
+                tried += 1
+    assert tried == 8
+
+
+def test_the_mock_begins_as_the_readme_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = next(output for block in BLOCKS for command, output in commands(block) if command == "make mock")
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("mock-server"), "--port", "0"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    try:
+        lines = [process.stdout.readline() for _ in range(shown.count("\n"))]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    base_url = lines[0].split()[-1]
+    assert "".join(lines).replace(base_url, "http://127.0.0.1:8000") == shown
+
+
+def test_the_options_of_the_readme_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    known = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
+    table = "".join(line for line in README.splitlines() if line.startswith("| `--"))
+    assert set(re.findall(r"--[a-z-]+", table)) == known - {"--log-level"}
