@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[1]
+OPERATIONS = ("list", "create", "read", "update", "delete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,94 @@ class Contract:
             entry["id"]: OpenPoint(**entry | {"numbers": tuple(entry["numbers"])})
             for entry in self.document["x-open-points"]
         }
+        self.kinds = {name: self._kind(name) for name in kinds}
+        size = self.document["components"]["parameters"]["results_per_page"]["schema"]
+        self.page_sizes: tuple[int, ...] = tuple(size["enum"])
+        self.default_page_size: int = size["default"]
+        self.version: str = self.document["info"]["version"]
+
+    def resolve(self, node: Any) -> Any:
+        """Follow a reference within the document."""
+        while isinstance(node, dict) and "$ref" in node:
+            reference = node["$ref"]
+            node = self.document
+            for step in reference.removeprefix("#/").split("/"):
+                node = node[step]
+        return node
+
+    def _kind(self, name: str) -> Kind:
+        operations = {
+            operation["operationId"]: (path, operation)
+            for path, item in self.document["paths"].items()
+            for operation in item.values()
+            if isinstance(operation, dict) and name in operation["tags"]
+        }
+        paths = {identifier: path for identifier, (path, _) in operations.items()}
+        by_start = {start: next(key for key in operations if key.startswith(start)) for start in OPERATIONS}
+        read = self.resolve(operations[by_start["read"]][1]["responses"]["2XX"])["content"]["application/json"]
+        form, required = self._object(
+            operations[by_start["create"]][1]["requestBody"]["content"]["multipart/form-data"]["schema"]
+        )
+        return Kind(
+            name=name,
+            list_path=paths[by_start["list"]],
+            create_path=paths[by_start["create"]],
+            record_path=paths[by_start["read"]].partition("{")[0],
+            collection=operations[by_start["list"]][1]["x-link-collection"],
+            shape=tuple(self.resolve(read["schema"]["properties"]["data"])["required"]),
+            required=tuple(field for field in form if field in required),
+            optional={field: _form_type(schema) for field, schema in form.items() if field not in required},
+            types=tuple(form.get("type", {}).get("enum", ())),
+        )
+
+    def _object(self, schema: Any) -> tuple[dict[str, Any], set[str]]:
+        schema = self.resolve(schema)
+        properties = {name: self.resolve(value) for name, value in schema.get("properties", {}).items()}
+        required = set(schema.get("required", ()))
+        for part in schema.get("allOf", ()):
+            inner, names = self._object(part)
+            properties, required = properties | inner, required | names
+        return properties, required
+
+
+def _form_type(schema: dict[str, Any]) -> str:
+    if schema.get("format") == "binary":
+        return "file"
+    return str(schema.get("x-form-type") or {"string": "text"}.get(schema["type"], schema["type"]))
 
 
 def _rule(entry: dict[str, Any], kinds: list[str]) -> Rule:
     resources = tuple(entry.get("resources", kinds))
     return Rule(**entry | {"numbers": tuple(entry["numbers"]), "resources": resources})
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One of the three kinds of record.
+
+    Attributes:
+        name: as its paths spell it: `splash-pages`.
+        list_path: where it is listed, with the trailing slash.
+        create_path: where records are created.
+        record_path: what stands before a record's id.
+        collection: what its page links name.
+        shape: the fields of its read representation.
+        required: the fields that a create must have.
+        optional: the other fields of a create, by name, each `text`, `integer`, `boolean` or `file`.
+        types: the values that `type` may have, if it has one.
+    """
+
+    name: str
+    list_path: str
+    create_path: str
+    record_path: str
+    collection: str
+    shape: tuple[str, ...]
+    required: tuple[str, ...]
+    optional: dict[str, str]
+    types: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The field that carries a run's marker: the name or host."""
+        return self.required[0]

@@ -1,0 +1,190 @@
+"""What a visit saw, indexed the way that rules ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from contract_tests.exchange import OWN, Exchange, Page
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A whole collection, or as much of it as is read at once, from pages read one after the other."""
+
+    pages: tuple[Page, ...]
+    complete: bool
+
+    @cached_property
+    def rows(self) -> tuple[Record, ...]:
+        """The listed records in order."""
+        return tuple(row for page in self.pages for row in page.rows)
+
+    @cached_property
+    def ids(self) -> tuple[Any, ...]:
+        """The ids in order, as far as records have one."""
+        return tuple(row["id"] for row in self.rows if isinstance(row.get("id"), (int, float, str)))
+
+    @cached_property
+    def by_id(self) -> dict[Any, Record]:
+        """The listed records by id."""
+        return {row["id"]: row for row in self.rows if isinstance(row.get("id"), (int, float, str))}
+
+    @property
+    def total(self) -> int | None:
+        """How many records there are, as the first page says."""
+        return self.pages[0].total if self.pages else None
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """The last answer of the snapshot."""
+        return self.pages[-1].exchange if self.pages else None
+
+
+@dataclass(frozen=True)
+class Creation:
+    """A create of the run, and what was read of the record before anything else was done to it."""
+
+    exchange: Exchange
+    form: Mapping[str, str]
+    before: frozenset[Any]
+    identifier: int | None = None
+    read: Exchange | None = None
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Change:
+    """An update of one of the run's own records, and the reads before and behind it."""
+
+    exchange: Exchange
+    form: Mapping[str, str]
+    before: Record
+    read: Exchange | None = None
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A delete of one of the run's own records, and what was seen of it then, also after one more update."""
+
+    exchange: Exchange
+    read: Exchange | None = None
+    after: Snapshot | None = None
+    late_update: Exchange | None = None
+    late_read: Exchange | None = None
+    late_list: Snapshot | None = None
+
+
+@dataclass(frozen=True)
+class Phase:
+    """The collection before and behind some writes of the run, with the ids that it made and removed between."""
+
+    event: str
+    before: Snapshot
+    after: Snapshot
+    made: frozenset[Any] = frozenset()
+    removed: frozenset[Any] = frozenset()
+    changed: frozenset[Any] = frozenset()
+
+    @property
+    def came(self) -> set[Any]:
+        """Ids that appeared and are not the run's."""
+        return set(self.after.ids) - set(self.before.ids) - self.made
+
+    @property
+    def went(self) -> set[Any]:
+        """Ids that disappeared and that the run did not remove."""
+        return set(self.before.ids) - set(self.after.ids) - self.removed
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Pages of one collection, between two looks at its beginning at the largest size."""
+
+    before: Snapshot
+    pages: tuple[Page, ...]
+    after: Snapshot
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing came, went or moved meanwhile."""
+        return self.before.ids == self.after.ids and self.before.total == self.after.total
+
+
+@dataclass(frozen=True)
+class Omission:
+    """A create without a required field, between two snapshots; `control` is what came in the same time without one."""
+
+    field: str
+    exchange: Exchange
+    before: Snapshot
+    after: Snapshot
+    control: frozenset[Any] = frozenset()
+
+
+@dataclass(frozen=True)
+class Intrusion:
+    """A request by somebody who is not the account, and what the account then sees."""
+
+    identity: str
+    exchange: Exchange
+    marker: str
+    before: Record | None = None
+    read: Exchange | None = None
+    after: Snapshot | None = None
+
+
+@dataclass
+class Evidence:
+    """All that one visit saw of each kind.
+
+    Attributes:
+        base_url: what links are to begin with.
+        markers: the texts that mark the run's records.
+        own: the ids that the run created, by kind.
+        notes: why something could not be tried, by kind.
+    """
+
+    base_url: str
+    exchanges: list[Exchange] = field(default_factory=list)
+    markers: set[str] = field(default_factory=set)
+    own: dict[str, set[int]] = field(default_factory=dict)
+    creations: dict[str, list[Creation]] = field(default_factory=dict)
+    changes: dict[str, list[Change]] = field(default_factory=dict)
+    removals: dict[str, list[Removal]] = field(default_factory=dict)
+    phases: dict[str, list[Phase]] = field(default_factory=dict)
+    sweeps: dict[str, list[Sweep]] = field(default_factory=dict)
+    omissions: dict[str, list[Omission]] = field(default_factory=dict)
+    intrusions: dict[str, list[Intrusion]] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    has_second_key: bool = False
+
+    def of(self, kind: str, *operations: str, expects: str = "success") -> Iterator[Exchange]:
+        """The account's own exchanges of some operations on a kind."""
+        for exchange in self.exchanges:
+            request = exchange.request
+            if (request.kind, request.identity, request.expects) == (kind, OWN, expects):
+                if request.operation in operations:
+                    yield exchange
+
+    def pages(self, kind: str) -> Iterator[Page]:
+        """The pages that documented lists answered, as far as they can be read."""
+        return (page for page in (each.page for each in self.of(kind, "list")) if page)
+
+    def records(self, kind: str) -> Iterator[tuple[Exchange, Record]]:
+        """Every record that the account was shown, in a read or a list, with the exchange that showed it."""
+        for exchange in self.of(kind, "read"):
+            if exchange.record:
+                yield exchange, exchange.record
+        for expects in ("success", "open"):
+            for exchange in self.of(kind, "list", expects=expects):
+                page = exchange.page
+                yield from ((exchange, row) for row in (page.rows if page else ()))
+
+    def is_own(self, kind: str, record: Record) -> bool:
+        """Whether the run created a record."""
+        return record.get("id") in self.own.get(kind, set())

@@ -1,0 +1,172 @@
+"""A request and what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from http import HTTPStatus
+from typing import Any
+
+FileContent = tuple[str, bytes, str]
+FormValue = str | FileContent
+
+OWN = "the account's key"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request to one of the contract's paths.
+
+    Attributes:
+        operation: `list`, `read`, `create`, `update` or `delete`.
+        kind: the name of the kind of record.
+        path: relative to the base URL, beginning with `/api/`.
+        query: names and values, in order.
+        form: the fields of a form, files as name, content and media type; None where there is none.
+        identity: whose key is sent.
+        identifier: the id in the path, if there is one.
+        expects: `success` if the contract documents the request and nothing is known to stand against it, `refusal` if
+            it must not succeed, `open` if it may be answered in any way.
+        body: a body that is sent as it is, with its content type, in the place of a form.
+    """
+
+    operation: str
+    kind: str
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    form: Mapping[str, FormValue] | None = None
+    identity: str = OWN
+    identifier: int | None = None
+    expects: str = "success"
+    body: tuple[str, bytes] | None = None
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The query by name."""
+        return dict(self.query)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request with its last answer.
+
+    Attributes:
+        number: its place in the run, from 1.
+        status: the HTTP status, or None if no answer came.
+        body: the bytes of the answer.
+        error: why no answer came.
+        attempts: the statuses of earlier tries that failed, None for those without an answer.
+        redirects: the status and `Location` of each redirect that was met.
+    """
+
+    request: Request
+    number: int
+    status: int | None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    error: str = ""
+    attempts: tuple[int | None, ...] = ()
+    redirects: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the status is any 2xx."""
+        return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+    @cached_property
+    def json(self) -> Any:
+        """The body as JSON, or None if it is none; a byte order mark is overlooked."""
+        try:
+            return json.loads(self.body.decode("utf-8-sig"))
+        except ValueError:
+            return None
+
+    @property
+    def data(self) -> Any:
+        """The `data` of a JSON object, or None."""
+        return self.json.get("data") if isinstance(self.json, dict) else None
+
+    @property
+    def is_refusal_in_disguise(self) -> bool:
+        """Whether a success in status holds errors in place of data."""
+        return isinstance(self.json, dict) and "data" not in self.json and bool(self.json.keys() & {"error", "errors"})
+
+    @property
+    def record(self) -> dict[str, Any] | None:
+        """The record that a read shows, or None."""
+        data = self.data
+        return data if self.succeeded and isinstance(data, dict) and "id" in data else None
+
+    @cached_property
+    def page(self) -> Page | None:
+        """The page that a list answered, or None if it cannot be read."""
+        return _page_of(self)
+
+    @property
+    def made_id(self) -> int | None:
+        """The id that a create or update answers, or None."""
+        identifier: Any = self.data.get("id") if self.succeeded and isinstance(self.data, dict) else None
+        return int(identifier) if is_integer(identifier) else None
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a JSON value is a whole number; `12.0` is one, true is none."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+
+
+@dataclass(frozen=True)
+class Page:
+    """A list's answer, as far as it can be read.
+
+    Attributes:
+        number: the page that was asked for.
+        size: the page size that was asked for, or None.
+        rows: the listed records.
+        meta: the integers in `meta` that are there.
+    """
+
+    exchange: Exchange
+    number: int
+    size: int | None
+    rows: tuple[dict[str, Any], ...]
+    meta: Mapping[str, int]
+    links: Mapping[str, Any]
+
+    @property
+    def total(self) -> int | None:
+        """How many records the collection has, as the answer says."""
+        return self.meta.get("total")
+
+    @property
+    def pages(self) -> int | None:
+        """How many pages that makes at the size that the answer says."""
+        size = self.meta.get("results_per_page")
+        return -(-self.total // size) if self.total is not None and size and size > 0 else None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the collection has records and this is one of its pages."""
+        return bool(self.pages) and self.number <= (self.pages or 0)
+
+
+def _page_of(exchange: Exchange) -> Page | None:
+    body = exchange.json
+    if exchange.request.operation != "list" or not exchange.succeeded or not isinstance(body, dict):
+        return None
+    rows, meta, links = (body.get(name) for name in ("data", "meta", "links"))
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        return None
+    asked = exchange.request.asked
+    return Page(
+        exchange=exchange,
+        number=int(asked.get("page", "1")) if asked.get("page", "1").isdecimal() else 0,
+        size=int(asked["results_per_page"]) if asked.get("results_per_page", "").isdecimal() else None,
+        rows=tuple(rows),
+        meta={name: int(value) for name, value in meta.items() if is_integer(value)} if isinstance(meta, dict) else {},
+        links=links if isinstance(links, dict) else {},
+    )

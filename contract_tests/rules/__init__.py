@@ -1,0 +1,51 @@
+"""The rules of the contract, one function each, from evidence to observations.
+
+A rule `area.some-slug` is the function `some_slug` of a module of its area.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+from contract_tests.contract import Kind, Rule
+from contract_tests.evidence import Evidence
+from contract_tests.rules import (
+    accounts,
+    envelopes,
+    forms,
+    lifecycle,
+    links,
+    operations,
+    pagination,
+    representations,
+    robustness,
+)
+from contract_tests.rules.observation import Observations
+
+Judge = Callable[[Evidence, Kind], Observations]
+AREAS: dict[str, tuple[ModuleType, ...]] = {
+    "operations": (operations,),
+    "pagination": (pagination, links),
+    "envelopes": (envelopes,),
+    "representations": (representations,),
+    "forms": (forms,),
+    "lifecycle": (lifecycle,),
+    "accounts": (accounts,),
+    "robustness": (robustness,),
+}
+
+
+def judge_of(rule: Rule) -> Judge:
+    """The function that judges a rule.
+
+    Raises:
+        LookupError: if there is none.
+    """
+    area, _, slug = rule.id.partition(".")
+    name = slug.replace("-", "_")
+    for module in AREAS[area]:
+        if hasattr(module, name):
+            judge: Judge = getattr(module, name)
+            return judge
+    raise LookupError(f"no function judges {rule.id}")

@@ -1,0 +1,153 @@
+"""Rules about whose records are shown to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from contract_tests.contract import Kind
+from contract_tests.evidence import Evidence, Intrusion
+from contract_tests.exchange import Exchange
+from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Observations, Unclear, answer, decide
+from contract_tests.rules.operations import own_requests
+
+OTHER = "another account's key"
+
+
+def bearer_key_is_accepted(evidence: Evidence, kind: Kind) -> Observations:
+    """All requests with the account's key; one that is let in shows that the key is."""
+    requests = own_requests(evidence, kind)
+    let_in = [exchange for exchange in requests if exchange.succeeded]
+    if let_in:
+        yield Kept(let_in[0])
+    for exchange in requests:
+        if not let_in and exchange.status in (401, 403):
+            yield Broken(exchange, "to be let in", answer(exchange))
+
+
+def strangers_see_no_list(evidence: Evidence, kind: Kind) -> Observations:
+    """Lists by strangers."""
+    return _shown_nothing(_by(evidence, kind, "list", other=False), evidence, kind)
+
+
+def strangers_read_no_record(evidence: Evidence, kind: Kind) -> Observations:
+    """Reads by strangers."""
+    return _shown_nothing(_by(evidence, kind, "read", other=False), evidence, kind)
+
+
+def strangers_create_nothing(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates by strangers, and the account's list then."""
+    return _made_nothing(_by(evidence, kind, "create", other=False), kind)
+
+
+def strangers_update_nothing(evidence: Evidence, kind: Kind) -> Observations:
+    """Updates by strangers, and the account's reads then."""
+    return _changed_nothing(_by(evidence, kind, "update", other=False), kind)
+
+
+def strangers_delete_nothing(evidence: Evidence, kind: Kind) -> Observations:
+    """Deletes by strangers, and the account's reads then."""
+    return _removed_nothing(evidence, kind, other=False)
+
+
+def other_account_sees_no_list(evidence: Evidence, kind: Kind) -> Observations:
+    """Lists by another account."""
+    return _if_given(evidence, _shown_nothing(_by(evidence, kind, "list", other=True), evidence, kind))
+
+
+def other_account_reads_nothing(evidence: Evidence, kind: Kind) -> Observations:
+    """Reads by another account."""
+    return _if_given(evidence, _shown_nothing(_by(evidence, kind, "read", other=True), evidence, kind))
+
+
+def other_account_creates_apart(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates by another account, and this one's list then."""
+    return _if_given(evidence, _made_nothing(_by(evidence, kind, "create", other=True), kind))
+
+
+def other_account_updates_nothing(evidence: Evidence, kind: Kind) -> Observations:
+    """Updates by another account, and this one's reads then."""
+    return _if_given(evidence, _changed_nothing(_by(evidence, kind, "update", other=True), kind))
+
+
+def other_account_deletes_nothing(evidence: Evidence, kind: Kind) -> Observations:
+    """Deletes by another account, and this one's reads then."""
+    return _if_given(evidence, _removed_nothing(evidence, kind, other=True))
+
+
+def _by(evidence: Evidence, kind: Kind, operation: str, *, other: bool) -> Iterator[Intrusion]:
+    for intrusion in evidence.intrusions.get(kind.name, []):
+        if intrusion.exchange.request.operation == operation and (intrusion.identity == OTHER) == other:
+            yield intrusion
+
+
+def _if_given(evidence: Evidence, observations: Observations) -> Observations:
+    if evidence.has_second_key:
+        yield from observations
+    else:
+        yield Absent("no key of a second account was given")
+
+
+def _shown_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: Kind) -> Observations:
+    own = [record for _, record in evidence.records(kind.name)]
+    known = {(record.get("id"), record.get("datetime"), str(record.get(kind.label))) for record in own}
+    for intrusion in intrusions:
+        exchange = intrusion.exchange
+        if exchange.status is None:
+            yield Unclear(answer(exchange), exchange)
+            continue
+        page = exchange.page
+        rows = page.rows if page else (exchange.record,) if exchange.record else ()
+        seen = {(row.get("id"), row.get("datetime"), str(row.get(kind.label))) for row in rows}
+        kept = not seen & known and not _holds_marker(exchange, evidence)
+        received = f"status {exchange.status} and {len(seen & known) or 'some'} of its records, to {intrusion.identity}"
+        yield decide(exchange, "none of the account's records", received, kept=kept)
+
+
+def _holds_marker(exchange: Exchange, evidence: Evidence) -> bool:
+    body = exchange.body.decode("utf-8", "replace").casefold()
+    return any(f'"{marker}'.casefold() in body for marker in evidence.markers)
+
+
+def _made_nothing(intrusions: Iterator[Intrusion], kind: Kind) -> Observations:
+    for intrusion in intrusions:
+        if intrusion.after is None or intrusion.after.exchange is None:
+            yield Unclear("the account's list could not be read then", intrusion.exchange)
+            continue
+        labels = {str(row.get(kind.label, "")).casefold() for row in intrusion.after.rows}
+        kept = intrusion.marker.casefold() not in labels
+        received = f"status {intrusion.exchange.status}, and the record is listed, made by {intrusion.identity}"
+        yield decide(intrusion.exchange, "no record", received, kept=kept)
+
+
+def _changed_nothing(intrusions: Iterator[Intrusion], kind: Kind) -> Observations:
+    for intrusion in intrusions:
+        record = intrusion.read.record if intrusion.read else None
+        if record is None:
+            yield Unclear("the account's record could not be read then", intrusion.read)
+            continue
+        kept = str(record.get(kind.label, "")).casefold() != intrusion.marker.casefold()
+        received = f"status {intrusion.exchange.status}, and its new value, by {intrusion.identity}"
+        yield decide(intrusion.exchange, f"the {kind.label} as it was", received, kept=kept)
+
+
+def _removed_nothing(evidence: Evidence, kind: Kind, *, other: bool) -> Observations:
+    """Where the record is gone, those attempts are to blame that were told so; all of them, if none was."""
+    attempts = [each for each in evidence.intrusions.get(kind.name, []) if each.exchange.request.operation == "delete"]
+    told = [each for each in attempts if each.exchange.succeeded]
+    for intrusion in attempts:
+        if (intrusion.identity == OTHER) == other:
+            observation = _still_there(intrusion)
+            if isinstance(observation, Broken) and told and intrusion not in told:
+                yield Unclear("the record was gone already", intrusion.exchange)
+            else:
+                yield observation
+
+
+def _still_there(intrusion: Intrusion) -> Observation:
+    read = intrusion.read
+    if read is None or read.status is None or read.status >= 500:  # noqa: PLR2004 - where failures of servers begin
+        return Unclear("the account's record could not be read then", read)
+    if not intrusion.before:
+        return Unclear("the record was not seen before", intrusion.exchange)
+    received = f"status {intrusion.exchange.status}, and it is gone, by {intrusion.identity} or one before"
+    return decide(intrusion.exchange, "the record, still there", received, kept=read.record is not None)

@@ -1,0 +1,268 @@
+"""Rules about forms: which fields are taken, and what becomes of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from contract_tests.contract import Kind
+from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
+from contract_tests.exchange import Exchange
+from contract_tests.rules.observation import Broken, Kept, Observation, Observations, Unclear, decide, shown
+from contract_tests.rules.operations import accepted
+
+
+def name_required(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates without a name."""
+    return _required(evidence, kind, "name")
+
+
+def host_required(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates without a host."""
+    return _required(evidence, kind, "host")
+
+
+def type_required(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates without a type."""
+    return _required(evidence, kind, "type")
+
+
+def required_fields_alone_suffice(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates with the required fields and no other."""
+    for exchange in evidence.of(kind.name, "create"):
+        if set(exchange.request.form or {}) == set(kind.required):
+            yield accepted(exchange)
+
+
+def optional_fields_are_accepted_on_create(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates with optional fields, files aside."""
+    for exchange in evidence.of(kind.name, "create"):
+        if set(exchange.request.form or {}) - set(kind.required):
+            yield accepted(exchange)
+
+
+def optional_fields_are_accepted_on_update(evidence: Evidence, kind: Kind) -> Observations:
+    """Updates with optional fields, files aside."""
+    for exchange in evidence.of(kind.name, "update"):
+        if set(exchange.request.form or {}) - set(kind.required):
+            yield accepted(exchange)
+
+
+def required_fields_are_optional_on_update(evidence: Evidence, kind: Kind) -> Observations:
+    """Updates without a field that a create requires."""
+    for exchange in evidence.of(kind.name, "update"):
+        if set(kind.required) - set(exchange.request.form or {}):
+            yield accepted(exchange)
+
+
+def files_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates and updates with images."""
+    for exchange in evidence.of(kind.name, "create", "update"):
+        if any(isinstance(value, tuple) for value in (exchange.request.form or {}).values()):
+            yield accepted(exchange)
+
+
+def types_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates of each type."""
+    for exchange in evidence.of(kind.name, "create"):
+        observation = accepted(exchange)
+        if isinstance(observation, Broken):
+            handler_type = (exchange.request.form or {}).get("type")
+            yield Broken(exchange, f"a handler of type {handler_type}", observation.received)
+        else:
+            yield observation
+
+
+def name_comes_back(evidence: Evidence, kind: Kind) -> Observations:
+    """Names that were accepted."""
+    return _comes_back(evidence, kind, "name", lambda record: record.get("name"), lambda a, b: a == b)
+
+
+def host_comes_back(evidence: Evidence, kind: Kind) -> Observations:
+    """Hosts that were accepted."""
+    return _comes_back(evidence, kind, "host", lambda record: record.get("host"), _same_letters)
+
+
+def custom_index_url_comes_back(evidence: Evidence, kind: Kind) -> Observations:
+    """Addresses for the index that were accepted."""
+    name = "custom_index_url"
+    return _comes_back(evidence, kind, name, lambda record: record.get(name), _same_url)
+
+
+def custom_not_found_url_stays_apart(evidence: Evidence, kind: Kind) -> Observations:
+    """Updates with `custom_not_found_url`, and creates with both."""
+    for change in evidence.changes.get(kind.name, []):
+        if "custom_not_found_url" in change.form and "custom_index_url" not in change.form:
+            if change.read and change.read.record and change.exchange.succeeded:
+                now, before = change.read.record.get("custom_index_url"), change.before.get("custom_index_url")
+                expected = f"custom_index_url {shown(before, own=True)}, as before"
+                yield decide(change.read, expected, shown(now, own=True), kept=now == before)
+    for creation in evidence.creations.get(kind.name, []):
+        if "custom_not_found_url" in creation.form and creation.read and creation.read.record:
+            now = creation.read.record.get("custom_index_url")
+            kept = not (isinstance(now, str) and _same_url(now, creation.form["custom_not_found_url"]))
+            yield decide(creation.read, "custom_index_url of its own", "that of custom_not_found_url", kept=kept)
+
+
+def type_comes_back(evidence: Evidence, kind: Kind) -> Observations:
+    """Types that were accepted."""
+    return _comes_back(evidence, kind, "type", lambda record: record.get("type"), lambda a, b: a == b)
+
+
+def email_comes_back(evidence: Evidence, kind: Kind) -> Observations:
+    """Addresses that were given to handlers of type `email`."""
+
+    def address(record: Record) -> Any:
+        settings = record.get("settings")
+        return settings.get("email") if isinstance(settings, dict) and record.get("type") == "email" else None
+
+    return _comes_back(evidence, kind, "email", address, _same_letters)
+
+
+def type_fields_show_in_settings(evidence: Evidence, kind: Kind) -> Observations:
+    """What the fields of a type other than `email` were given."""
+    for form, record, exchange in _stored(evidence, kind):
+        given = [value for name, value in form.items() if name not in ("name", "type", "is_enabled", "email")]
+        settings = record.get("settings")
+        if given and isinstance(settings, dict) and record.get("type") == form.get("type"):
+            held = {str(value) for value in settings.values()}
+            kept = held >= set(given)
+            yield decide(exchange, "settings that hold what was given", f"{len(held)} other values", kept=kept)
+
+
+def one_enables(evidence: Evidence, kind: Kind) -> Observations:
+    """Updates with `is_enabled` of `1`."""
+    return _toggled(evidence, kind, "1", wanted=True)
+
+
+def zero_disables(evidence: Evidence, kind: Kind) -> Observations:
+    """Updates with `is_enabled` of `0`."""
+    return _toggled(evidence, kind, "0", wanted=False)
+
+
+def is_enabled_is_optional_on_update(evidence: Evidence, kind: Kind) -> Observations:
+    """Updates without `is_enabled`; of a name, since another type may change more."""
+    for change in evidence.changes.get(kind.name, []):
+        if "is_enabled" in change.form:
+            continue
+        if not change.exchange.succeeded:
+            yield accepted(change.exchange)
+        elif "type" not in change.form and change.read and change.read.record:
+            before, now = change.before.get("is_enabled"), change.read.record.get("is_enabled")
+            yield decide(change.read, f"is_enabled {before}, as before", f"is_enabled {now}", kept=before == now)
+
+
+def is_enabled_is_not_accepted_on_create(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates with `is_enabled` beside one without."""
+    starts: dict[str, tuple[Any, Exchange]] = {}
+    for creation in evidence.creations.get(kind.name, []):
+        if creation.form.get("type") != "webhook":
+            continue
+        sent = creation.form.get("is_enabled", "")
+        found = _first_shown(evidence, kind, creation)
+        if found and isinstance(found[0].get("is_enabled"), bool):
+            starts.setdefault(sent, (found[0]["is_enabled"], found[1]))
+        elif sent and creation.exchange.status is not None and not creation.exchange.succeeded:
+            yield Kept(creation.exchange)
+    if "" not in starts:
+        yield Unclear("no handler without is_enabled could be created to compare with")
+        return
+    expected = starts[""][0]
+    for sent, (state, exchange) in starts.items():
+        if sent:
+            received = f"{state} where {sent} was sent"
+            yield decide(exchange, f"is_enabled {expected}, as without it", received, kept=state == expected)
+
+
+def _required(evidence: Evidence, kind: Kind, field: str) -> Observations:
+    for omission in evidence.omissions.get(kind.name, []):
+        if omission.field == field:
+            yield _omitted(omission, kind, evidence)
+
+
+def _omitted(omission: Omission, kind: Kind, evidence: Evidence) -> Observation:
+    exchange = omission.exchange
+    expected = f"a refusal, and no record, without {omission.field}"
+    if exchange.made_id is not None:
+        return Broken(exchange, expected, f"status {exchange.status} and the id {exchange.made_id}")
+    label = str((exchange.request.form or {}).get(kind.label, "")).casefold()
+    came = set(omission.after.ids) - set(omission.before.ids)
+    labels = [str(omission.after.by_id[identifier].get(kind.label) or "").casefold() for identifier in came]
+    if label in labels or (not label and any(not each.strip() for each in labels)):
+        return Broken(exchange, expected, f"status {exchange.status}, and a record that was listed then")
+    others = [each for each in labels if not any(marker.casefold() in each for marker in evidence.markers)]
+    if exchange.status is None or exchange.status >= 500:  # noqa: PLR2004 - where failures of servers begin
+        return Unclear("the create failed", exchange)
+    if exchange.succeeded and not exchange.is_refusal_in_disguise and isinstance(exchange.data, dict) and exchange.data:
+        return Broken(exchange, expected, f"status {exchange.status} with data")
+    if len(others) == 1 and not label and not omission.control and omission.before.complete:
+        return Broken(exchange, expected, f"status {exchange.status}, and a record that was listed then")
+    return Kept(exchange)
+
+
+def _comes_back(
+    evidence: Evidence, kind: Kind, field: str, value: Callable[[Record], Any], same: Callable[[str, str], bool]
+) -> Observations:
+    for form, record, exchange in _stored(evidence, kind):
+        if field in form and isinstance(now := value(record), str):
+            yield decide(exchange, f"{field} {form[field]!r}", shown(now, own=True), kept=same(now, form[field]))
+
+
+def _stored(evidence: Evidence, kind: Kind) -> Iterator[tuple[dict[str, str], Record, Exchange]]:
+    """Forms that were accepted, with the record that was then shown; an update that changed nothing is no evidence."""
+    for creation in evidence.creations.get(kind.name, []):
+        found = _first_shown(evidence, kind, creation)
+        if found and creation.exchange.succeeded:
+            yield dict(creation.form), *found
+    for change in evidence.changes.get(kind.name, []):
+        if change.exchange.succeeded and change.read and change.read.record:
+            record = change.read.record
+            changed = {name: text for name, text in change.form.items() if not _ignored(change, name, record)}
+            yield changed, record, change.read
+
+
+def _ignored(change: Change, name: str, record: Record) -> bool:
+    return name in record and record[name] == change.before.get(name) and str(record[name]) != change.form[name]
+
+
+def _first_shown(evidence: Evidence, kind: Kind, creation: Creation) -> tuple[Record, Exchange] | None:
+    """A new record as its read shows it or, if it was not read, the first list that holds it."""
+    if creation.identifier is None or creation.identifier in creation.before:
+        return None
+    if creation.read:
+        return (creation.read.record, creation.read) if creation.read.record else None
+    for page in evidence.pages(kind.name):
+        if page.exchange.number > creation.exchange.number:
+            for row in page.rows:
+                if row.get("id") == creation.identifier:
+                    return row, page.exchange
+    return None
+
+
+def _toggled(evidence: Evidence, kind: Kind, sent: str, *, wanted: bool) -> Observations:
+    for change in evidence.changes.get(kind.name, []):
+        if change.form.get("is_enabled") != sent:
+            continue
+        if not change.exchange.succeeded:
+            yield accepted(change.exchange)
+        elif change.read and change.read.record:
+            now = change.read.record.get("is_enabled")
+            yield decide(change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted)
+
+
+def _same_letters(one: str, other: str) -> bool:
+    return one.casefold().rstrip(".") == other.casefold()
+
+
+def _same_url(one: str, other: str) -> bool:
+    try:
+        first, second = urlsplit(one), urlsplit(other)
+    except ValueError:
+        return False
+    return (first.scheme, first.netloc.lower(), first.path.rstrip("/"), first.query) == (
+        second.scheme,
+        second.netloc.lower(),
+        second.path.rstrip("/"),
+        second.query,
+    )

@@ -1,0 +1,208 @@
+"""Rules about what creates, updates and deletes do, and what they leave alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from contract_tests.contract import Kind
+from contract_tests.evidence import Evidence, Phase, Record
+from contract_tests.exchange import Exchange
+from contract_tests.rules.observation import Broken, Kept, Observation, Observations, Unclear, answer, decide, shown
+
+NOT_COMPARED = {"splash-pages": set(), "domains": {"is_enabled"}, "notification-handlers": set()}
+
+
+def created_record_is_read(evidence: Evidence, kind: Kind) -> Observations:
+    """Reads straight after a create."""
+    for creation in evidence.creations.get(kind.name, []):
+        read = creation.read
+        if read is None or not creation.exchange.succeeded:
+            continue
+        if read.record is not None:
+            received = f"the id {shown(read.record.get('id'), own=True)}"
+            kept = read.record.get("id") == creation.identifier
+            yield decide(read, f"the record {creation.identifier}", received, kept=kept)
+        elif read.status is None or read.status in (401, 403, 429) or read.status >= 500:  # noqa: PLR2004
+            yield Unclear(f"the read was {answer(read)}", read)
+        else:
+            yield Broken(read, f"the record {creation.identifier}", answer(read))
+
+
+def created_record_is_listed_once(evidence: Evidence, kind: Kind) -> Observations:
+    """The run's records in the whole list after their creation."""
+    for phase in evidence.phases.get(kind.name, []):
+        if phase.event == "create" and phase.after.exchange is not None:
+            for identifier in sorted(phase.made):
+                count = phase.after.ids.count(identifier)
+                if not count and not phase.after.complete:
+                    yield Unclear("the collection is too large to be read as a whole", phase.after.exchange)
+                else:
+                    received = f"it {count} times"
+                    yield decide(phase.after.exchange, f"the record {identifier} once", received, kept=count == 1)
+
+
+def created_id_is_new(evidence: Evidence, kind: Kind) -> Observations:
+    """The ids that creates answered beside those that were there."""
+    for creation in evidence.creations.get(kind.name, []):
+        if creation.identifier is not None and creation.exchange.made_id is not None:
+            kept = creation.identifier not in creation.before
+            received = f"{creation.identifier}, which was there before"
+            yield decide(creation.exchange, "a new id", received, kept=kept)
+
+
+def create_leaves_other_records(evidence: Evidence, kind: Kind) -> Observations:
+    """All records listed before and behind creates."""
+    yield from _left_alone(evidence, kind, "create")
+
+
+def update_changes_what_it_names(evidence: Evidence, kind: Kind) -> Observations:
+    """Updates of fields that reads show, `is_enabled` aside."""
+    for change in evidence.changes.get(kind.name, []):
+        record = change.read.record if change.read else None
+        if not change.exchange.succeeded or change.read is None:
+            continue
+        if record is None:
+            yield Unclear(f"the read behind the update was {answer(change.read)}", change.read)
+            continue
+        for name, text in change.form.items():
+            if name in record and name != "is_enabled" and change.before.get(name) != text:
+                kept = record[name] != change.before.get(name)
+                received = f"{name} {shown(record[name], own=True)}, as before"
+                yield decide(change.read, f"{name} {text!r}", received, kept=kept)
+        if "email" in change.form and record.get("type") == "email" and isinstance(record.get("settings"), dict):
+            before = change.before.get("settings")
+            kept = record["settings"] != before or change.before.get("type") != "email"
+            yield decide(change.read, f"email {change.form['email']!r}", "the one before", kept=kept)
+
+
+def update_leaves_other_fields(evidence: Evidence, kind: Kind) -> Observations:
+    """The fields that an update leaves out, but those that others of them may change."""
+    for change in evidence.changes.get(kind.name, []):
+        record = change.read.record if change.read else None
+        if record is None or change.read is None or not change.exchange.succeeded:
+            continue
+        for name in _untouched(kind, change.form):
+            if name in record and name in change.before:
+                kept = record[name] == change.before[name]
+                expected = f"{name} {shown(change.before[name], own=True)}, as before"
+                yield decide(change.read, expected, shown(record[name], own=True), kept=kept)
+
+
+def _untouched(kind: Kind, form: Any) -> list[str]:
+    """Which readable fields an update with this form leaves: a new name may give a new colour, a new host a new state."""
+    left = set(kind.shape) - set(form) - {"id", "datetime", "last_datetime", "is_enabled"}
+    if "name" in form:
+        left -= {"color"}
+    if "host" in form:
+        left -= {"scheme"}
+    if set(form) - {"name", "is_enabled"} and kind.types:
+        left -= {"settings"}
+    return sorted(left)
+
+
+def update_keeps_datetime(evidence: Evidence, kind: Kind) -> Observations:
+    """`datetime` before and behind updates."""
+    for change in evidence.changes.get(kind.name, []):
+        record = change.read.record if change.read else None
+        if change.read and record and "datetime" in record and "datetime" in change.before:
+            kept = record["datetime"] == change.before["datetime"]
+            expected = f"datetime {change.before['datetime']}, as before"
+            yield decide(change.read, expected, shown(record["datetime"], own=True), kept=kept)
+
+
+def update_leaves_other_records(evidence: Evidence, kind: Kind) -> Observations:
+    """All records listed before and behind updates."""
+    yield from _left_alone(evidence, kind, "update")
+    for phase in evidence.phases.get(kind.name, []):
+        if phase.event == "update" and phase.after.exchange:
+            doubles = [
+                identifier for identifier in phase.came if _is_marked(evidence, kind, phase.after.by_id[identifier])
+            ]
+            yield decide(phase.after.exchange, "no further record", f"{len(doubles)} more", kept=not doubles)
+
+
+def deleted_record_is_not_read(evidence: Evidence, kind: Kind) -> Observations:
+    """Reads after a delete."""
+    for removal in evidence.removals.get(kind.name, []):
+        if removal.read is not None and removal.exchange.succeeded:
+            record = removal.read.record
+            received = f"the record {shown(record.get('id'), own=True)}" if record else ""
+            yield decide(removal.read, "no record", received, kept=record is None)
+
+
+def deleted_record_is_not_listed(evidence: Evidence, kind: Kind) -> Observations:
+    """The whole list after a delete."""
+    for removal in evidence.removals.get(kind.name, []):
+        if removal.after and removal.after.exchange and removal.exchange.succeeded:
+            identifier = removal.exchange.request.identifier
+            listed = identifier in removal.after.ids
+            yield decide(removal.after.exchange, f"no record {identifier}", "it is listed", kept=not listed)
+
+
+def deleted_record_stays_deleted(evidence: Evidence, kind: Kind) -> Observations:
+    """Reads and lists after an update of a deleted record."""
+    for removal in evidence.removals.get(kind.name, []):
+        identifier = removal.exchange.request.identifier
+        if removal.late_read is not None:
+            kept = removal.late_read.record is None
+            yield decide(removal.late_read, "no record", "a record, after an update", kept=kept)
+        if removal.late_read is not None and removal.late_list and removal.late_list.exchange:
+            listed = identifier in removal.late_list.ids
+            yield decide(removal.late_list.exchange, f"no record {identifier}", "it is listed again", kept=not listed)
+
+
+def delete_leaves_other_records(evidence: Evidence, kind: Kind) -> Observations:
+    """All records listed before and behind a delete."""
+    yield from _left_alone(evidence, kind, "delete")
+
+
+def reads_change_nothing(evidence: Evidence, kind: Kind) -> Observations:
+    """All records of the whole list before and behind reads and lists alone."""
+    for sweep in evidence.sweeps.get(kind.name, []):
+        if sweep.after.exchange is None or not sweep.before.rows:
+            continue
+        if not sweep.is_quiet:
+            yield Unclear("others wrote meanwhile", sweep.after.exchange)
+            continue
+        for identifier, before in sweep.before.by_id.items():
+            now = sweep.after.by_id[identifier]
+            yield _same(sweep.after.exchange, kind, before, now, own=evidence.is_own(kind.name, now))
+
+
+def _left_alone(evidence: Evidence, kind: Kind, event: str) -> Observations:
+    for phase in evidence.phases.get(kind.name, []):
+        if phase.event != event or phase.after.exchange is None or not (phase.made or phase.removed or phase.changed):
+            continue
+        own = evidence.own.get(kind.name, set())
+        if phase.went and phase.after.complete:
+            lost = sorted(phase.went & own)
+            if lost:
+                yield Broken(phase.after.exchange, f"the record {lost[0]}, as before", "it is gone")
+            elif phase.came or len(phase.went) > len(phase.removed | phase.changed | phase.made):
+                yield Unclear("others wrote meanwhile", phase.after.exchange)
+            else:
+                yield Broken(phase.after.exchange, "every other record", f"{len(phase.went)} are gone")
+        yield from _unchanged(phase, kind, phase.after.exchange, own)
+
+
+def _unchanged(phase: Phase, kind: Kind, exchange: Exchange, own: set[int]) -> Iterator[Observation]:
+    for identifier, before in phase.before.by_id.items():
+        now = phase.after.by_id.get(identifier)
+        if now is not None and identifier not in phase.changed | phase.removed:
+            yield _same(exchange, kind, before, now, own=identifier in own)
+
+
+def _same(exchange: Exchange, kind: Kind, before: Record, now: Record, *, own: bool) -> Observation:
+    skipped = NOT_COMPARED.get(kind.name, set())
+    differing = [name for name in kind.shape if name not in skipped and before.get(name) != now.get(name)]
+    if not differing:
+        return Kept(exchange)
+    name = differing[0]
+    expected = f"{name} {shown(before.get(name), own=own)} in the record {before.get('id')}, as before"
+    return Broken(exchange, expected, shown(now.get(name), own=own))
+
+
+def _is_marked(evidence: Evidence, kind: Kind, record: Record) -> bool:
+    label = str(record.get(kind.label, "")).casefold()
+    return any(label.startswith(marker.casefold()) for marker in evidence.markers)

@@ -1,0 +1,142 @@
+"""Rules about page links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from contract_tests.contract import Kind
+from contract_tests.evidence import Evidence
+from contract_tests.exchange import Page
+from contract_tests.rules.observation import Broken, Observation, Observations, Unclear, decide, shown
+
+NAMES = ("first", "last", "self", "next", "prev")
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def links_have_the_stated_path(evidence: Evidence, kind: Kind) -> Observations:
+    """All links: one segment behind `/api/`, and nothing behind that."""
+    for page, name, link in _links(evidence, kind):
+        path = _path(link)
+        kept = re.fullmatch(r"(?:.*)/api/[^/]+", path) is not None
+        yield decide(page.exchange, f"{name} with the path /api/{kind.collection}", f"the path {path}", kept=kept)
+
+
+def links_name_the_collection(evidence: Evidence, kind: Kind) -> Observations:
+    """All links: the segment behind `/api/`."""
+    for page, name, link in _links(evidence, kind):
+        found = re.search(r".*/api/([^/]+)", _path(link))
+        if found:
+            kept = found[1] == kind.collection
+            yield decide(page.exchange, f"{name} with the collection {kind.collection}", found[1], kept=kept)
+
+
+def links_hold_page_alone(evidence: Evidence, kind: Kind) -> Observations:
+    """All links: the query, empty parameters aside."""
+    for page, name, link in _links(evidence, kind):
+        parameters = [parameter for parameter in _query(link).split("&") if parameter]
+        kept = len(parameters) == 1 and re.fullmatch(r"page=\d+", parameters[0], re.ASCII) is not None
+        kept = kept and "#" not in link
+        yield decide(page.exchange, f"{name} with page alone", f"the query {_query(link)[:80]}", kept=kept)
+
+
+def links_begin_with_the_base_url(evidence: Evidence, kind: Kind) -> Observations:
+    """All links: scheme, host, port and path prefix."""
+    for page, name, link in _links(evidence, kind):
+        front = link.rpartition("/api/")[0] if "/api/" in link else link
+        kept = _origin(front) == _origin(evidence.base_url)
+        expected = f"{name} beginning with {evidence.base_url} (declare another with --public-base-url)"
+        yield decide(page.exchange, expected, front[:120] or "no scheme and host", kept=kept)
+
+
+def first_names_page_1(evidence: Evidence, kind: Kind) -> Observations:
+    """`first` on pages that exist."""
+    for page in _existing(evidence, kind):
+        yield from _names(page, "first", 1)
+
+
+def last_names_the_last_page(evidence: Evidence, kind: Kind) -> Observations:
+    """`last` on pages that exist."""
+    for page in _existing(evidence, kind):
+        yield from _names(page, "last", page.pages or 0)
+
+
+def self_names_this_page(evidence: Evidence, kind: Kind) -> Observations:
+    """`self` on pages that exist."""
+    for page in _existing(evidence, kind):
+        yield from _names(page, "self", page.number)
+
+
+def next_names_the_next_page(evidence: Evidence, kind: Kind) -> Observations:
+    """`next` before the last page."""
+    for page in _existing(evidence, kind):
+        if page.number < (page.pages or 0):
+            yield from _names(page, "next", page.number + 1)
+
+
+def next_is_null_on_last_page(evidence: Evidence, kind: Kind) -> Observations:
+    """`next` on the last page."""
+    for page in _existing(evidence, kind):
+        if page.number == page.pages and "next" in page.links:
+            link = page.links["next"]
+            yield decide(page.exchange, "next null", shown(link, own=True), kept=link is None)
+
+
+def prev_names_the_previous_page(evidence: Evidence, kind: Kind) -> Observations:
+    """`prev` behind the first page."""
+    for page in _existing(evidence, kind):
+        if page.number > 1:
+            yield from _names(page, "prev", page.number - 1)
+
+
+def prev_is_null_on_first_page(evidence: Evidence, kind: Kind) -> Observations:
+    """`prev` on the first page."""
+    for page in _existing(evidence, kind):
+        if page.number == 1 and "prev" in page.links:
+            link = page.links["prev"]
+            yield decide(page.exchange, "prev null", shown(link, own=True), kept=link is None)
+
+
+def _names(page: Page, name: str, number: int) -> Iterator[Observation]:
+    if name not in page.links:
+        return
+    link = page.links[name]
+    if link is None and name in ("next", "prev"):
+        yield Broken(page.exchange, f"{name} naming page {number}", "null")
+    elif isinstance(link, str):
+        found = re.search(r"(?:^|&)page=(-?\d+)", _query(link), re.ASCII)
+        if found is None:
+            yield Unclear(f"{name} holds no page number", page.exchange)
+        else:
+            kept = int(found[1]) == number
+            yield decide(page.exchange, f"{name} naming page {number}", f"page {found[1]}", kept=kept)
+
+
+def _existing(evidence: Evidence, kind: Kind) -> Iterator[Page]:
+    """Pages that exist by the total and the size that was asked for."""
+    return (page for page in evidence.pages(kind.name) if page.is_there)
+
+
+def _links(evidence: Evidence, kind: Kind) -> Iterator[tuple[Page, str, str]]:
+    for page in evidence.pages(kind.name):
+        for name in NAMES:
+            if isinstance(page.links.get(name), str):
+                yield page, name, page.links[name]
+
+
+def _path(link: str) -> str:
+    return link.partition("#")[0].partition("?")[0]
+
+
+def _query(link: str) -> str:
+    return link.partition("#")[0].partition("?")[2]
+
+
+def _origin(url: str) -> tuple[str, str, int | None, str]:
+    parts = urlsplit(url)
+    try:
+        port = parts.port or DEFAULT_PORTS.get(parts.scheme.lower())
+    except ValueError:
+        port = None
+    return parts.scheme.lower(), (parts.hostname or "").lower(), port, parts.path.rstrip("/")

@@ -1,0 +1,70 @@
+"""What a rule finds in the evidence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from contract_tests.exchange import Exchange
+
+LONGEST = 60
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A witness: the rule was put to the test there, and kept."""
+
+    exchange: Exchange
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Contrary evidence."""
+
+    exchange: Exchange
+    expected: str
+    received: str
+
+
+@dataclass(frozen=True)
+class Unclear:
+    """The rule applies, but could not be decided there."""
+
+    reason: str
+    exchange: Exchange | None = None
+
+
+@dataclass(frozen=True)
+class Absent:
+    """The rule does not apply, because its condition does not hold."""
+
+    reason: str
+
+
+Observation = Kept | Broken | Unclear | Absent
+Observations = Iterator[Observation]
+
+
+def decide(exchange: Exchange, expected: str, received: str, *, kept: bool) -> Observation:
+    """A witness or contrary evidence."""
+    return Kept(exchange) if kept else Broken(exchange, expected, received)
+
+
+def shown(value: Any, *, own: bool) -> str:
+    """A value for a report; of somebody else's record, its type and shape alone."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    text = repr(value)
+    if not own:
+        text = re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
+    kind = {str: "text", int: "a number", float: "a number", list: "an array", dict: "an object"}.get(type(value), "")
+    return f"{kind} {text[:LONGEST]}{'…' if len(text) > LONGEST else ''}"
+
+
+def answer(exchange: Exchange) -> str:
+    """An answer in a few words."""
+    if exchange.status is None:
+        return f"no answer: {exchange.error[:100]}"
+    return f"status {exchange.status}"

@@ -1,0 +1,113 @@
+"""Rules about the operations: that what is documented is not told that it is wrong."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from contract_tests.contract import Kind
+from contract_tests.evidence import Evidence
+from contract_tests.exchange import OWN, Exchange
+from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Observations, Unclear, answer
+
+TOLD_WRONG = {400, 404, 405, 415, 422, 501}
+ABOUT_THE_ACCOUNT = {401, 402, 403, 409, 423, 429, 451}
+TRIES = 3
+
+
+def accepted(exchange: Exchange) -> Observation:
+    """Whether a documented request was accepted, as far as its answer tells."""
+    status = exchange.status
+    if exchange.succeeded:
+        if exchange.is_refusal_in_disguise:
+            return Unclear("the answer is a success in status and holds errors", exchange)
+        return Kept(exchange)
+    if status in TOLD_WRONG:
+        return Broken(exchange, "a success; the request is documented", answer(exchange))
+    if status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR and len(exchange.attempts) >= TRIES - 1:
+        return Broken(exchange, "a success", f"{answer(exchange)} on each of {TRIES} tries")
+    return Unclear(f"the answer was {answer(exchange)}, which may be about this account or its surroundings", exchange)
+
+
+def list_answers(evidence: Evidence, kind: Kind) -> Observations:
+    """Documented lists."""
+    yield from map(accepted, evidence.of(kind.name, "list"))
+
+
+def read_answers(evidence: Evidence, kind: Kind) -> Observations:
+    """Reads of records that are listed, or whose create answered an id and that are listed then."""
+    listed = {row.get("id") for page in evidence.pages(kind.name) for row in page.rows}
+    reads = [each for each in evidence.of(kind.name, "read") if each.request.identifier in listed]
+    yield from map(accepted, reads)
+
+
+def create_answers(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates with the required fields."""
+    yield from map(accepted, evidence.of(kind.name, "create"))
+
+
+def update_answers(evidence: Evidence, kind: Kind) -> Observations:
+    """Updates of the run's own records."""
+    yield from map(accepted, evidence.of(kind.name, "update"))
+
+
+def delete_answers(evidence: Evidence, kind: Kind) -> Observations:
+    """Deletes of the run's own records; one that answers after a failure may have been done before it."""
+    for exchange in evidence.of(kind.name, "delete"):
+        yield Unclear("an earlier try failed", exchange) if exchange.attempts else accepted(exchange)
+
+
+def splash_pages_created_at_projects(evidence: Evidence, kind: Kind) -> Observations:
+    """Creates at the documented path, and the read of the id that they answer."""
+    for creation in evidence.creations.get(kind.name, []):
+        if creation.exchange.request.path != kind.create_path:
+            yield Broken(creation.exchange, f"creates at {kind.create_path}", "another path was given to this run")
+        elif creation.read is not None and creation.exchange.succeeded:
+            marker = creation.form.get(kind.label, "").casefold()
+            record = creation.read.record
+            if record is None and not creation.read.succeeded and creation.read.status not in TOLD_WRONG | {410}:
+                yield Unclear(f"the read of the new record was {answer(creation.read)}", creation.read)
+            elif record is None:
+                yield Broken(creation.read, f"the splash page that {kind.create_path} made", answer(creation.read))
+            elif isinstance(record.get("name"), str) and creation.identifier in creation.before:
+                yield Broken(creation.read, "a new splash page", "one that was there before")
+            else:
+                yield Kept(creation.read) if marker else Unclear("the create had no marker", creation.read)
+
+
+def writes_not_redirected(evidence: Evidence, kind: Kind) -> Observations:
+    """All writes at documented paths."""
+    for exchange in evidence.of(kind.name, "create", "update", "delete"):
+        if exchange.redirects:
+            status, location = exchange.redirects[0]
+            where = urlsplit(location).path
+            yield Broken(exchange, "an answer, not a redirect", f"status {status} to {where}")
+        elif exchange.status is not None:
+            yield Kept(exchange)
+
+
+def reads_redirected_within_host(evidence: Evidence, kind: Kind) -> Observations:
+    """Reads and lists that were redirected."""
+    host = urlsplit(evidence.base_url).netloc
+    redirected = False
+    for exchange in evidence.of(kind.name, "list", "read"):
+        for status, location in exchange.redirects:
+            redirected = True
+            there = urlsplit(location)
+            kept_query = not exchange.request.query or all(
+                f"{name}={value}" in there.query for name, value in exchange.request.query
+            )
+            if there.netloc not in ("", host):
+                yield Broken(exchange, f"a redirect within {host}", f"status {status} to {there.netloc}")
+            elif not kept_query:
+                yield Broken(exchange, "a redirect that keeps the query", f"status {status} without it")
+            else:
+                yield Kept(exchange)
+    if not redirected:
+        yield Absent("no read or list was redirected")
+
+
+def own_requests(evidence: Evidence, kind: Kind) -> list[Exchange]:
+    """All requests with the account's key that are documented."""
+    every = evidence.of(kind.name, "list", "read", "create", "update", "delete")
+    return [exchange for exchange in every if exchange.request.identity == OWN]

@@ -1,0 +1,194 @@
+"""Rules about pages: which records they show, and what `meta` says of them."""
+
+from __future__ import annotations
+
+from contract_tests.contract import Kind
+from contract_tests.evidence import Evidence, Sweep
+from contract_tests.exchange import Page
+from contract_tests.rules.observation import Kept, Observations, Unclear, decide
+
+SIZES = (10, 25, 50, 100, 250, 500, 1000)
+DEFAULT = 25
+NO_ROWS = "the account has too few records, and more could not be created"
+
+
+def page_defaults_to_1(evidence: Evidence, kind: Kind) -> Observations:
+    """The list without a page beside that of page 1, while nothing else changed."""
+    for sweep in evidence.sweeps.get(kind.name, []):
+        plain = _asked(sweep, {})
+        first = _asked(sweep, {"page": "1"})
+        if plain and first:
+            if not sweep.is_quiet:
+                yield Unclear("others wrote meanwhile", plain.exchange)
+                continue
+            same = _ids(plain) == _ids(first) and plain.meta.get("page") == first.meta.get("page")
+            yield decide(plain.exchange, "what page 1 shows", f"page {plain.meta.get('page')}", kept=same)
+
+
+def size_defaults_to_25(evidence: Evidence, kind: Kind) -> Observations:
+    """Lists without a page size."""
+    for page in evidence.pages(kind.name):
+        if page.size is None and "results_per_page" in page.meta:
+            size, rows = page.meta["results_per_page"], len(page.rows)
+            received = f"results_per_page {size} and {rows} records (often a setting of the account)"
+            kept = size == DEFAULT and rows <= DEFAULT
+            yield decide(page.exchange, f"results_per_page {DEFAULT}", received, kept=kept)
+
+
+def allowed_sizes_are_kept(evidence: Evidence, kind: Kind) -> Observations:
+    """Lists with an allowed page size."""
+    for page in evidence.pages(kind.name):
+        if page.size in SIZES and "results_per_page" in page.meta:
+            size, rows = page.meta["results_per_page"], len(page.rows)
+            received = f"results_per_page {size} and {rows} records"
+            kept = size == page.size and rows <= page.size
+            yield decide(page.exchange, f"results_per_page {page.size}", received, kept=kept)
+
+
+def other_sizes_are_not_used(evidence: Evidence, kind: Kind) -> Observations:
+    """Lists with a page size outside the seven; one that is refused keeps the rule too."""
+    for exchange in evidence.of(kind.name, "list", expects="open"):
+        if "results_per_page" not in exchange.request.asked:
+            continue
+        page = exchange.page
+        if page is None:
+            yield Kept(exchange)
+            continue
+        size, rows = page.meta.get("results_per_page"), len(page.rows)
+        cut = page.total is not None and rows < page.total
+        kept = size in SIZES and rows <= (size or 0) and (not cut or rows == size)
+        yield decide(exchange, f"one of the sizes {SIZES}", f"results_per_page {size} and {rows} records", kept=kept)
+
+
+def page_is_filled(evidence: Evidence, kind: Kind) -> Observations:
+    """Pages that exist."""
+    for page in evidence.pages(kind.name):
+        size = page.size if page.size in SIZES else DEFAULT
+        if page.total is None or page.meta.get("results_per_page") != size:
+            continue
+        if page.is_there or page.total == 0:
+            expected = max(0, min(size, page.total - (page.number - 1) * size))
+            received = f"{len(page.rows)} records of a total of {page.total}"
+            yield decide(page.exchange, f"{expected} records", received, kept=len(page.rows) == expected)
+
+
+def meta_page_is_the_page_asked_for(evidence: Evidence, kind: Kind) -> Observations:
+    """Pages that exist."""
+    for page in evidence.pages(kind.name):
+        if page.is_there and "page" in page.meta:
+            said = page.meta["page"]
+            yield decide(page.exchange, f"page {page.number}", f"page {said}", kept=said == page.number)
+
+
+def total_pages_is_the_ceiling(evidence: Evidence, kind: Kind) -> Observations:
+    """Lists of a collection that is not empty."""
+    for page in evidence.pages(kind.name):
+        if page.total and "total_pages" in page.meta and page.pages:
+            said = page.meta["total_pages"]
+            received = f"total_pages {said} for {page.total} records by {page.meta['results_per_page']}"
+            yield decide(page.exchange, f"total_pages {page.pages}", received, kept=said == page.pages)
+
+
+def total_counts_the_records(evidence: Evidence, kind: Kind) -> Observations:
+    """Whole collections, and the totals that their pages say."""
+    for sweep in evidence.sweeps.get(kind.name, []):
+        for whole in (sweep.before, sweep.after):
+            if whole.exchange is None or whole.total is None:
+                continue
+            if not whole.complete:
+                yield Unclear("the collection is too large to be read as a whole", whole.exchange)
+                continue
+            counted = len(whole.rows)
+            received = f"total {whole.total} where {counted} records are listed"
+            yield decide(whole.exchange, f"total {counted}", received, kept=whole.total == counted)
+        if sweep.is_quiet:
+            for page in sweep.pages:
+                if page.total is not None and sweep.before.total is not None:
+                    kept = page.total == sweep.before.total
+                    yield decide(page.exchange, f"total {sweep.before.total}", f"total {page.total}", kept=kept)
+
+
+def total_follows_creates(evidence: Evidence, kind: Kind) -> Observations:
+    """The totals before and behind creates of the run."""
+    yield from _totals(evidence, kind, "create")
+
+
+def total_follows_deletes(evidence: Evidence, kind: Kind) -> Observations:
+    """The totals before and behind deletes of the run."""
+    yield from _totals(evidence, kind, "delete")
+
+
+def pages_partition_the_collection(evidence: Evidence, kind: Kind) -> Observations:
+    """Pages of several sizes beside the whole, while nothing else changed."""
+    for sweep in evidence.sweeps.get(kind.name, []):
+        whole = sweep.before
+        if whole.exchange is None or not whole.rows:
+            continue
+        if set(sweep.before.ids) != set(sweep.after.ids):
+            yield Unclear("others wrote meanwhile", whole.exchange)
+            continue
+        twice = len(whole.ids) - len(set(whole.ids))
+        yield decide(whole.exchange, "each record once", f"{twice} records twice", kept=twice == 0)
+        yield from _covered(sweep)
+
+
+def _covered(sweep: Sweep) -> Observations:
+    """Whether consecutive pages of one size show what the beginning of the whole shows."""
+    whole = list(sweep.before.ids)
+    for size in SIZES:
+        pages = {page.number: page for page in sweep.pages if (page.size or DEFAULT) == size}
+        run = 0
+        while run + 1 in pages and len(pages[run + 1].rows) <= size:
+            run += 1
+        window = whole[: run * size]
+        if not run or (len(whole) < run * size and not sweep.before.complete):
+            continue
+        seen = [row.get("id") for number in range(1, run + 1) for row in pages[number].rows]
+        missing, twice = len(set(window) - set(seen)), len(seen) - len(set(map(str, seen)))
+        kept = not missing and not twice and len(seen) == len(window)
+        received = f"{missing} records missing and {twice} shown twice on pages 1 to {run}"
+        yield decide(pages[run].exchange, f"the first {len(window)} records, each once", received, kept=kept)
+    for page in sweep.pages:
+        size = page.size or DEFAULT
+        if page.number > 3 and sweep.before.complete and page.rows:  # noqa: PLR2004 - a last page, on its own
+            window = whole[(page.number - 1) * size : page.number * size]
+            kept = set(map(str, window)) == {str(row.get("id")) for row in page.rows}
+            yield decide(page.exchange, f"the records of page {page.number}", "others", kept=kept)
+
+
+def order_is_the_same_again(evidence: Evidence, kind: Kind) -> Observations:
+    """The whole read twice, while nothing came or went."""
+    for sweep in evidence.sweeps.get(kind.name, []):
+        before, after = sweep.before, sweep.after
+        if before.exchange is None or after.exchange is None or len(before.ids) < 2:  # noqa: PLR2004 - two have an order
+            continue
+        if set(before.ids) != set(after.ids):
+            yield Unclear("others wrote meanwhile", after.exchange)
+        else:
+            yield decide(after.exchange, "the same order as before", "another", kept=before.ids == after.ids)
+            plain, first = _asked(sweep, {}), _asked(sweep, {"page": "1"})
+            if plain and first and set(_ids(plain)) == set(_ids(first)):
+                kept = _ids(plain) == _ids(first)
+                yield decide(first.exchange, "the same order as before", "another", kept=kept)
+
+
+def _totals(evidence: Evidence, kind: Kind, event: str) -> Observations:
+    for phase in evidence.phases.get(kind.name, []):
+        if phase.event != event or not (phase.made or phase.removed) or phase.after.exchange is None:
+            continue
+        if phase.before.total is None or phase.after.total is None:
+            continue
+        if phase.came or phase.went:
+            yield Unclear("others wrote meanwhile", phase.after.exchange)
+            continue
+        expected = phase.before.total + len(phase.made) - len(phase.removed)
+        received = f"total {phase.after.total}, from {phase.before.total}"
+        yield decide(phase.after.exchange, f"total {expected}", received, kept=phase.after.total == expected)
+
+
+def _asked(sweep: Sweep, query: dict[str, str]) -> Page | None:
+    return next((page for page in sweep.pages if page.exchange.request.asked == query), None)
+
+
+def _ids(page: Page) -> list[str]:
+    return [str(row.get("id")) for row in page.rows]

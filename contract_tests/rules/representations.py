@@ -1,0 +1,224 @@
+"""Rules about the records that reads and lists show."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+from contract_tests.contract import Kind
+from contract_tests.evidence import Evidence, Record
+from contract_tests.exchange import Exchange, is_integer
+from contract_tests.rules.observation import Broken, Kept, Observations, Unclear, decide, shown
+
+TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
+COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
+
+
+def fields_are_present(evidence: Evidence, kind: Kind) -> Observations:
+    """All records: the keys."""
+    shape = set(kind.shape)
+    for exchange, record in evidence.records(kind.name):
+        if record.keys() >= shape:
+            yield Kept(exchange)
+        else:
+            missing = ", ".join(sorted(shape - record.keys()))
+            received = f"no {missing} in the record {shown(record.get('id'), own=True)}"
+            yield Broken(exchange, f"the fields {', '.join(kind.shape)}", received)
+
+
+def id_is_an_integer(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    return _each(evidence, kind, "id", "an integer", is_integer)
+
+
+def integers_have_no_fraction(evidence: Evidence, kind: Kind) -> Observations:
+    """All records and lists: how integers are written."""
+    for exchange, record in evidence.records(kind.name):
+        if isinstance(record.get("id"), float):
+            yield Broken(exchange, "an integer without a fraction", shown(record["id"], own=True))
+        elif is_integer(record.get("id")):
+            yield Kept(exchange)
+    for page in evidence.pages(kind.name):
+        meta = page.exchange.json.get("meta")
+        for name in page.meta:
+            kept = isinstance(meta[name], int)
+            yield decide(page.exchange, f"meta.{name} without a fraction", shown(meta[name], own=True), kept=kept)
+
+
+def datetime_has_the_stated_form(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    return _each(evidence, kind, "datetime", "YYYY-MM-DD HH:MM:SS", _is_time)
+
+
+def last_datetime_has_the_stated_form(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    expected = "null or YYYY-MM-DD HH:MM:SS"
+    return _each(evidence, kind, "last_datetime", expected, lambda value: value is None or _is_time(value))
+
+
+def last_datetime_is_null_before_any_update(evidence: Evidence, kind: Kind) -> Observations:
+    """The run's records, as long as it has not updated them."""
+    for exchange, record in _never_updated(evidence, kind):
+        if "last_datetime" in record:
+            value = record["last_datetime"]
+            yield decide(exchange, "null on a new record", shown(value, own=True), kept=value is None)
+
+
+def name_is_a_string(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    return _each(evidence, kind, "name", "a string", _is_text)
+
+
+def color_is_hex(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    return _each(evidence, kind, "color", "#rrggbb", lambda value: _is_text(value) and bool(COLOR.fullmatch(value)))
+
+
+def scheme_has_its_separator(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    expected = "a scheme with ://"
+    return _each(evidence, kind, "scheme", expected, lambda value: _is_text(value) and bool(SCHEME.fullmatch(value)))
+
+
+def host_is_a_string(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    return _each(evidence, kind, "host", "a string", _is_text)
+
+
+def custom_index_url_is_a_string(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    return _each(evidence, kind, "custom_index_url", "a string", _is_text)
+
+
+def custom_index_url_is_empty_when_unset(evidence: Evidence, kind: Kind) -> Observations:
+    """New records that were created without one."""
+    unset = {
+        creation.identifier
+        for creation in evidence.creations.get(kind.name, [])
+        if "custom_index_url" not in creation.form and creation.identifier is not None
+    }
+    for exchange, record in _never_updated(evidence, kind):
+        if record.get("id") in unset and isinstance(record.get("custom_index_url"), str):
+            value = record["custom_index_url"]
+            yield decide(exchange, "the empty string", shown(value, own=True), kept=value == "")
+
+
+def custom_not_found_url_is_absent(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    for exchange, record in evidence.records(kind.name):
+        kept = "custom_not_found_url" not in record
+        yield decide(exchange, "no custom_not_found_url", "one", kept=kept)
+
+
+def is_enabled_is_a_boolean(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    return _each(evidence, kind, "is_enabled", "true or false", lambda value: isinstance(value, bool))
+
+
+def type_is_one_of_six(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    for exchange, record in evidence.records(kind.name):
+        if "type" in record:
+            value = record["type"]
+            kept = isinstance(value, str) and value in kind.types
+            yield decide(exchange, f"one of {', '.join(kind.types)}", shown(value, own=True), kept=kept)
+
+
+def settings_is_an_object(evidence: Evidence, kind: Kind) -> Observations:
+    """All records."""
+    return _each(evidence, kind, "settings", "an object", lambda value: isinstance(value, dict))
+
+
+def email_settings_hold_email_alone(evidence: Evidence, kind: Kind) -> Observations:
+    """Handlers of type `email`."""
+    for exchange, record in evidence.records(kind.name):
+        settings = record.get("settings")
+        if record.get("type") == "email" and isinstance(settings, dict):
+            kept = list(settings) == ["email"] and isinstance(settings["email"], str)
+            value = settings.get("email")
+            received = f"the keys {list(settings)}" + ("" if isinstance(value, str) else f", {shown(value, own=False)}")
+            yield decide(exchange, "settings with the one key email, a string", received, kept=kept)
+
+
+def listed_as_read(evidence: Evidence, kind: Kind) -> Observations:
+    """Reads beside listed records, where the run wrote nothing between."""
+    last: dict[Any, tuple[str, Record]] = {}
+    compared = False
+    for exchange in evidence.exchanges:
+        request = exchange.request
+        if request.kind != kind.name:
+            continue
+        if request.operation in ("update", "delete", "create"):
+            last.pop(request.identifier, None)
+            continue
+        if request.expects != "success" or not exchange.succeeded:
+            continue
+        body = exchange.data
+        for record in body if isinstance(body, list) else [body]:
+            if not isinstance(record, dict) or not isinstance(record.get("id"), (int, float, str)):
+                continue
+            earlier = last.get(record["id"])
+            if earlier and earlier[0] != request.operation:
+                compared = True
+                yield _compared(exchange, kind, earlier[1], record, own=evidence.is_own(kind.name, record))
+            last[record["id"]] = (request.operation, record)
+    if not compared:
+        yield Unclear("no record was both read and listed")
+
+
+def _compared(exchange: Exchange, kind: Kind, one: Record, other: Record, *, own: bool) -> Broken | Kept:
+    differing = [name for name in kind.shape if one.get(name) != other.get(name)]
+    if not differing:
+        return Kept(exchange)
+    name = differing[0]
+    return Broken(
+        exchange,
+        f"{name} {shown(one.get(name), own=own)}, as it was shown before",
+        f"{name} {shown(other.get(name), own=own)}",
+    )
+
+
+def _each(evidence: Evidence, kind: Kind, name: str, expected: str, good: Callable[[Any], bool]) -> Observations:
+    for exchange, record in evidence.records(kind.name):
+        if name in record and good(record[name]):
+            yield Kept(exchange)
+        elif name in record:
+            own = evidence.is_own(kind.name, record)
+            received = f"{shown(record[name], own=own)} in the record {json.dumps(record.get('id'))[:20]}"
+            yield Broken(exchange, f"{name}: {expected}", received)
+
+
+def _never_updated(evidence: Evidence, kind: Kind) -> Iterator[tuple[Exchange, Record]]:
+    """The run's records, as they were shown before its first update of them, by anybody."""
+    touched: set[Any] = set()
+    own = evidence.own.get(kind.name, set())
+    for exchange in evidence.exchanges:
+        request = exchange.request
+        if request.kind != kind.name:
+            continue
+        if request.operation in ("update", "delete"):
+            touched.add(request.identifier)
+        elif request.operation in ("read", "list") and request.expects == "success" and exchange.succeeded:
+            body = exchange.data
+            for record in body if isinstance(body, list) else [body]:
+                if isinstance(record, dict) and is_integer(record.get("id")):
+                    if record["id"] in own and record["id"] not in touched:
+                        yield exchange, record
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_time(value: Any) -> bool:
+    if not isinstance(value, str) or not TIME.fullmatch(value):
+        return False
+    try:
+        datetime.strptime(value, "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007 - the form has no zone
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,100 @@
+"""Chapters that change and remove the run's own records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from contract_tests.evidence import Record, Removal, Snapshot
+from contract_tests.exchange import Exchange, FormValue
+from contract_tests.survey.samples import of_type, optional, value
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target import WriteRefusedError
+
+
+def update(visitor: Visitor, identifier: int) -> Record:
+    """Update a record one field at a time, then all at once; what it then shows."""
+    creations = visitor.evidence.creations[visitor.kind.name]
+    made = next(creation for creation in creations if creation.identifier == identifier)
+    record = (made.read.record if made.read else None) or {}
+    try:
+        for form in _changes(visitor, record):
+            record = visitor.change(identifier, form, record)
+    except WriteRefusedError:
+        visitor.evidence.notes.setdefault(visitor.kind.name, []).append(
+            f"the record {identifier} that a create answered does not show its marker, so it was not written to"
+        )
+    return record
+
+
+def _changes(visitor: Visitor, record: Record) -> list[dict[str, FormValue]]:
+    kind = visitor.kind
+    if kind.types:
+        toggles = ("0", "1") if record.get("is_enabled") is True else ("1", "0")
+        return [
+            {"is_enabled": toggles[0]},
+            {"name": visitor.mark()},
+            {"is_enabled": toggles[1]},
+            of_type("slack"),
+            of_type("email"),
+            {"email": str(value("email", "text", "other-"))},
+        ]
+    fields = [name for name in kind.shape if name in kind.optional] or [next(iter(kind.optional))]
+    return [
+        *({name: value(name, kind.optional[name], "other-")} for name in fields),
+        optional(kind, files=True),
+        {kind.label: visitor.mark()},
+    ]
+
+
+def remove_one(visitor: Visitor, identifier: int) -> Snapshot:
+    """Delete a record, see that it is gone, and try to bring it back by an update; the last look at the whole."""
+    try:
+        deleted = visitor.delete(identifier)
+    except WriteRefusedError:
+        return visitor.snapshot()
+    read = visitor.until("delete", lambda: visitor.read(identifier, "open"), lambda seen: seen.record is None)
+    after = visitor.snapshot(lambda seen: identifier not in seen.ids, "list after delete")
+    removal = Removal(deleted, read, after)
+    if read.record is None and identifier not in after.ids and deleted.succeeded:
+        late = visitor.update(identifier, {visitor.kind.label: visitor.mark()}, "open")
+        late_read = visitor.read(identifier, "open")
+        removal = Removal(deleted, read, after, late, late_read)
+        if late_read.record is None:
+            visitor.target.ledger.remove(visitor.kind.name, identifier)
+    visitor.evidence.removals.setdefault(visitor.kind.name, []).append(removal)
+    return after
+
+
+def remove_all(visitor: Visitor) -> None:
+    """Delete what is left of the run's records of this kind, those too of which no create told."""
+    kind, ledger = visitor.kind.name, visitor.target.ledger
+    if any(entry.kind == kind for entry in ledger.entries):
+        seen = visitor.snapshot()
+        removals = visitor.evidence.removals.get(kind, [])
+        removals[-1:] = [replace(each, late_list=seen) for each in removals[-1:]]
+        _adopt(visitor, seen)
+    for entry in [entry for entry in ledger.left if entry.kind == kind and entry.identifier is not None]:
+        identifier = entry.identifier or 0
+        if not entry.seen:
+            visitor.read(identifier, "open")
+        if entry.seen:
+            deleted = visitor.delete(identifier)
+            if deleted.succeeded or _is_gone(visitor, identifier):
+                ledger.remove(kind, identifier)
+
+
+def _is_gone(visitor: Visitor, identifier: int) -> bool:
+    read: Exchange = visitor.read(identifier, "open")
+    return read.status is not None and read.record is None and read.status < 500  # noqa: PLR2004 - a server's failure
+
+
+def _adopt(visitor: Visitor, seen: Snapshot) -> None:
+    """Find listed records with a marker of the run whose create told no id."""
+    ledger, kind = visitor.target.ledger, visitor.kind.name
+    entries = [entry for entry in ledger.entries if entry.kind == kind]
+    orphans = {entry.marker.casefold(): entry for entry in entries if entry.identifier is None}
+    known = {entry.identifier for entry in entries}
+    for row in seen.rows:
+        entry = orphans.get(str(row.get(visitor.kind.label, "")).casefold())
+        if entry and isinstance(row.get("id"), int) and row["id"] not in known:
+            ledger.complete(entry, row["id"])

@@ -1,0 +1,52 @@
+"""What the survey writes: harmless values, every host and address under `example.com`."""
+
+from __future__ import annotations
+
+from contract_tests.contract import Kind
+from contract_tests.exchange import FileContent, FormValue
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
+    "0000000d4944415478da63fccf50cf0000058301811ea9c1910000000049454e44ae426082"
+)
+TEXTS = {
+    "email": "contract-tests@example.com",
+    "telegram": "123456:contract-tests",
+    "telegram_chat_id": "-100123456",
+    "custom_css": "h1 { color: #336699 }",
+    "custom_js": "// contract tests",
+}
+TYPE_FIELDS = {"telegram": ("telegram", "telegram_chat_id")}
+
+
+def image(field: str) -> FileContent:
+    """A tiny image for a file field."""
+    return f"{field}.png", PNG, "image/png"
+
+
+def value(field: str, form_type: str, variant: str = "") -> FormValue:
+    """A value for a field; another one for another variant."""
+    match form_type:
+        case "file":
+            return image(field)
+        case "integer":
+            return "7" if variant else "5"
+        case "boolean":
+            return "0" if variant else "1"
+    if field in TEXTS:
+        return TEXTS[field].replace("contract", f"{variant}contract")
+    if field.endswith("_url") or field in ("webhook", "slack", "discord", "microsoft_teams"):
+        return f"https://www.example.com/{variant}{field.replace('_', '-')}"
+    return f"{variant}{field.replace('_', ' ')}"
+
+
+def optional(kind: Kind, variant: str = "", *, files: bool = False) -> dict[str, FormValue]:
+    """All optional fields of a form, files if asked for; a handler's type-specific ones are left out."""
+    chosen = {name: type_ for name, type_ in kind.optional.items() if files or type_ != "file"}
+    return {} if kind.types else {name: value(name, type_, variant) for name, type_ in chosen.items()}
+
+
+def of_type(handler_type: str, variant: str = "") -> dict[str, FormValue]:
+    """The type of a handler, with the fields that go with it."""
+    fields = TYPE_FIELDS.get(handler_type, (handler_type,))
+    return {"type": handler_type} | {field: value(field, "text", variant) for field in fields}

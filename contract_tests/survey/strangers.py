@@ -1,0 +1,59 @@
+"""The chapter in which somebody else knocks: without a key, with a wrong one, with another account's."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from contract_tests.evidence import Intrusion, Snapshot
+from contract_tests.exchange import Exchange
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target import WriteRefusedError
+
+NOBODY = "no key"
+OTHER = "another account's key"
+EVERYTHING = ("list", "read", "create", "update", "delete")
+# Somebody without a key and another account try everything; the others take turns, so that each of them tries
+# something of every kind, and every operation is tried by somebody who has some key.
+ATTEMPTS: dict[str, dict[str, tuple[str, ...]]] = {
+    NOBODY: dict.fromkeys(("splash-pages", "domains", "notification-handlers"), EVERYTHING),
+    "a wrong key": {
+        "splash-pages": ("list", "update"),
+        "domains": ("read", "delete"),
+        "notification-handlers": ("list", "create", "update"),
+    },
+    "a truncated key": {
+        "splash-pages": ("read", "delete"),
+        "domains": ("list", "update"),
+        "notification-handlers": ("read",),
+    },
+    "an empty key": {"splash-pages": ("list",), "domains": ("read",), "notification-handlers": ("list",)},
+    "another scheme": {"splash-pages": ("read",), "domains": ("list",), "notification-handlers": ("read",)},
+    OTHER: dict.fromkeys(("splash-pages", "domains", "notification-handlers"), EVERYTHING),
+}
+
+
+def intrude(visitor: Visitor, identifier: int, seen: Snapshot) -> list[Intrusion]:
+    """Try to reach one of the run's records as a stranger, and read it as the account then."""
+    record = seen.by_id.get(identifier) or {}
+    made = []
+    for identity in (each for each in ATTEMPTS if each == NOBODY or each in visitor.target.keys):
+        for operation in ATTEMPTS[identity][visitor.kind.name]:
+            marker = visitor.mark() if operation in ("create", "update") else ""
+            with suppress(WriteRefusedError):
+                made.append((identity, _knock(visitor, identifier, identity, operation, marker), marker))
+    read = visitor.read(identifier, "open")
+    return [Intrusion(identity, exchange, marker, record, read) for identity, exchange, marker in made]
+
+
+def _knock(visitor: Visitor, identifier: int, identity: str, operation: str, marker: str) -> Exchange:
+    match operation:
+        case "list":
+            return visitor.list("open", identity)
+        case "read":
+            return visitor.read(identifier, "open", identity)
+        case "create":
+            return visitor.post(visitor.least() | {visitor.kind.label: marker}, "open", identity)
+        case "update":
+            return visitor.update(identifier, {visitor.kind.label: marker}, "open", identity)
+        case _:
+            return visitor.delete(identifier, "open", identity)

@@ -1,0 +1,207 @@
+"""The chapters of a visit to one kind, in the order in which they build on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import count
+
+from contract_tests.contract import Contract, Kind
+from contract_tests.evidence import Evidence, Intrusion, Omission, Phase, Snapshot, Sweep
+from contract_tests.exchange import Exchange, FormValue, Request
+from contract_tests.survey.lifecycle import remove_all, remove_one, update
+from contract_tests.survey.samples import of_type, optional
+from contract_tests.survey.strangers import intrude
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target import BOUNDARY, BudgetSpentError, Target
+
+ENOUGH = 26  # more than the default page size, and three pages of the smallest
+ODD_SIZES = ("7", "60", "5000")
+ODD_PAGES = {
+    "splash-pages": ("0", "x"),
+    "domains": ("-1",),
+    "notification-handlers": ("100000000000000000000",),
+}
+QUIET_TRIES = 3
+
+
+def visit(
+    target: Target,
+    contract: Contract,
+    kind: Kind,
+    *,
+    number: int = 1,
+    create_path: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Evidence:
+    """Look at one kind of record.
+
+    Args:
+        target: where requests go.
+        contract: the page sizes.
+        kind: the kind.
+        number: the number of the visit, for markers of its own.
+        create_path: another path for creates than the documented one, or None.
+        progress: told of each chapter.
+
+    Returns:
+        What was seen; nothing of the run's is left, unless the target could not be brought to remove it.
+    """
+    evidence = Evidence(target.base_url, has_second_key="another account's key" in target.keys)
+    visitor = Visitor(target, kind, evidence, "", create_path)
+    try:
+        progress("looking at what is there")
+        start = visitor.snapshot()
+        visitor.marker = _free_marker(start, number)
+        _chapters(visitor, contract, start, progress)
+    except BudgetSpentError:
+        evidence.notes.setdefault(kind.name, []).append("the budget of requests was spent")
+    finally:
+        progress("cleaning up")
+        target.open_reserve()
+        remove_all(visitor)
+    return evidence
+
+
+def _chapters(visitor: Visitor, contract: Contract, start: Snapshot, progress: Callable[[str], None]) -> None:
+    fill = (start.total or 0) < ENOUGH
+    if start.total == 0:
+        visitor.page()
+        visitor.page(results_per_page="10")
+    if not fill:
+        progress("paging")
+        start = _page(visitor, contract, start)
+    progress("creating")
+    created = _create(visitor, start, fill=fill)
+    made = frozenset(created)
+    seen = visitor.snapshot(lambda look: made <= set(look.ids), "list after create")
+    _phase(visitor, Phase("create", start, seen, made=made))
+    if fill:
+        progress("paging")
+        seen = _page(visitor, contract, seen)
+    if not created:
+        return
+    subject, host = created[min(1, len(created) - 1)], created[min(2, len(created) - 1)]
+    progress("updating")
+    changed = update(visitor, subject)
+    later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "list after update")
+    _phase(visitor, Phase("update", seen, later, changed=frozenset({subject})))
+    progress("leaving out required fields")
+    omitted = _omit(visitor)
+    _try_odd_forms(visitor)
+    progress("knocking as a stranger")
+    attempts = intrude(visitor, host, later)
+    later = _look_after(visitor, later, omitted, attempts)
+    progress("deleting")
+    after = remove_one(visitor, subject)
+    _phase(visitor, Phase("delete", later, after, removed=frozenset({subject})))
+
+
+def _phase(visitor: Visitor, phase: Phase) -> None:
+    visitor.evidence.phases.setdefault(visitor.kind.name, []).append(phase)
+
+
+def _create(visitor: Visitor, start: Snapshot, *, fill: bool) -> list[int]:
+    """Create one record of each sort and, if asked for, as many as paging needs; the ids in order."""
+    known = frozenset(start.ids)
+    created: list[int] = []
+    for label, form, expects in _sorts(visitor):
+        creation = visitor.create(form, label, expects, known | set(created), read=label in ("most", "least"))
+        created += [creation.identifier] if creation.identifier is not None else []
+    total = (start.total or 0) + len(created)
+    while fill and created and total < ENOUGH:
+        exchange = visitor.post(visitor.least())
+        if exchange.made_id is None:
+            break
+        created.append(exchange.made_id)
+        total += 1
+        if total % 10 == 0:
+            visitor.page(results_per_page="10", page=str(total // 10))
+        if total % 25 == 0:
+            visitor.page(page=str(total // 25))
+    return created
+
+
+def _sorts(visitor: Visitor) -> list[tuple[str, Mapping[str, FormValue], str]]:
+    if not visitor.kind.types:
+        most = visitor.least() | optional(visitor.kind, files=True)
+        return [
+            ("most", most, "success"),
+            ("least", visitor.least(), "success"),
+            ("another", visitor.least(), "success"),
+        ]
+    others = [each for each in visitor.kind.types if each != "telegram"]
+    return [
+        ("most", visitor.least() | of_type("telegram"), "success"),
+        ("least", visitor.least(), "success"),
+        *(("another", visitor.least() | of_type(each), "success") for each in others),
+        ("is_enabled=1", visitor.least(is_enabled="1"), "open"),
+        ("is_enabled=0", visitor.least(is_enabled="0"), "open"),
+    ]
+
+
+def _page(visitor: Visitor, contract: Contract, before: Snapshot) -> Snapshot:
+    """Look at pages of all sizes between two looks at the whole, again if others wrote meanwhile; the last look."""
+    for attempt in range(QUIET_TRIES):
+        pages = [visitor.page(), visitor.page(page="1")]
+        deepest = -(-(before.total or 0) // 10)
+        numbers = sorted({1, 2, 3, deepest} & set(range(1, deepest + 1)))
+        pages += [visitor.page(results_per_page="10", page=str(number)) for number in numbers]
+        if attempt == 0:
+            if (before.total or 0) > contract.default_page_size:
+                pages.append(visitor.page(page="2"))
+            pages += [
+                visitor.page(results_per_page=str(size)) for size in contract.page_sizes if size not in (10, 1000)
+            ]
+        after = visitor.snapshot()
+        sweep = Sweep(before, tuple(page for page in pages if page), after)
+        visitor.evidence.sweeps.setdefault(visitor.kind.name, []).append(sweep)
+        if sweep.is_quiet:
+            break
+        before = after
+    for size in ODD_SIZES:
+        visitor.list("open", results_per_page=size)
+    for page in ODD_PAGES[visitor.kind.name]:
+        visitor.list("open", page=page)
+    return after
+
+
+def _omit(visitor: Visitor) -> list[tuple[str, Exchange]]:
+    """Try to create without each required field."""
+    kind = visitor.kind
+    tried = []
+    for field in kind.required:
+        form = {name: value for name, value in visitor.least().items() if name != field}
+        form = form or {name: str(value) for name, value in list(optional(kind).items())[:1]}
+        tried.append((field, visitor.post(form, "refusal")))
+    return tried
+
+
+def _try_odd_forms(visitor: Visitor) -> None:
+    """Send a create with rough text, and one that is cut off."""
+    marker = visitor.mark()
+    visitor.post(visitor.least() | {visitor.kind.label: f"{marker} <b>\"'\\ {'long' * 100}"}, "open", marker=marker)
+    cut_off = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{visitor.kind.label}"\r\n\r\n'.encode()
+    path, body = visitor.kind.create_path, (f"multipart/form-data; boundary={BOUNDARY}", cut_off)
+    visitor.send(Request("create", visitor.kind.name, "POST", path, expects="open", body=body))
+
+
+def _look_after(
+    visitor: Visitor, before: Snapshot, omitted: list[tuple[str, Exchange]], attempts: list[Intrusion]
+) -> Snapshot:
+    """See, as the account, what came of attempts that must come to nothing."""
+    after = visitor.snapshot()
+    control: frozenset[object] = frozenset()
+    if set(after.ids) - set(before.ids):
+        control = frozenset(visitor.snapshot().ids) - frozenset(after.ids)
+    omissions = [Omission(field, exchange, before, after, control) for field, exchange in omitted]
+    visitor.evidence.omissions.setdefault(visitor.kind.name, []).extend(omissions)
+    intrusions = [replace(each, after=after) for each in attempts]
+    visitor.evidence.intrusions.setdefault(visitor.kind.name, []).extend(intrusions)
+    return after
+
+
+def _free_marker(start: Snapshot, number: int) -> str:
+    """The beginning of all markers of a visit, one that no record holds already."""
+    text = str(start.rows).casefold()
+    return next(marker for marker in (f"ct{run}-{number}" for run in count(1)) if f"{marker}-" not in text)

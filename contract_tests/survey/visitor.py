@@ -1,0 +1,224 @@
+"""The steps of a visit: requests that are documented, each with the waiting that a slow replica needs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from contract_tests.contract import Kind
+from contract_tests.evidence import Change, Creation, Evidence, Record, Snapshot
+from contract_tests.exchange import OWN, Exchange, FormValue, Page, Request
+from contract_tests.ledger import Entry
+from contract_tests.target import Target
+
+PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)
+MOST_PAGES = 5
+TRIES = 3
+Seen = TypeVar("Seen")
+
+
+class Visitor:
+    """Visits one kind of record.
+
+    Args:
+        target: where requests go.
+        kind: the kind.
+        evidence: where what is seen is kept.
+        marker: the beginning of every text that marks a record of the run.
+        create_path: another path for creates than the documented one, or None.
+    """
+
+    def __init__(
+        self, target: Target, kind: Kind, evidence: Evidence, marker: str, create_path: str | None = None
+    ) -> None:
+        self.target = target
+        self.kind = kind
+        self.evidence = evidence
+        self.marker = marker
+        self.largest = 1000
+        self._create_path = create_path or kind.create_path
+        self._count = 0
+        self._impatient: set[str] = set()
+
+    def list(self, expects: str = "success", identity: str = OWN, **query: str) -> Exchange:
+        """List one page."""
+        path, pairs = self.kind.list_path, tuple(query.items())
+        return self.send(Request("list", self.kind.name, "GET", path, pairs, identity=identity, expects=expects))
+
+    def page(self, **query: str) -> Page | None:
+        """List one page, and read it if that is possible."""
+        return self.list(**query).page
+
+    def read(self, identifier: int | str, expects: str = "success", identity: str = OWN) -> Exchange:
+        """Read one record."""
+        known = identifier if isinstance(identifier, int) else None
+        path = f"{self.kind.record_path}{identifier}"
+        request = Request("read", self.kind.name, "GET", path, identity=identity, identifier=known, expects=expects)
+        return self.send(request)
+
+    def update(
+        self, identifier: int, form: Mapping[str, FormValue], expects: str = "success", identity: str = OWN
+    ) -> Exchange:
+        """Update one of the run's own records."""
+        path = f"{self.kind.record_path}{identifier}"
+        return self.send(Request("update", self.kind.name, "POST", path, (), form, identity, identifier, expects))
+
+    def delete(self, identifier: int, expects: str = "success", identity: str = OWN) -> Exchange:
+        """Delete one of the run's own records."""
+        path = f"{self.kind.record_path}{identifier}"
+        exchange = self.send(Request("delete", self.kind.name, "DELETE", path, (), None, identity, identifier, expects))
+        return exchange
+
+    def post(
+        self, form: Mapping[str, FormValue], expects: str = "success", identity: str = OWN, marker: str | None = None
+    ) -> Exchange:
+        """Send a create, and note what it may have made; the marker is the name or host, if no other is given."""
+        entry = self.target.ledger.plan(self.kind.name, marker or str(form.get(self.kind.label, "")))
+        request = Request("create", self.kind.name, "POST", self._create_path, (), form, identity, None, expects)
+        exchange = self.send(request)
+        if exchange.made_id is not None and identity == OWN:
+            self.own(entry, exchange.made_id)
+        return exchange
+
+    def own(self, entry: Entry, identifier: int) -> None:
+        """Note a record as one that the run made."""
+        self.target.ledger.complete(entry, identifier)
+        self.evidence.own.setdefault(self.kind.name, set()).add(identifier)
+
+    def create(
+        self, form: Mapping[str, FormValue], label: str, expects: str, known: frozenset[Any], *, read: bool = True
+    ) -> Creation:
+        """Create a record and, if asked, read it, waiting until the read shows it; never blindly twice.
+
+        Args:
+            form: the fields, with a marker in the label.
+            label: what sort of create it is.
+            expects: as for a request.
+            known: the ids that are there before.
+            read: whether to read the record.
+        """
+        marker = str(form[self.kind.label])
+        exchange = self.post(form, expects)
+        identifier = exchange.made_id
+        for _ in range(TRIES - 1):
+            if not _failed(exchange) or identifier is not None:
+                break
+            identifier = self.find(marker)
+            if identifier is not None:
+                self.own(self.target.ledger.plan(self.kind.name, marker), identifier)
+            else:
+                exchange = replace(self.post(form, expects), attempts=(*exchange.attempts, exchange.status))
+                self.evidence.exchanges[-1] = exchange
+                identifier = exchange.made_id
+        shown = None
+        if identifier is not None and read:
+            known_id = identifier
+            shown = self.until("create", lambda: self.read(known_id), lambda seen: self.shows(seen, marker))
+        texts = {name: value for name, value in form.items() if isinstance(value, str)}
+        creation = Creation(exchange, texts, known, identifier, shown, label)
+        self.evidence.creations.setdefault(self.kind.name, []).append(creation)
+        return creation
+
+    def change(self, identifier: int, form: Mapping[str, FormValue], before: Record) -> Record:
+        """Update a record and read it, waiting until the read shows the new values; what it then shows."""
+        exchange = self.update(identifier, form)
+        texts = {name: value for name, value in form.items() if isinstance(value, str)}
+        expected = {name: value for name, value in texts.items() if name in before}
+        if "is_enabled" in expected:
+            wanted: dict[str, Any] = {"is_enabled": texts["is_enabled"] == "1"}
+        else:
+            wanted = dict(expected)
+        aspect = f"update {','.join(sorted(form))}" if wanted else "update"
+        read = self.until(
+            aspect,
+            lambda: self.read(identifier),
+            lambda seen: bool(seen.record) and all((seen.record or {}).get(k) == v for k, v in wanted.items()),
+        )
+        self.evidence.changes.setdefault(self.kind.name, []).append(Change(exchange, texts, before, read))
+        return read.record or before
+
+    def snapshot(self, good: Callable[[Snapshot], bool] = lambda _: True, aspect: str = "list") -> Snapshot:
+        """The collection, waiting until it is as expected."""
+        return self.until(aspect, self._snapshot, good)
+
+    def _snapshot(self) -> Snapshot:
+        pages: list[Page] = []
+        complete = False
+        while len(pages) < MOST_PAGES and not complete:
+            query = {"results_per_page": str(self.largest)} | ({"page": str(len(pages) + 1)} if pages else {})
+            page = self.page(**query)
+            if page is None:
+                break
+            pages.append(page)
+            complete = len(page.rows) < page.meta.get("results_per_page", self.largest)
+            complete = complete or sum(len(each.rows) for each in pages) == page.total
+        return Snapshot(tuple(pages), complete)
+
+    def find(self, marker: str) -> int | None:
+        """The id of the record with this marker, if it is listed."""
+        for row in self._snapshot().rows:
+            if marker and marker.casefold() in json.dumps(row, ensure_ascii=False).casefold():
+                identifier = row.get("id")
+                return identifier if isinstance(identifier, int) else None
+        return None
+
+    def until(self, aspect: str, look: Callable[[], Seen], good: Callable[[Seen], bool]) -> Seen:
+        """Look again, for some two seconds, until what is seen is good; once in vain, not again for this aspect.
+
+        All looks but the last are taken for what a slow replica showed, and judged by no rule.
+        """
+        begin = len(self.evidence.exchanges)
+        seen = look()
+        for pause in () if aspect in self._impatient else PAUSES:
+            if good(seen):
+                return seen
+            time.sleep(pause)
+            self._overlook(begin)
+            begin = len(self.evidence.exchanges)
+            seen = look()
+        if not good(seen):
+            self._impatient.add(aspect)
+        return seen
+
+    def _overlook(self, begin: int) -> None:
+        exchanges = self.evidence.exchanges
+        exchanges[begin:] = [
+            replace(each, request=replace(each.request, expects="overlooked")) for each in exchanges[begin:]
+        ]
+
+    def shows(self, exchange: Exchange, marker: str) -> bool:
+        """Whether a read shows the record with this marker."""
+        return exchange.record is not None and marker.casefold() in exchange.body.decode("utf-8", "replace").casefold()
+
+    def mark(self) -> str:
+        """The marker of a new record, a name or a host."""
+        self._count += 1
+        text = f"{self.marker}-{self._count}"
+        self.evidence.markers.add(text)
+        return f"{text}.example.com" if self.kind.label == "host" else text
+
+    def least(self, **more: str) -> dict[str, FormValue]:
+        """A form with the required fields alone, and more if given."""
+        form: dict[str, FormValue] = {self.kind.label: self.mark()}
+        if "type" in self.kind.required:
+            form["type"] = "webhook"
+        return form | more
+
+    def send(self, request: Request) -> Exchange:
+        """Send a request, keep the exchange, and note which of the run's records it showed."""
+        exchange = self.target.send(request)
+        self.evidence.exchanges.append(exchange)
+        if request.identity == OWN and request.operation in ("read", "list"):
+            page = exchange.page
+            for row in page.rows if page else [exchange.record] if exchange.record else []:
+                if isinstance(row.get("id"), int):
+                    self.target.ledger.see(self.kind.name, row["id"], json.dumps(row, ensure_ascii=False))
+        return exchange
+
+
+def _failed(exchange: Exchange) -> bool:
+    return exchange.status is None or exchange.status >= HTTPStatus.INTERNAL_SERVER_ERROR

@@ -1,0 +1,171 @@
+"""The implementation under test: the only place that opens a socket."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlencode, urljoin, urlsplit
+
+import urllib3
+from urllib3.filepost import encode_multipart_formdata
+
+from contract_tests.exchange import OWN, Exchange, Request
+from contract_tests.ledger import Ledger
+
+TRIES = 3
+PAUSE = 0.2
+BOUNDARY = "contract-tests-boundary-7f3a"
+REDIRECTS = {301, 302, 303, 307, 308}
+
+
+class BudgetSpentError(Exception):
+    """The run may send no more requests."""
+
+
+class WriteRefusedError(Exception):
+    """A write to a record that the run did not create, or has not yet seen with its own marker."""
+
+
+class UnusableTargetError(Exception):
+    """Nothing can be judged there; the message is one line for people."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How hard a target may be pressed.
+
+    Attributes:
+        requests: how many may be sent in all; clean-up has as many again.
+        interval: seconds between two requests at least.
+        timeout: seconds to wait for an answer.
+        patience: seconds to wait, in all, for rate limits to pass.
+    """
+
+    requests: int = 2000
+    interval: float = 0.0
+    timeout: float = 30.0
+    patience: float = 300.0
+
+
+class Target:
+    """Sends requests to one base URL, one after the other, and keeps what came back.
+
+    Args:
+        base_url: where the implementation answers.
+        keys: the `Authorization` header of each identity; an identity without one sends none.
+        ledger: what the run created.
+        limits: how hard the target may be pressed.
+        watch: told of every exchange.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        keys: Mapping[str, str],
+        ledger: Ledger,
+        limits: Limits | None = None,
+        watch: Callable[[Exchange], None] = lambda _: None,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.keys = dict(keys)
+        self.ledger = ledger
+        self.limits = limits or Limits()
+        self.sent = 0
+        self.exchanges: list[Exchange] = []
+        self._watch = watch
+        self._waited = 0.0
+        self._last = 0.0
+        self._reserve = 0
+        self._pool = urllib3.PoolManager(retries=False, timeout=self.limits.timeout)
+
+    def open_reserve(self) -> None:
+        """Allow the requests that were kept for clean-up."""
+        self._reserve = self.limits.requests
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.clear()
+
+    def send(self, request: Request) -> Exchange:
+        """Send a request; again after a rate limit, and up to three times after a failure, but for creates.
+
+        Raises:
+            BudgetSpentError: if no more may be sent.
+            WriteRefusedError: if it would write to a record that is not the run's own.
+        """
+        if request.operation in ("update", "delete") and request.identifier is not None:
+            if not self.ledger.allows_write(request.kind, request.identifier):
+                raise WriteRefusedError(f"{request.kind} {request.identifier} is not known to be this run's own")
+        attempts: list[int | None] = []
+        while True:
+            exchange = self._once(request, tuple(attempts))
+            failed = exchange.status is None or exchange.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            if exchange.status == HTTPStatus.TOO_MANY_REQUESTS and self._wait_for_limit(exchange):
+                continue
+            if not failed or request.operation == "create" or len(attempts) == TRIES - 1:
+                break
+            attempts.append(exchange.status)
+            time.sleep(PAUSE)
+        self.exchanges.append(exchange)
+        self._watch(exchange)
+        return exchange
+
+    def _once(self, request: Request, attempts: tuple[int | None, ...]) -> Exchange:
+        if self.sent >= self.limits.requests + self._reserve:
+            raise BudgetSpentError
+        headers = {"User-Agent": "contract-tests"}
+        if request.identity in self.keys:
+            headers["Authorization"] = self.keys[request.identity]
+        body = None
+        if request.body is not None:
+            headers["Content-Type"], body = request.body
+        elif request.form is not None:
+            body, headers["Content-Type"] = encode_multipart_formdata(dict(request.form), BOUNDARY)
+        url = f"{self.base_url}{request.path}" + (f"?{urlencode(request.query)}" if request.query else "")
+        redirects: list[tuple[int, str]] = []
+        try:
+            answer = self._call(request.method, url, body, headers)
+            location = answer.headers.get("Location", "")
+            if answer.status in REDIRECTS:
+                redirects.append((answer.status, location))
+                there = urljoin(url, location)
+                if request.method == "GET" and location and urlsplit(there).netloc == urlsplit(url).netloc:
+                    answer = self._call("GET", there, None, headers)
+        except urllib3.exceptions.HTTPError as error:
+            return Exchange(request, self.sent, None, error=str(error), attempts=attempts)
+        return Exchange(request, self.sent, answer.status, answer.headers, answer.data, "", attempts, tuple(redirects))
+
+    def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
+        pause = self._last + self.limits.interval - time.monotonic()
+        if pause > 0:
+            time.sleep(pause)
+        self._last = time.monotonic()
+        self.sent += 1
+        return self._pool.request(method, url, body=body, headers=dict(headers), redirect=False)
+
+    def _wait_for_limit(self, exchange: Exchange) -> bool:
+        """Wait as long as a rate limit says, if there is patience left."""
+        said = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
+        seconds = min(float(said), 90.0) if said.replace(".", "", 1).isdecimal() else 1.0
+        if self._waited + seconds > self.limits.patience:
+            return False
+        time.sleep(max(seconds, 0.05))
+        self._waited += max(seconds, 0.05)
+        return True
+
+
+def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:
+    """The `Authorization` header that each identity sends; `no key` sends none."""
+    headers = {
+        OWN: f"Bearer {api_key}",
+        "a wrong key": "Bearer contract-tests-wrong-key",
+        "an empty key": "Bearer ",
+        "another scheme": f"Basic {api_key}",
+    }
+    if len(api_key) > 1:
+        headers["a truncated key"] = f"Bearer {api_key[:-1]}"
+    if second_api_key:
+        headers["another account's key"] = f"Bearer {second_api_key}"
+    return headers

@@ -1,0 +1,121 @@
+"""From observations to verdicts, one for each rule and kind, and to one word for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from contract_tests.contract import Kind, Rule
+from contract_tests.evidence import Evidence
+from contract_tests.rules import judge_of
+from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Unclear
+
+
+class Verdict(StrEnum):
+    """What is said of a rule, from the strongest to the weakest."""
+
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    WARN = "warn"
+    PASS = "pass"
+    NOT_APPLICABLE = "not applicable"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The verdict on one rule for one kind.
+
+    Attributes:
+        witnesses: how often the rule was put to the test and kept.
+        findings: contrary evidence, of the first look and of the second.
+        reasons: why the rule could not be decided, or does not apply.
+    """
+
+    rule: Rule
+    kind: str
+    verdict: Verdict
+    witnesses: int = 0
+    findings: tuple[Broken, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """A name to select the result by."""
+        return f"{self.rule.id}[{self.kind}]"
+
+
+def observe(rule: Rule, kind: Kind, evidence: Evidence) -> list[Observation]:
+    """All that a rule finds in one visit's evidence."""
+    return list(judge_of(rule)(evidence, kind))
+
+
+def needs_second_look(rules: Iterable[Rule], kind: Kind, evidence: Evidence) -> bool:
+    """Whether a rule that several requests decide seems broken."""
+    return any(
+        isinstance(observation, Broken)
+        for rule in rules
+        if rule.kind == "state"
+        for observation in observe(rule, kind, evidence)
+    )
+
+
+def judge(rule: Rule, kind: Kind, first: Evidence, second: Evidence | None = None) -> Result:
+    """The verdict on a rule for one kind.
+
+    Args:
+        rule: the rule.
+        kind: the kind.
+        first: what the first visit saw.
+        second: what a second visit saw, if there was one. A rule that several requests decide is broken only if both
+            visits show that.
+    """
+    looks = [observe(rule, kind, evidence) for evidence in (first, second) if evidence is not None]
+    every = [observation for look in looks for observation in look]
+    findings = tuple(each for each in every if isinstance(each, Broken))
+    witnesses = sum(isinstance(each, Kept) for each in every)
+    again = all(any(isinstance(each, Broken) for each in look) for look in looks) and len(looks) > 1
+    if findings and (rule.kind == "exchange" or again):
+        verdict = Verdict.WARN if rule.level == "advisory" else Verdict.FAIL
+        return Result(rule, kind.name, verdict, witnesses, findings)
+    if findings:
+        reasons = ("it seemed broken in one visit, but not in another",)
+        return Result(rule, kind.name, Verdict.INCONCLUSIVE, witnesses, findings, reasons)
+    if witnesses:
+        return Result(rule, kind.name, Verdict.PASS, witnesses)
+    absent = tuple(dict.fromkeys(each.reason for each in every if isinstance(each, Absent)))
+    if absent:
+        return Result(rule, kind.name, Verdict.NOT_APPLICABLE, reasons=absent)
+    notes = [note for evidence in (first, second) if evidence for note in evidence.notes.get(kind.name, [])]
+    unclear = [each.reason for each in every if isinstance(each, Unclear)]
+    reasons = tuple(dict.fromkeys([*unclear, *notes])) or ("nothing that it speaks of was seen",)
+    return Result(rule, kind.name, Verdict.INCONCLUSIVE, reasons=reasons)
+
+
+def overall(results: Iterable[Result], *, partial: bool, strict: bool) -> tuple[str, int]:
+    """One word for all results, and the exit status that goes with it.
+
+    Args:
+        results: the verdicts.
+        partial: whether some rules or kinds were left out.
+        strict: whether advisory rules gate.
+    """
+    verdicts = {result.verdict for result in results}
+    if Verdict.FAIL in verdicts or (strict and Verdict.WARN in verdicts):
+        return "does not conform", 1
+    if not verdicts:
+        return "nothing was selected", 5
+    if Verdict.INCONCLUSIVE in verdicts:
+        return "undecided", 6
+    return ("partial: no claim", 0) if partial else ("conforms", 0)
+
+
+def merged(results: Iterable[Result]) -> Mapping[str, Verdict]:
+    """The verdict on each rule over all kinds: the strongest."""
+    order = list(Verdict)
+    found: dict[str, Verdict] = {}
+    for result in results:
+        known = found.get(result.rule.id)
+        if known is None or order.index(result.verdict) < order.index(known):
+            found[result.rule.id] = result.verdict
+    return found
