@@ -13,11 +13,11 @@ from zlib import crc32
 from mock_server.choices import Choices
 from mock_server.clock import Clock, ticking
 from mock_server.contract import Contract, Resource
+from mock_server.errors import SettingsError
 from mock_server.fixtures import Fixture, FixtureReader
-from mock_server.settings import Settings
+from mock_server.settings import SANDBOX_PREFIX, Settings
 from mock_server.store import Collection, IdSequence, Record
 
-SANDBOX_PREFIX = "sandbox-"
 BEYOND_32_BITS = 5_000_000_000
 
 
@@ -67,6 +67,9 @@ class Accounts:
             )
             for account in fixture.accounts
         }
+        for key in settings.api_keys:
+            if key in self._by_key:
+                raise SettingsError(f'the key "{key}" is the fixture\'s already; give another')
         self._model = self._copy(next(iter(self._by_key.values())), "model")
         self._by_key |= {key: self._copy(self._model, key) for key in settings.api_keys}
         self._sandboxes: OrderedDict[str, Account] = OrderedDict()

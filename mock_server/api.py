@@ -11,6 +11,7 @@ from typing import Any
 from flask import Blueprint, Response, g, request
 from werkzeug.wrappers import Response as AnyResponse
 
+from mock_server.access_log import IGNORED
 from mock_server.accounts import Account, Accounts
 from mock_server.choices import Choices
 from mock_server.contract import Contract, Resource
@@ -22,7 +23,7 @@ from mock_server.representations import Representations
 from mock_server.settings import Settings
 from mock_server.store import Collection, Record, UnknownIdError, ValueTakenError
 
-ID = re.compile(r"[0-9]{1,18}", re.ASCII)
+ID = re.compile(r"[0-9]{1,30}", re.ASCII)
 REQUESTS_A_MINUTE = 60
 
 
@@ -41,7 +42,8 @@ class Service:
 
     def base_url(self) -> str:
         """What page links begin with."""
-        return self.settings.public_base_url or request.host_url.rstrip("/") + self.settings.base_path
+        host = request.host or f"{request.environ['SERVER_NAME']}:{request.environ['SERVER_PORT']}"
+        return self.settings.public_base_url or f"{request.scheme}://{host}{self.settings.base_path}"
 
     def account(self) -> Account:
         """The account whose key the request carries.
@@ -178,7 +180,7 @@ def _number(identifier: str) -> int:
 
 def _form(service: Service, resource: Resource, operation: str) -> Mapping[str, Any]:
     form = service.forms.read(request, resource, operation)
-    g.ignored = form.ignored
+    request.environ[IGNORED] = form.ignored
     return form.values
 
 
@@ -186,7 +188,7 @@ def _applicable(
     service: Service, resource: Resource, form: Mapping[str, Any], record: Mapping[str, Any]
 ) -> dict[str, Any]:
     given = service.forms.applicable(resource, form, record)
-    g.ignored += tuple(name for name in form if name not in given)
+    request.environ[IGNORED] += tuple(name for name in form if name not in given)
     return given
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import logging
-from time import perf_counter
+from pathlib import Path
 
-from flask import Flask, Response, current_app, g, request
+import yaml
+from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import RequestRedirect
 
+from mock_server.access_log import AccessLog
 from mock_server.accounts import Accounts
 from mock_server.api import Service, create_blueprint
 from mock_server.choices import Choices
 from mock_server.contract import Contract, shipped_contract
 from mock_server.error_pages import ErrorPages
+from mock_server.errors import SettingsError
 from mock_server.fixtures import FixtureReader
 from mock_server.forms import Forms
 from mock_server.paging import Paging
@@ -21,8 +23,6 @@ from mock_server.representations import Representations
 from mock_server.settings import Settings
 from mock_server.spellings import Spellings
 from mock_server.uploads import Uploads
-
-log = logging.getLogger("mock_server")
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -38,7 +38,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         SettingsError: if a fixture or an open point is not usable.
     """
     settings = settings or Settings()
-    contract = Contract(settings.contract) if settings.contract else shipped_contract()
+    contract = _read(settings.contract) if settings.contract else shipped_contract()
     choices = Choices(contract.open_points, settings.choices)
     representations = Representations(choices, settings.seed)
     uploads = Uploads()
@@ -47,22 +47,28 @@ def create_app(settings: Settings | None = None) -> Flask:
         contract=contract,
         choices=choices,
         accounts=Accounts(settings, contract, choices, FixtureReader(contract.resources, representations, uploads)),
-        forms=Forms(choices, contract.rules, uploads),
+        forms=Forms(choices, contract.rules, uploads, settings.max_body),
         paging=Paging(contract, choices),
         representations=representations,
-        errors=ErrorPages(choices, representations),
+        errors=ErrorPages(choices, representations, settings.base_path),
     )
     app = Flask(__name__, static_folder=None)
     app.extensions["mock_server"] = service
-    app.config["MAX_CONTENT_LENGTH"] = settings.max_body
     app.url_map.redirect_defaults = False
     app.register_blueprint(create_blueprint(service), url_prefix=settings.base_path or None)
     app.add_url_rule(f"{settings.base_path}/openapi.yaml", "contract", lambda: _contract(service))
     service.errors.register(app)
-    _log_requests(app)
     app.before_request(_refuse_redirect)
-    app.wsgi_app = Spellings(app, choices)  # type: ignore[method-assign]
+    app.add_url_rule(f"{settings.base_path}/login", "login", service.errors.login_page)
+    app.wsgi_app = AccessLog(Spellings(app, choices))  # type: ignore[method-assign]
     return app
+
+
+def _read(path: Path) -> Contract:
+    try:
+        return Contract(path)
+    except (OSError, ValueError, KeyError, yaml.YAMLError) as error:
+        raise SettingsError(f'contract "{path}" cannot be read: {error!r}; give an openapi.yaml of this API') from error
 
 
 def _contract(service: Service) -> Response:
@@ -75,25 +81,3 @@ def _refuse_redirect() -> None:
     if isinstance(request.routing_exception, RequestRedirect):
         here = [rule.methods or set() for rule in current_app.url_map.iter_rules() if rule.rule == request.path]
         raise MethodNotAllowed(sorted(set().union(*here))) if here else NotFound
-
-
-def _log_requests(app: Flask) -> None:
-    """One line a request: method, path, status, milliseconds and the form's parts that had no influence."""
-
-    @app.before_request
-    def start() -> None:
-        g.start = perf_counter()
-
-    @app.after_request
-    def write(response: Response) -> Response:
-        note = f"  ignored: {', '.join(g.ignored)}" if g.get("ignored") else ""
-        milliseconds = (perf_counter() - g.start) * 1000
-        log.info(
-            "%s %s %d %.1f ms%s",
-            request.method,
-            request.full_path.rstrip("?"),
-            response.status_code,
-            milliseconds,
-            note,
-        )
-        return response

@@ -22,7 +22,8 @@ class Choices(dict[str, str]):
 
     def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str]) -> None:
         super().__init__({name: point.default for name, point in points.items()})
-        for name, value in chosen.items():
+        for key, value in chosen.items():
+            name = key.removeprefix("open.")
             if name not in points:
                 raise SettingsError(f'no open point "{name}"; {_hint(name, points)}')
             if value not in points[name].values:

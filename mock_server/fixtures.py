@@ -17,10 +17,13 @@ import yaml
 from mock_server.contract import Field, Resource, load_yaml, shipped
 from mock_server.errors import SettingsError
 from mock_server.representations import TIME_FORMAT, Representations
+from mock_server.settings import check_key
 from mock_server.store import Record
 from mock_server.uploads import Uploads
 
 SHIPPED = ("demo", "empty")
+HIGHEST_ID = 10**15
+EARLIEST, LATEST = 1970, 8999
 EXPECTED = {"integer": "a whole number", "boolean": "true or false", "string": "text", "file": "the path of a file"}
 JSON_TYPES = {"text": "string"}
 PYTHON_TYPES: dict[str, Any] = {"integer": int, "boolean": bool, "string": str, "file": str}
@@ -71,7 +74,7 @@ class FixtureReader:
             document = load_yaml(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f'fixture "{source}" cannot be read: {error}; give demo, empty or a file') from error
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError) as error:  # a date that is none is a ValueError
             raise SettingsError(f'fixture "{source}" is not YAML: {" ".join(str(error).split())}') from error
         try:
             return self._fixture(document, path)
@@ -88,9 +91,12 @@ class FixtureReader:
         return Fixture(_moment(document.get("now"), "now"), accounts)
 
     def _account(self, entry: Any, number: int, path: Path) -> FixtureAccount:
-        if not isinstance(entry, dict) or not isinstance(entry.get("api_key"), str) or not entry["api_key"].strip():
+        if not isinstance(entry, dict) or not isinstance(entry.get("api_key"), str):
             raise SettingsError(f"account {number}: expected the keys name, api_key (text) and records")
+        check_key(entry["api_key"])
         given = entry.get("records") or {}
+        if not isinstance(given, dict) or not all(isinstance(each, list | None) for each in given.values()):
+            raise SettingsError(f"account {number}: records holds a list for each of {', '.join(self._resources)}")
         unknown = [kind for kind in given if kind not in self._resources]
         if unknown:
             raise SettingsError(f'account {number}: no kind "{unknown[0]}"; kinds are {", ".join(self._resources)}')
@@ -104,7 +110,7 @@ class FixtureReader:
         for kind, made in records.items():
             _refuse_twice(kind, "id", [record.id for record in made])
             if "host" in self._resources[kind].fields:
-                _refuse_twice(kind, "host", [record.values["host"].casefold() for record in made])
+                _refuse_twice(kind, "host", [record.values["host"].lower() for record in made])
         return FixtureAccount(str(entry.get("name", f"Account {number}")), entry["api_key"], records)
 
     def _record(self, resource: Resource, given: Any, position: int, path: Path) -> Record:
@@ -116,6 +122,8 @@ class FixtureReader:
         missing = [name for name in required if name not in given]
         if missing:
             raise SettingsError(f'{place}: the field "{missing[0]}" is missing')
+        if type(given["id"]) is not int or not 0 < given["id"] <= HIGHEST_ID:
+            raise SettingsError(f'{place}: the field "id" is {given["id"]!r}; expected a whole number from 1 to 10^15')
         values = self._representations.initial(resource, given["id"])
         for name, value in given.items():
             values[name] = self._value(resource, name, value, f'{place}: the field "{name}"', path)
@@ -131,7 +139,7 @@ class FixtureReader:
             raise SettingsError(f"{place} is not one that a fixture can set")
         if name in ("datetime", "last_datetime"):
             return value
-        kind = schema.get("type") or JSON_TYPES.get(field.kind, field.kind) if field else schema["type"]
+        kind = schema.get("type") or (JSON_TYPES.get(field.kind, field.kind) if field else "")
         if type(value) is not PYTHON_TYPES[kind]:
             raise SettingsError(f"{place} is {value!r}; expected {EXPECTED[kind]}")
         if "pattern" in schema and not re.search(schema["pattern"], value):
@@ -143,7 +151,7 @@ class FixtureReader:
     def _file(self, path: Path, place: str) -> Any:
         try:
             content = path.read_bytes()
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise SettingsError(f"{place}: {error}") from error
         return self._uploads.add(path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream", content)
 
@@ -170,12 +178,13 @@ def _invented(resource: Resource, field: Field, number: int) -> str:
 
 
 def _moment(value: Any, place: str) -> datetime:
-    if isinstance(value, datetime) and value.tzinfo is None:
-        return value
     try:
-        return datetime.strptime(value, TIME_FORMAT)  # noqa: DTZ007 - the form has no zone
+        moment = value if isinstance(value, datetime) else datetime.strptime(value, TIME_FORMAT)  # noqa: DTZ007 - no zone
     except (TypeError, ValueError):
-        raise SettingsError(f"{place} is {value!r}; expected YYYY-MM-DD HH:MM:SS") from None
+        moment = None
+    if moment is None or moment.tzinfo or not EARLIEST <= moment.year <= LATEST:
+        raise SettingsError(f"{place} is {str(value)!r}; expected YYYY-MM-DD HH:MM:SS, {EARLIEST} to {LATEST}")
+    return moment
 
 
 def _refuse_twice(kind: str, field: str, values: list[Any]) -> None:

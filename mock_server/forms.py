@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 
 from flask import Request
 
+from mock_server.bodies import read_body
 from mock_server.choices import Choices
 from mock_server.contract import Field, Resource
 from mock_server.errors import Refusal
-from mock_server.parts import Part, multipart, urlencoded
+from mock_server.parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.uploads import Uploads
 
 MULTIPART, URLENCODED = "multipart/form-data", "application/x-www-form-urlencoded"
@@ -22,7 +23,7 @@ INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
 BOOLEANS = {"1": True, "0": False}
 BOOLEAN_WORDS = BOOLEANS | dict.fromkeys(("true", "on", "yes"), True) | dict.fromkeys(("false", "off", "no"), False)
 LONGEST_NAME = 255
-NOT_PLACED = {"text": "a text", "integer": "a whole number", "boolean": "1 or 0", "file": "a file with a name"}
+EXPECTED = {"text": "a text", "integer": "a whole number", "boolean": "1 or 0", "file": "a file with a name"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,14 @@ class Forms:
         choices: the open points.
         rules: the ids of the contract's rules.
         uploads: where the content of files goes.
+        max_body: the longest body, in bytes.
     """
 
-    def __init__(self, choices: Choices, rules: frozenset[str], uploads: Uploads) -> None:
+    def __init__(self, choices: Choices, rules: frozenset[str], uploads: Uploads, max_body: int) -> None:
         self._choices = choices
         self._rules = rules
-        self._uploads = uploads
+        self.uploads = uploads
+        self._max_body = max_body
 
     def read(self, request: Request, resource: Resource, operation: str) -> Form:
         """The values that a create or update gives.
@@ -68,49 +71,48 @@ class Forms:
         return Form(values, tuple(name for name in parts if name not in values))
 
     def applicable(self, resource: Resource, given: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
-        """The values among those given that go with a record of these values.
+        """The values among those given that go with a record of these values; the content of files is kept.
 
         Raises:
             Refusal: if others were given and this server refuses that, or if a field that goes with it is missing.
         """
-        for name in given:
-            field = resource.fields[name]
-            if not field.applies_to(record) and self._choices["other-types-fields"] == "refused":
-                raise self._invalid(f'The field "{name}" does not go with this record; leave it out.', field)
-        address = resource.fields.get("email")
-        if (
-            address
-            and address.applies_when
-            and address.applies_to(record)
-            and not record.get("email")
-            and self._choices["email-missing"] == "refused"
-        ):
-            raise self._invalid('A handler of type "email" needs the field "email".', address)
-        return {name: value for name, value in given.items() if resource.fields[name].applies_to(record)}
+        others = [name for name in given if not resource.fields[name].applies_to(record)]
+        if others and self._choices["other-types-fields"] == "refused":
+            title = f'The field "{others[0]}" does not go with this record; leave it out.'
+            raise self._invalid(title, resource.fields[others[0]])
+        if given.get("type") == "email" and not record.get("email") and self._choices["email-missing"] == "refused":
+            raise self._invalid('A handler of type "email" needs the field "email".', resource.fields["email"])
+        return {name: self._kept(value) for name, value in given.items() if name not in others}
+
+    def _kept(self, value: Any) -> Any:
+        if isinstance(value, Part):
+            return self.uploads.add(value.file_name or value.name, value.media_type, bytes(value.content))  # type: ignore[arg-type]
+        return value
 
     def _parts(self, request: Request) -> dict[str, Part]:
         if request.mimetype == URLENCODED and self._choices["other-form-encoding"] == "415":
             raise Refusal("415", f"Send forms as {MULTIPART}, not urlencoded.")
         if request.mimetype not in (MULTIPART, URLENCODED):
             if self._choices["json-body"] == "415":
-                raise Refusal("415", f'Send a form as {MULTIPART}, not "{request.mimetype}".')
+                sent = f'not "{request.mimetype}"' if request.mimetype else "and say so in the Content-Type"
+                raise Refusal("415", f"Send a form as {MULTIPART}, {sent}.")
             return {}
-        body = request.get_data(cache=False)
+        body = read_body(request.environ, self._max_body)
         try:
             if request.mimetype == URLENCODED:
                 return urlencoded(body)
             return multipart(body, request.mimetype_params.get("boundary", ""))
-        except ValueError as error:
-            raise Refusal(
-                "400", f"The form cannot be read: {error}. Send each part whole, with the boundary."
-            ) from error
+        except TooManyPartsError as error:
+            raise Refusal("413", f"The form has too many parts; send {error} at most.") from error
+        except MalformedFormError as error:
+            raise Refusal("400", f"The form cannot be read: {error}.") from error
 
     def _value(self, field: Field, part: Part) -> Any:
         """What a part stands for, or None if it has no influence."""
         if isinstance(part.content, bytes):
             if field.kind != "file":
                 raise self._misplaced(field, "a file")
-            return self._uploads.add(part.file_name or field.name, part.media_type, part.content)
+            return part
         text = part.content
         value: Any
         match field.kind:
@@ -168,7 +170,7 @@ class Forms:
                 raise self._invalid(f'The field "{field.name}" is required.', field, "forms.{}-required")
 
     def _misplaced(self, field: Field, got: str) -> Refusal:
-        return self._invalid(f'The field "{field.name}" is {NOT_PLACED[field.kind]}, not {got}.', field)
+        return self._invalid(f'The field "{field.name}" is {EXPECTED[field.kind]}, not {got}.', field)
 
     def _invalid(self, title: str, field: Field, rule: str = "") -> Refusal:
         rule = rule.format(field.name.replace("_", "-"))
@@ -182,4 +184,6 @@ def _normalised(url: str) -> str:
         return url
     if not parts.scheme or not parts.netloc:
         return url
-    return parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower(), path=parts.path or "/").geturl()
+    user, at, host = parts.netloc.rpartition("@")
+    netloc = f"{user}{at}{host.lower()}"
+    return parts._replace(scheme=parts.scheme.lower(), netloc=netloc, path=parts.path or "/").geturl()

@@ -97,10 +97,10 @@ class Paging:
 
     def _size(self, text: str | None) -> int:
         sizes = self._contract.page_sizes
-        if text is None or (self._choices["size-not-allowed"] == "default" and text not in map(str, sizes)):
-            return self._contract.default_page_size
-        if text in map(str, sizes):
+        if text is not None and text in map(str, sizes):
             return int(text)
+        if text is None or self._choices["size-not-allowed"] == "default":
+            return self._contract.default_page_size
         if self._choices["size-not-allowed"] == "nearest":
             wanted = int(text) if NUMBER.fullmatch(text) else 0
             return min(sizes, key=lambda size: abs(size - wanted))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from werkzeug.datastructures import Headers
+from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder
 
 MOST_PARTS = 1000
@@ -33,28 +34,50 @@ class Part:
         return self.file_name == "" and not self.content
 
 
+class MalformedFormError(ValueError):
+    """A body is no form; the message says what is wrong and what to do."""
+
+
+class TooManyPartsError(ValueError):
+    """A form has more parts than are read; the message is how many are."""
+
+
 def multipart(body: bytes, boundary: str) -> dict[str, Part]:
     """The last part of each name in a multipart body.
 
     Raises:
-        ValueError: if the body is malformed or cut off, or a part has no name.
-        werkzeug.exceptions.RequestEntityTooLarge: if there are over 1,000 parts.
+        MalformedFormError: if the body is malformed or cut off, or a part has no name.
+        TooManyPartsError: if there are over 1,000 parts.
     """
     if not boundary:
-        raise ValueError("the Content-Type has no boundary")
-    return {part.name: part for part in _decoded(body, boundary) if not part.is_unchosen_file}
+        raise MalformedFormError("its Content-Type has no boundary; let your client set that header")
+    try:
+        return {part.name: part for part in _decoded(body, boundary) if not part.is_unchosen_file}
+    except RequestEntityTooLarge as error:
+        raise TooManyPartsError(MOST_PARTS) from error
+    except MalformedFormError:
+        raise
+    except UnicodeError as error:
+        raise MalformedFormError("the headers of a part are not UTF-8") from error
+    except ValueError as error:
+        reason = "a part has no Content-Disposition" if "Disposition" in str(error) else "it ends too early"
+        raise MalformedFormError(
+            f"{reason}; send each part whole, between the boundaries that were announced"
+        ) from error
 
 
 def urlencoded(body: bytes) -> dict[str, Part]:
     """The last part of each name in an urlencoded body.
 
     Raises:
-        ValueError: if there are over 1,000 parts.
+        TooManyPartsError: if there are over 1,000 parts.
     """
     text = body.decode("utf-8", "replace")
-    return {
-        name: Part(name, value) for name, value in parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_PARTS)
-    }
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_PARTS)
+    except ValueError as error:
+        raise TooManyPartsError(MOST_PARTS) from error
+    return {name: Part(name, value) for name, value in pairs}
 
 
 def _decoded(body: bytes, boundary: str) -> Iterator[Part]:
@@ -75,7 +98,7 @@ def _decoded(body: bytes, boundary: str) -> Iterator[Part]:
 def _part(head: Field | File, content: bytes) -> Part:
     name: str | None = head.name  # what werkzeug gives, whatever its annotations say
     if name is None:
-        raise ValueError("a part has no name in its Content-Disposition")
+        raise MalformedFormError("a part has no name in its Content-Disposition; give it one")
     media_type = _media_type(head.headers)
     if isinstance(head, File):
         return Part(name, content, head.filename, media_type)

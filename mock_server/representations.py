@@ -105,7 +105,7 @@ class Representations:
                 return record.values.get(name, "")
 
     def _time(self, moment: datetime) -> str:
-        return (moment + timedelta(hours=HOURS_FROM_UTC[self._choices["time-zone"]])).strftime(TIME_FORMAT)
+        return (moment + timedelta(hours=HOURS_FROM_UTC[self._choices["time-zone"]])).isoformat(" ", "seconds")
 
     def _settings(self, resource: Resource, record: Record) -> dict[str, Any]:
         own = [field for field in resource.fields.values() if field.applies_when and field.applies_to(record.values)]
@@ -124,7 +124,9 @@ class Representations:
     def _settings_key(self, field: Field) -> str:
         if self._choices["settings-keys"] == "fields":
             return field.name
-        return GENERIC_KEYS.get(field.name, "url")
+        if field.applies_when and field.applies_when[1] == field.name:
+            return GENERIC_KEYS.get(field.name, "url")
+        return GENERIC_KEYS.get(field.name, field.name)
 
     def _further(self, known: dict[str, Any], **further: Any) -> dict[str, Any]:
         return known | further if self._choices["further-keys"] == "some" else known

@@ -15,7 +15,7 @@ from mock_server.app import create_app
 from mock_server.errors import SettingsError
 from mock_server.settings import Settings
 
-THREADS = 8
+THREADS = 64  # a client that stalls within its body holds one
 BACKLOG = 1024
 SECONDS_TO_FINISH = 1
 

@@ -1,12 +1,18 @@
-"""What can be set about a mock server."""
+"""What can be set about a mock server, and which values can be meant."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mock_server.clock import Clock
+from mock_server.errors import SettingsError
+
+SANDBOX_PREFIX = "sandbox-"
+PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+URL = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~%-]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,3 +45,33 @@ class Settings:
     sandboxes: int = 1000
     max_body: int = 16 * 2**20
     contract: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant.
+
+        Raises:
+            SettingsError: naming the setting, its value and what was expected.
+        """
+        for key in self.api_keys:
+            check_key(key)
+        if len(set(self.api_keys)) < len(self.api_keys) or isinstance(self.api_keys, str):
+            raise SettingsError(f"api_keys is {self.api_keys!r}; give a tuple of keys, each once")
+        if not PATH.fullmatch(self.base_path):
+            raise SettingsError(f'"{self.base_path}" is no path prefix; give one such as /prefix')
+        if self.public_base_url is not None and not URL.fullmatch(self.public_base_url):
+            expected = "one such as https://links.example.com/prefix, without a slash at the end"
+            raise SettingsError(f'"{self.public_base_url}" is no base URL; give {expected}')
+        for name, least in (("records", 0), ("sandboxes", 1), ("max_body", 1)):
+            if getattr(self, name) < least:
+                raise SettingsError(f"{name} is {getattr(self, name)}; give {least} or more")
+
+
+def check_key(key: str) -> None:
+    """Refuse a text that cannot be the key of an account.
+
+    Raises:
+        SettingsError: saying why.
+    """
+    if not re.fullmatch(r"[!-~]+", key) or key.startswith(SANDBOX_PREFIX):
+        expected = f"visible ASCII characters that do not begin with {SANDBOX_PREFIX}"
+        raise SettingsError(f'"{key}" cannot be a key; give {expected}')

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from flask import Flask, redirect
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from mock_server.choices import Choices
 
@@ -29,23 +29,38 @@ class Spellings:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Pass a request on, or redirect a list to its path without the slash."""
-        if environ["REQUEST_METHOD"] in ("PUT", "PATCH") and self._choices["put-and-patch"] == "update":
-            environ["REQUEST_METHOD"] = "POST"
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
-        bare = path.rstrip("/")
+        if method in ("PUT", "PATCH") and self._choices["put-and-patch"] == "update" and self._takes(path, "DELETE"):
+            method = environ["REQUEST_METHOD"] = "POST"
         moved = self._choices["list-redirect"]
-        if moved != "no" and path == f"{bare}/" and method == "GET" and self._knows(path, method):
+        if moved != "no" and method in ("GET", "HEAD") and path.endswith("/") and self._takes(path, method):
             query = environ["QUERY_STRING"]
-            return redirect(bare + (query and f"?{query}"), int(moved))(environ, start_response)
-        if not self._knows(path, method) and (self._choices["other-slash"] == "served" or moved != "no"):
-            other = bare if path.endswith("/") else f"{path}/"
-            if self._knows(other, method):
+            there = environ.get("SCRIPT_NAME", "") + path.removesuffix("/")
+            return redirect(there + (query and f"?{query}"), int(moved))(environ, start_response)
+        if not self._takes(path, method) and (self._choices["other-slash"] == "served" or moved != "no"):
+            other = other_spelling(path)
+            if self._takes(other, method) or (self.methods(other) and not self.methods(path)):
                 environ["PATH_INFO"] = other
         return self._inner(environ, start_response)
 
-    def _knows(self, path: str, method: str) -> bool:
+    def methods(self, path: str) -> set[str]:
+        """The methods that a path takes in just this spelling."""
+        try:
+            self._routes.match(path, "-")
+        except MethodNotAllowed as error:
+            return set(error.valid_methods or ())
+        except HTTPException:
+            pass
+        return {rule for rule in ("GET", "POST", "DELETE") if self._takes(path, rule)}
+
+    def _takes(self, path: str, method: str) -> bool:
         try:
             self._routes.match(path, method)
         except HTTPException:  # not found, not for this method, or to be redirected
             return False
         return True
+
+
+def other_spelling(path: str) -> str:
+    """The path with one slash more or less at its end."""
+    return path.removesuffix("/") if path.endswith("/") else f"{path}/"

@@ -78,7 +78,7 @@ class Collection:
         self._records = {record.id: record for record in records}
         self._index = SortedKeyList(self._records, key=lambda identifier: order(self._records[identifier]))
         self._taken = set(map(self._claim, self._records.values())) if unique else set()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
     def copy(self) -> Collection:
         """The same records in a collection of its own."""
@@ -155,11 +155,8 @@ class Collection:
             start, stop = view(total)
             return [self._records[identifier] for identifier in self._index[start:stop]], total
 
-    def __len__(self) -> int:
-        return len(self._index)
-
     def _claim(self, record: Record) -> str:
-        return str(record.values[self._unique]).casefold() if self._unique else ""
+        return str(record.values[self._unique]).lower() if self._unique else ""
 
     def _claim_value(self, record: Record) -> None:
         if self._unique:

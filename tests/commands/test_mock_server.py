@@ -102,13 +102,17 @@ def test_two_servers_never_share_a_port() -> None:
         (["--open", "delete-states=204"], 'no open point "delete-states"; did you mean delete-status'),
         (["--open", "delete-status=500"], "it takes 200-empty, 200-json, 200-text, 202-empty, 204"),
         (["--records", "-1"], 'argument --records: "-1" is no count'),
-        (["--sandboxes", "0"], 'argument --sandboxes: "0" is no count; give 1 or more'),
+        (["--sandboxes", "0"], "sandboxes is 0; give 1 or more"),
         (["--api-key", "sandbox-1"], "cannot be a key"),
         (["--api-key", ""], "cannot be a key"),
         (["--base-path", "v1"], '"v1" is no path prefix; give one such as /prefix'),
         (["--public-base-url", "example.com"], "is no base URL; give one such as https://"),
         (["--fixture", "nowhere.yaml"], 'fixture "nowhere.yaml" cannot be read'),
         (["--host", "256.0.0.1"], "cannot listen on 256.0.0.1"),
+        (["--seed", "x"], '"x" is no seed; give a whole number'),
+        (["--base-path", "/it's"], "is no path prefix"),
+        (["--public-base-url", "http://[::1"], "is no base URL"),
+        (["--api-key", HARBOUR], "is the fixture's already; give another"),
         (["--colour"], "unrecognized arguments: --colour"),
     ],
 )
@@ -130,6 +134,21 @@ def test_the_clock_of_the_machine_dates_records_when_asked() -> None:
         identifier = client.create("/api/projects", {"name": "Now"})
         made = client.get(f"/api/splash-pages/{identifier}").json["data"]["datetime"]
     assert made[:4] == time.strftime("%Y", time.gmtime())
+
+
+def test_output_that_cannot_hold_a_letter_escapes_it(tmp_path: Path) -> None:
+    fixture = tmp_path / "f.yaml"
+    fixture.write_text("{now: '2026-03-02 09:00:00', accounts: [{name: Café, api_key: k}]}", "utf-8")
+    script = f"{COMMAND} --port 0 --fixture {fixture} & pid=$!; sleep 1; kill $pid; wait $pid"
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert r"k  (Caf\xe9)" in ended.stdout
+
+
+def test_nobody_listening_is_no_reason_to_fail() -> None:
+    ended = subprocess.run(["bash", "-c", f"{COMMAND} --list-open >/dev/full"], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def test_it_runs_as_a_module_too() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -142,7 +144,7 @@ BAD: dict[str, tuple[str, bytes, int, str | None, str | None]] = {
     "no boolean": (MULTIPART, NAME + part('name="auto_redirect"', b"maybe") + END, 400, None, "auto_redirect"),
     "empty boolean": (MULTIPART, NAME + part('name="auto_redirect"') + END, 400, None, "auto_redirect"),
     "too many parts": (MULTIPART, NAME + part('name="a"') * 1000 + END, 413, None, None),
-    "too many urlencoded": (URLENCODED, b"a=1&" * 1001, 400, None, None),
+    "too many urlencoded": (URLENCODED, b"a=1&" * 1001, 413, None, None),
     "too long": (MULTIPART, part('name="name"', b"n" * TOO_LONG) + END, 413, None, None),
     "empty urlencoded": (URLENCODED, b"", 400, "forms.name-required", "name"),
 }
@@ -187,14 +189,24 @@ def test_a_bad_body_is_refused_with_its_reason_and_stores_nothing(server: MockSe
     assert splash_pages(server, key) == before
 
 
-@pytest.mark.parametrize("cut", [1, 40, 120], ids=["early", "in the headers of a part", "in a value"])
-def test_a_connection_that_ends_within_the_body_stores_nothing(server: MockServer, cut: int) -> None:
-    key = f"sandbox-cut-{cut}"
+@pytest.mark.parametrize(
+    ("content_type", "body", "cut"),
+    [
+        (MULTIPART, NAME + part('name="title"', b"t" * 200) + END, 1),
+        (MULTIPART, NAME + part('name="title"', b"t" * 200) + END, 40),
+        (MULTIPART, NAME + part('name="title"', b"t" * 200) + END, 120),
+        (URLENCODED, b"name=Plain&title=t", 10),
+    ],
+    ids=["early", "in the headers of a part", "in a value", "urlencoded"],
+)
+def test_a_connection_that_ends_within_the_body_stores_nothing(
+    server: MockServer, content_type: str, body: bytes, cut: int
+) -> None:
+    key = f"sandbox-cut-{content_type[:5]}-{cut}"
     before = splash_pages(server, key)
-    body = NAME + part('name="title"', b"t" * 200) + END
     head = (
         f"POST /api/projects HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
-        f"Content-Type: {MULTIPART}\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     with connect(server) as connection:
         connection.sendall(head.encode() + body[:cut])
@@ -212,6 +224,41 @@ def test_a_chunked_body_is_read_as_any_other(server: MockServer) -> None:
     assert answer.startswith(b"HTTP/1.1 201 ")
     stored = splash_pages(server, "sandbox-chunked")["data"][0]
     assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"data": {"id": stored["id"]}}
+
+
+def test_a_chunked_body_that_is_too_long_is_refused(server: MockServer) -> None:
+    head = (
+        "POST /api/projects HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sandbox-long\r\n"
+        f"Content-Type: {URLENCODED}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    )
+    body = b"name=" + b"n" * TOO_LONG
+    answer = raw(server, head.encode() + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"send 200,000 bytes at most" in answer
+
+
+@pytest.mark.parametrize(("key", "path", "status"), [("sandbox-a", "/api/projects", 413), ("wrong", "/api/x", 404)])
+def test_a_client_that_sends_a_long_refused_body_gets_its_answer_and_may_go_on(
+    server: MockServer, key: str, path: str, status: int
+) -> None:
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": MULTIPART}
+    with closing(HTTPConnection(urlsplit(server.base_url).netloc, timeout=20)) as connection:
+        connection.request("POST", path, b"x" * 8_000_000, headers)
+        answer = connection.getresponse()
+        assert (answer.status, json.loads(answer.read())["errors"][0]["status"]) == (status, status)
+        connection.request("GET", "/api/domains/1", headers={"Authorization": "Bearer sandbox-a"})
+        assert connection.getresponse().read()
+
+
+def test_clients_that_stall_within_their_bodies_do_not_stop_others(server: MockServer) -> None:
+    head = (
+        "POST /api/projects HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sandbox-stall\r\n"
+        f"Content-Type: {MULTIPART}\r\nContent-Length: 50\r\n\r\n--XX"
+    )
+    with ExitStack() as stack:
+        for _ in range(30):
+            stack.enter_context(connect(server)).sendall(head.encode())
+        assert splash_pages(server, "sandbox-stall")["meta"]["total"] > 0
 
 
 def connect(server: MockServer) -> socket.socket:

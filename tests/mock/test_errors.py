@@ -33,7 +33,7 @@ def test_an_unknown_path_is_told_in_the_envelope(client: Client, path: str) -> N
     [
         ("PUT", "/api/domains/1", "DELETE, GET, HEAD, OPTIONS, POST"),
         ("PATCH", "/api/splash-pages/1", "DELETE, GET, HEAD, OPTIONS, POST"),
-        ("DELETE", "/api/domains/", "GET, HEAD, OPTIONS"),
+        ("DELETE", "/api/domains/", "GET, HEAD, OPTIONS, POST"),
         ("GET", "/api/projects", "OPTIONS, POST"),
     ],
 )
@@ -41,6 +41,13 @@ def test_a_wrong_method_is_told_with_those_that_are_right(client: Client, method
     answer = client.request(method, path)
     assert error(answer)["title"] == f"{method} is not for this path; try {allow}."
     assert (answer.status, answer.headers["Allow"]) == (405, allow)
+
+
+def test_a_splash_page_created_at_the_wrong_path_is_told_the_right_one(client: Client) -> None:
+    for path in ("/api/splash-pages", "/api/splash-pages/"):
+        answer = client.post(path, {"name": "a"})
+        assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD, OPTIONS")
+        assert "or POST /api/projects to create a splash page" in str(error(answer)["title"])
 
 
 @pytest.mark.parametrize("identifier", ["999999", "0", "-1", "x", "1.0", "1" * 5000, "%00", "٣", "1%20"])
@@ -76,6 +83,14 @@ def test_each_request_is_a_line_in_the_log_with_the_fields_that_had_no_influence
     client.post("/api/projects?a=1", {"name": "a", "colour": "red", "shade": "dark"})
     assert caplog.messages[-1].startswith("POST /api/projects?a=1 201 ")
     assert caplog.messages[-1].endswith("  ignored: colour, shade")
+
+
+def test_a_line_in_the_log_is_one_line_whatever_was_asked(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "mock_server")
+    client.get("/api/x%0A09:00:00%20GET%20/fake%1b%5B31m")
+    client.post("/api/projects", {"name": "a", "sha\nde": "x"})
+    assert caplog.messages[0].startswith("GET /api/x%0A09:00:00%20GET%20/fake%1B%5B31m 404 ")
+    assert "\n" not in "".join(caplog.messages)
 
 
 def test_a_head_request_has_the_headers_of_a_read_alone(client: Client) -> None:
