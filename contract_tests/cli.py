@@ -3,70 +3,175 @@
 from __future__ import annotations
 
 import argparse
-import textwrap
+import os
+import re
+import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
-from itertools import groupby
+from pathlib import Path
+from time import monotonic
+from typing import NoReturn
+from urllib.parse import urlsplit
 
-from contract_tests.contract import Contract, OpenPoint, Rule
+from rich.console import Console
 
-WIDTH = 80
-USAGE_ERROR = 4
+from contract_tests.catalogue import explain, overview
+from contract_tests.contract import Contract
+from contract_tests.reports import junit, terminal
+from contract_tests.runner import NothingSelectedError, Options, Outcome, run
+from contract_tests.target import Limits, UnusableTargetError
+
+BROKEN, USAGE_ERROR, NOTHING_SELECTED, UNUSABLE, INTERRUPTED = 3, 4, 5, 7, 2
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
+
+
+class UsageError(Exception):
+    """A mistake in the command line; the message is one line for people."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """List the rules and open points, or explain one.
+    """Run the command.
 
     Args:
         arguments: the command line; that of the process, if None.
 
     Returns:
-        The exit status: 0, or 4 for a mistake in the command line.
+        The exit status: 0 conforms, 1 does not conform, 2 interrupted, 3 the suite broke, 4 usage, 5 nothing
+        selected, 6 undecided, 7 target unusable.
     """
-    parser = argparse.ArgumentParser(prog="contract-tests", description="Judge implementations of the contract.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    rules = commands.add_parser("rules", help="list the rules and open points, or explain one")
-    rules.add_argument("rule", nargs="?", metavar="RULE", help="the id of a rule or an open point")
     try:
-        options = parser.parse_args(arguments)
-    except SystemExit as ended:
-        return USAGE_ERROR if ended.code else 0
-    contract = Contract()
-    if options.rule is None:
-        print(_overview(contract))
-        return 0
-    entry = contract.rules.get(options.rule) or contract.open_points.get(options.rule)
-    if entry is None:
-        near = get_close_matches(options.rule, [*contract.rules, *contract.open_points], n=3, cutoff=0.4)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`contract-tests rules` lists them all"
-        parser.exit(USAGE_ERROR, f'contract-tests: no rule "{options.rule}"; {hint}\n')
-    print(_explained(entry))
+        options = _parser().parse_args(arguments)
+        contract = Contract()
+        return _rules(contract, options.rule) if options.command == "rules" else _run(contract, options)
+    except UsageError as error:
+        return _say(str(error), USAGE_ERROR)
+    except NothingSelectedError as error:
+        return _say(str(error), NOTHING_SELECTED)
+    except UnusableTargetError as error:
+        return _say(f"target unusable: {error}", UNUSABLE)
+    except KeyboardInterrupt:
+        return _say("interrupted; what this run made was removed, as far as the target let it", INTERRUPTED)
+    except OSError as error:
+        return _say(str(error), BROKEN)
+
+
+def _rules(contract: Contract, name: str | None) -> int:
+    try:
+        print(explain(contract, name) if name else overview(contract))
+    except LookupError as error:
+        raise UsageError(str(error)) from error
     return 0
 
 
-def _overview(contract: Contract) -> str:
-    lines = []
-    entries: list[Rule | OpenPoint] = [*contract.rules.values(), *contract.open_points.values()]
-    for area, group in groupby(entries, key=lambda entry: entry.id.partition(".")[0]):
-        lines.append(f"{area}\n")
-        for entry in group:
-            label = entry.level if isinstance(entry, Rule) else f"here {entry.default}"
-            lines.append(f"  {entry.id}  ({label})")
-            lines.append(textwrap.fill(entry.statement, WIDTH, initial_indent="    ", subsequent_indent="    "))
-        lines.append("")
-    lines.append(f"{len(contract.rules)} rules, {len(contract.open_points)} open points")
-    return "\n".join(lines)
+def _run(contract: Contract, given: argparse.Namespace) -> int:
+    options = _options(contract, given)
+    errors = Console(stderr=True)
+    with errors.status("") as status:
+        began = monotonic()
+
+        def progress(chapter: str, requests: int) -> None:
+            status.update(f"{chapter}  ·  {requests} requests  ·  {monotonic() - began:.0f} s")
+
+        outcome = run(contract, options, progress)
+    _report(outcome, options, given)
+    return outcome.status
 
 
-def _explained(entry: Rule | OpenPoint) -> str:
-    lines = [entry.id, textwrap.fill(entry.statement, WIDTH), ""]
-    numbers = ", ".join(map(str, entry.numbers))
-    lines.append(f"Source     section {entry.section!r} of the specification, statements {numbers}")
-    if isinstance(entry, Rule):
-        lines.append(f"Level      {entry.level}")
-        lines.append(f"Judged by  {'one answer' if entry.kind == 'exchange' else 'several requests'}")
-        lines.append(f"Holds for  {', '.join(entry.resources)}")
+def _report(outcome: Outcome, options: Options, given: argparse.Namespace) -> None:
+    if given.quiet:
+        print(outcome.word)
     else:
-        lines.append("Values")
-        lines += [f"  {value}  {meaning}" for value, meaning in entry.values.items()]
-    return "\n".join(lines)
+        terminal.show(outcome, options.base_url, Console(highlight=False, markup=False))
+    if given.report_dir:
+        given.report_dir.mkdir(parents=True, exist_ok=True)
+        junit.write(outcome, given.report_dir / "junit.xml")
+
+
+def _options(contract: Contract, given: argparse.Namespace) -> Options:
+    api_key = given.api_key or os.environ.get("CONTRACT_API_KEY")
+    if not api_key:
+        raise UsageError("no API key; set CONTRACT_API_KEY or give --api-key")
+    base_url = given.base_url.rstrip("/")
+    host = urlsplit(base_url).hostname or ""
+    if not given.allow_writes and not LOOPBACK.fullmatch(host):
+        raise UsageError(
+            f"{host} is not this machine, and the run creates, changes and deletes records of its own there;"
+            " say --allow-writes if that is meant"
+        )
+    unknown = [name for name in given.resources if name not in contract.kinds]
+    if unknown:
+        raise UsageError(f'no kind "{unknown[0]}"; kinds are {", ".join(contract.kinds)}')
+    return Options(
+        base_url=base_url,
+        api_key=api_key,
+        second_api_key=given.second_api_key or os.environ.get("CONTRACT_SECOND_API_KEY"),
+        resources=given.resources,
+        rules=given.rules,
+        public_base_url=given.public_base_url and given.public_base_url.rstrip("/"),
+        splash_create_path=given.splash_create_path,
+        strict=given.strict,
+        limits=Limits(requests=given.max_requests, interval=given.rate, timeout=given.timeout),
+        ledger=given.ledger,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="contract-tests", description="Judge implementations of the contract.")
+    commands = parser.add_subparsers(required=True, dest="command", metavar="run|rules")
+    rules = commands.add_parser("rules", help="list the rules and open points, or explain one")
+    rules.add_argument("rule", nargs="?", metavar="RULE", help="the id of a rule or an open point")
+    add = commands.add_parser("run", help="judge an implementation").add_argument
+    add("--base-url", type=_url, required=True, metavar="URL", help="where it answers, its path prefix too")
+    add("--api-key", metavar="KEY", help="or CONTRACT_API_KEY in the environment")
+    add("--second-api-key", metavar="KEY", help="another account's, or CONTRACT_SECOND_API_KEY")
+    add(
+        "--allow-writes",
+        action="store_true",
+        help="let it create, change and delete its own records elsewhere than here",
+    )
+    add("--resources", type=_names, default=(), metavar="KIND,...", help="the kinds to judge (default: all)")
+    add("--rules", type=_names, default=(), metavar="PATTERN,...", help="the rules to judge, such as 'pagination.*'")
+    add("--strict", action="store_true", help="let advisory rules fail the run too")
+    add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
+    add("--splash-create-path", metavar="PATH", help="where splash pages are created, if not at the documented path")
+    add("--max-requests", type=_number, default=2000, metavar="N", help="at most so many, and as many for clean-up")
+    add("--rate", type=_rate, default=0.0, metavar="60/m", help="at most so many requests in a second, minute or hour")
+    add("--timeout", type=_number, default=30, metavar="SECONDS", help="for an answer (default: %(default)s)")
+    add("--ledger", type=Path, metavar="FILE", help="write down there what the run creates")
+    add("--report-dir", type=Path, metavar="DIR", help="write junit.xml there")
+    add("--quiet", action="store_true", help="print the overall word alone")
+    return parser
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise argparse.ArgumentTypeError(f'"{text}" is no base URL; give one such as https://links.example.com/prefix')
+    return text
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f'"{text}" is no number; give 1 or more')
+    return int(text)
+
+
+def _rate(text: str) -> float:
+    found = re.fullmatch(r"([1-9]\d*)/([smh])", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f'"{text}" is no rate; give one such as 60/m')
+    return SECONDS[found[2]] / int(found[1])
+
+
+def _say(message: str, status: int) -> int:
+    print(f"contract-tests: {message}", file=sys.stderr)
+    return status

@@ -167,9 +167,9 @@ class Evidence:
         """The account's own exchanges of some operations on a kind."""
         for exchange in self.exchanges:
             request = exchange.request
-            if (request.kind, request.identity, request.expects) == (kind, OWN, expects):
-                if request.operation in operations:
-                    yield exchange
+            asked = (request.kind, request.identity, request.expects) == (kind, OWN, expects)
+            if asked and request.operation in operations:
+                yield exchange
 
     def pages(self, kind: str) -> Iterator[Page]:
         """The pages that documented lists answered, as far as they can be read."""

@@ -95,9 +95,9 @@ class Target:
             BudgetSpentError: if no more may be sent.
             WriteRefusedError: if it would write to a record that is not the run's own.
         """
-        if request.operation in ("update", "delete") and request.identifier is not None:
-            if not self.ledger.allows_write(request.kind, request.identifier):
-                raise WriteRefusedError(f"{request.kind} {request.identifier} is not known to be this run's own")
+        writes = request.operation in ("update", "delete") and request.identifier is not None
+        if writes and not self.ledger.allows_write(request.kind, request.identifier or 0):
+            raise WriteRefusedError(f"{request.kind} {request.identifier} is not known to be this run's own")
         attempts: list[int | None] = []
         while True:
             exchange = self._once(request, tuple(attempts))

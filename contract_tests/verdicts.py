@@ -18,7 +18,7 @@ class Verdict(StrEnum):
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     WARN = "warn"
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105 - a verdict
     NOT_APPLICABLE = "not applicable"
 
 
@@ -79,8 +79,8 @@ def judge(rule: Rule, kind: Kind, first: Evidence, second: Evidence | None = Non
         verdict = Verdict.WARN if rule.level == "advisory" else Verdict.FAIL
         return Result(rule, kind.name, verdict, witnesses, findings)
     if findings:
-        reasons = ("it seemed broken in one visit, but not in another",)
-        return Result(rule, kind.name, Verdict.INCONCLUSIVE, witnesses, findings, reasons)
+        reason = "it seemed broken in one visit, but not in another"
+        return Result(rule, kind.name, Verdict.INCONCLUSIVE, witnesses, findings, (reason,))
     if witnesses:
         return Result(rule, kind.name, Verdict.PASS, witnesses)
     absent = tuple(dict.fromkeys(each.reason for each in every if isinstance(each, Absent)))

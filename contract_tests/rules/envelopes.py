@@ -16,7 +16,7 @@ BOM = b"\xef\xbb\xbf"
 def body_is_json(evidence: Evidence, kind: Kind) -> Observations:
     """Successes of lists, reads, creates and updates."""
     for exchange in _with_body(evidence, kind, "list", "read", "create", "update"):
-        start = exchange.body[:30].decode("utf-8", "replace") if exchange.request.operation in ("create",) else ""
+        start = exchange.body[:30].decode("utf-8", "replace") if exchange.request.operation == "create" else ""
         received = f"a body that is no JSON {start!r}" if exchange.body else "no body"
         kept = exchange.json is not None or exchange.body.strip() == b"null"
         yield decide(exchange, "a JSON body", received, kept=kept)

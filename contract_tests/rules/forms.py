@@ -93,11 +93,11 @@ def custom_index_url_comes_back(evidence: Evidence, kind: Kind) -> Observations:
 def custom_not_found_url_stays_apart(evidence: Evidence, kind: Kind) -> Observations:
     """Updates with `custom_not_found_url`, and creates with both."""
     for change in evidence.changes.get(kind.name, []):
-        if "custom_not_found_url" in change.form and "custom_index_url" not in change.form:
-            if change.read and change.read.record and change.exchange.succeeded:
-                now, before = change.read.record.get("custom_index_url"), change.before.get("custom_index_url")
-                expected = f"custom_index_url {shown(before, own=True)}, as before"
-                yield decide(change.read, expected, shown(now, own=True), kept=now == before)
+        alone = "custom_not_found_url" in change.form and "custom_index_url" not in change.form
+        if alone and change.read and change.read.record and change.exchange.succeeded:
+            now, before = change.read.record.get("custom_index_url"), change.before.get("custom_index_url")
+            expected = f"custom_index_url {shown(before, own=True)}, as before"
+            yield decide(change.read, expected, shown(now, own=True), kept=now == before)
     for creation in evidence.creations.get(kind.name, []):
         if "custom_not_found_url" in creation.form and creation.read and creation.read.record:
             now = creation.read.record.get("custom_index_url")
@@ -163,7 +163,7 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence, kind: Kind) -> Obse
         found = _first_shown(evidence, kind, creation)
         if found and isinstance(found[0].get("is_enabled"), bool):
             starts.setdefault(sent, (found[0]["is_enabled"], found[1]))
-        elif sent and creation.exchange.status is not None and not creation.exchange.succeeded:
+        elif sent and creation.identifier is None and 0 < (creation.exchange.status or 0) < 500:  # noqa: PLR2004
             yield Kept(creation.exchange)
     if "" not in starts:
         yield Unclear("no handler without is_enabled could be created to compare with")

@@ -90,7 +90,7 @@ def update_leaves_other_fields(evidence: Evidence, kind: Kind) -> Observations:
 
 
 def _untouched(kind: Kind, form: Any) -> list[str]:
-    """Which readable fields an update with this form leaves: a new name may give a new colour, a new host a new state."""
+    """Which readable fields an update with this form leaves; a new name may give a new colour."""
     left = set(kind.shape) - set(form) - {"id", "datetime", "last_datetime", "is_enabled"}
     if "name" in form:
         left -= {"color"}

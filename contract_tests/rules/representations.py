@@ -205,9 +205,9 @@ def _never_updated(evidence: Evidence, kind: Kind) -> Iterator[tuple[Exchange, R
         elif request.operation in ("read", "list") and request.expects == "success" and exchange.succeeded:
             body = exchange.data
             for record in body if isinstance(body, list) else [body]:
-                if isinstance(record, dict) and is_integer(record.get("id")):
-                    if record["id"] in own and record["id"] not in touched:
-                        yield exchange, record
+                identifier = record.get("id") if isinstance(record, dict) else None
+                if is_integer(identifier) and identifier in own and identifier not in touched:
+                    yield exchange, record
 
 
 def _is_text(value: Any) -> bool:

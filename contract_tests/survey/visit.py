@@ -52,6 +52,9 @@ def visit(
     try:
         progress("looking at what is there")
         start = visitor.snapshot()
+        if not start.pages and not evidence.exchanges[-1].succeeded:
+            evidence.notes[kind.name] = [f"the list was answered with {evidence.exchanges[-1].status}"]
+            return evidence
         visitor.marker = _free_marker(start, number)
         _chapters(visitor, contract, start, progress)
     except BudgetSpentError:
@@ -72,16 +75,15 @@ def _chapters(visitor: Visitor, contract: Contract, start: Snapshot, progress: C
         progress("paging")
         start = _page(visitor, contract, start)
     progress("creating")
-    created = _create(visitor, start, fill=fill)
-    made = frozenset(created)
-    seen = visitor.snapshot(lambda look: made <= set(look.ids), "list after create")
-    _phase(visitor, Phase("create", start, seen, made=made))
+    created, seen = _create(visitor, start)
+    if fill and created:
+        created, seen = _fill(visitor, created, seen)
     if fill:
         progress("paging")
         seen = _page(visitor, contract, seen)
     if not created:
         return
-    subject, host = created[min(1, len(created) - 1)], created[min(2, len(created) - 1)]
+    subject, neighbour = created[min(1, len(created) - 1)], created[0]
     progress("updating")
     changed = update(visitor, subject)
     later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "list after update")
@@ -90,7 +92,7 @@ def _chapters(visitor: Visitor, contract: Contract, start: Snapshot, progress: C
     omitted = _omit(visitor)
     _try_odd_forms(visitor)
     progress("knocking as a stranger")
-    attempts = intrude(visitor, host, later)
+    attempts = intrude(visitor, neighbour, later)
     later = _look_after(visitor, later, omitted, attempts)
     progress("deleting")
     after = remove_one(visitor, subject)
@@ -101,35 +103,41 @@ def _phase(visitor: Visitor, phase: Phase) -> None:
     visitor.evidence.phases.setdefault(visitor.kind.name, []).append(phase)
 
 
-def _create(visitor: Visitor, start: Snapshot, *, fill: bool) -> list[int]:
-    """Create one record of each sort and, if asked for, as many as paging needs; the ids in order."""
+def _create(visitor: Visitor, start: Snapshot) -> tuple[list[int], Snapshot]:
+    """Create one record of each sort; the ids in order, and the whole then."""
     known = frozenset(start.ids)
     created: list[int] = []
     for label, form, expects in _sorts(visitor):
         creation = visitor.create(form, label, expects, known | set(created), read=label in ("most", "least"))
         created += [creation.identifier] if creation.identifier is not None else []
-    total = (start.total or 0) + len(created)
-    while fill and created and total < ENOUGH:
+    return created, _after_creates(visitor, start, created)
+
+
+def _fill(visitor: Visitor, created: list[int], start: Snapshot) -> tuple[list[int], Snapshot]:
+    """Create as many records as paging needs, with a look where they just fill a page; all ids, and the whole then."""
+    total, more = start.total or 0, list[int]()
+    while total < ENOUGH:
         exchange = visitor.post(visitor.least())
         if exchange.made_id is None:
             break
-        created.append(exchange.made_id)
+        more.append(exchange.made_id)
         total += 1
-        if total % 10 == 0:
-            visitor.page(results_per_page="10", page=str(total // 10))
-        if total % 25 == 0:
-            visitor.page(page=str(total // 25))
-    return created
+        for size in (10, 25):
+            if total % size == 0:
+                visitor.page(results_per_page=str(size), page=str(total // size))
+    return created + more, _after_creates(visitor, start, more)
+
+
+def _after_creates(visitor: Visitor, before: Snapshot, made: list[int]) -> Snapshot:
+    after = visitor.snapshot(lambda look: set(made) <= set(look.ids), "list after create")
+    _phase(visitor, Phase("create", before, after, made=frozenset(made)))
+    return after
 
 
 def _sorts(visitor: Visitor) -> list[tuple[str, Mapping[str, FormValue], str]]:
     if not visitor.kind.types:
         most = visitor.least() | optional(visitor.kind, files=True)
-        return [
-            ("most", most, "success"),
-            ("least", visitor.least(), "success"),
-            ("another", visitor.least(), "success"),
-        ]
+        return [("most", most, "success"), ("least", visitor.least(), "success")]
     others = [each for each in visitor.kind.types if each != "telegram"]
     return [
         ("most", visitor.least() | of_type("telegram"), "success"),

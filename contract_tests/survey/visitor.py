@@ -70,8 +70,7 @@ class Visitor:
     def delete(self, identifier: int, expects: str = "success", identity: str = OWN) -> Exchange:
         """Delete one of the run's own records."""
         path = f"{self.kind.record_path}{identifier}"
-        exchange = self.send(Request("delete", self.kind.name, "DELETE", path, (), None, identity, identifier, expects))
-        return exchange
+        return self.send(Request("delete", self.kind.name, "DELETE", path, (), None, identity, identifier, expects))
 
     def post(
         self, form: Mapping[str, FormValue], expects: str = "success", identity: str = OWN, marker: str | None = None

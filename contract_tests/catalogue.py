@@ -1,0 +1,50 @@
+"""The rules and open points, listed or explained."""
+
+from __future__ import annotations
+
+import textwrap
+from difflib import get_close_matches
+from itertools import groupby
+
+from contract_tests.contract import Contract, OpenPoint, Rule
+
+WIDTH = 80
+
+
+def overview(contract: Contract) -> str:
+    """All rules and open points, by area."""
+    lines = []
+    entries: list[Rule | OpenPoint] = [*contract.rules.values(), *contract.open_points.values()]
+    for area, group in groupby(entries, key=lambda entry: entry.id.partition(".")[0]):
+        lines.append(f"{area}\n")
+        for entry in group:
+            label = entry.level if isinstance(entry, Rule) else f"here {entry.default}"
+            lines.append(f"  {entry.id}  ({label})")
+            lines.append(textwrap.fill(entry.statement, WIDTH, initial_indent="    ", subsequent_indent="    "))
+        lines.append("")
+    lines.append(f"{len(contract.rules)} rules, {len(contract.open_points)} open points")
+    return "\n".join(lines)
+
+
+def explain(contract: Contract, name: str) -> str:
+    """One rule or open point.
+
+    Raises:
+        LookupError: if there is none of that id; the message names the nearest.
+    """
+    entry = contract.rules.get(name) or contract.open_points.get(name)
+    if entry is None:
+        near = get_close_matches(name, [*contract.rules, *contract.open_points], n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`contract-tests rules` lists them all"
+        raise LookupError(f'no rule "{name}"; {hint}')
+    numbers = ", ".join(map(str, entry.numbers))
+    lines = [entry.id, textwrap.fill(entry.statement, WIDTH), ""]
+    lines.append(f"Source     section {entry.section!r} of the specification, statements {numbers}")
+    if isinstance(entry, Rule):
+        lines.append(f"Level      {entry.level}")
+        lines.append(f"Judged by  {'one answer' if entry.kind == 'exchange' else 'several requests'}")
+        lines.append(f"Holds for  {', '.join(entry.resources)}")
+    else:
+        lines.append("Values")
+        lines += [f"  {value}  {meaning}" for value, meaning in entry.values.items()]
+    return "\n".join(lines)

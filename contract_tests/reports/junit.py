@@ -1,0 +1,57 @@
+"""The verdicts as JUnit XML, one test case for each rule and kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
+
+from contract_tests.runner import Outcome
+from contract_tests.verdicts import Result, Verdict
+
+ELEMENTS = {
+    Verdict.FAIL: "failure",
+    Verdict.INCONCLUSIVE: "error",
+    Verdict.NOT_APPLICABLE: "skipped",
+}
+
+
+def write(outcome: Outcome, path: Path) -> None:
+    """Write the file.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    results = outcome.results
+    suites = Element("testsuites")
+    suite = SubElement(
+        suites,
+        "testsuite",
+        name="contract",
+        tests=str(len(results)),
+        failures=str(sum(each.verdict is Verdict.FAIL for each in results)),
+        errors=str(sum(each.verdict is Verdict.INCONCLUSIVE for each in results)),
+        skipped=str(sum(each.verdict is Verdict.NOT_APPLICABLE for each in results)),
+        time=f"{outcome.seconds:.3f}",
+    )
+    for result in results:
+        case = SubElement(suite, "testcase", classname=result.kind, name=result.rule.id, time="0")
+        if result.verdict is Verdict.WARN:
+            SubElement(SubElement(case, "properties"), "property", name="warning", value=explain(result))
+        elif result.verdict in ELEMENTS:
+            element = SubElement(case, ELEMENTS[result.verdict], message=result.rule.statement)
+            element.text = explain(result)
+    indent(suites)
+    ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def explain(result: Result) -> str:
+    """Why a verdict is what it is, in a few lines."""
+    lines = [f"required: {result.rule.statement}"] if result.findings else []
+    for finding in result.findings[:2]:
+        request = finding.exchange.request
+        lines += [
+            f"request:  {request.method} {request.path} with {request.identity}",
+            f"expected: {finding.expected}",
+            f"received: {finding.received}",
+        ]
+    return "\n".join([*lines, *result.reasons])

@@ -1,0 +1,75 @@
+"""The verdict in a terminal: areas, findings, what could not be decided, and the overall word."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from contract_tests.reports.curl import curl
+from contract_tests.runner import Outcome
+from contract_tests.verdicts import Result, Verdict
+
+COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
+STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}
+WORD_STYLES = {"conforms": "bold green", "does not conform": "bold red"}
+MOST_FINDINGS = 2
+
+
+def show(outcome: Outcome, base_url: str, console: Console) -> None:
+    """Print an outcome."""
+    console.print(_areas(outcome))
+    order = list(Verdict)
+    for result in sorted(outcome.results, key=lambda each: order.index(each.verdict)):
+        if result.verdict in (Verdict.FAIL, Verdict.WARN):
+            console.print(_finding(result, base_url))
+    undecided = [result for result in outcome.results if result.verdict is Verdict.INCONCLUSIVE]
+    for reasons, group in groupby(sorted(undecided, key=lambda each: each.reasons), key=lambda each: each.reasons):
+        console.print(Text(f"\ninconclusive: {'; '.join(reasons)}", style="yellow"))
+        console.print(Padding(Text("\n".join(result.id for result in group)), (0, 0, 0, 2)))
+    for entry in outcome.left:
+        console.print(Text(f"\nleft behind: {entry.kind} {entry.identifier}, {entry.marker}", style="bold red"))
+    console.print(Text(f"\n{outcome.word}", style=WORD_STYLES.get(outcome.word, "bold yellow")))
+    removed = outcome.created - len(outcome.left)
+    console.print(
+        f"{outcome.requests} requests in {outcome.seconds:.1f} s; {outcome.created} records made, {removed} removed"
+    )
+
+
+def _areas(outcome: Outcome) -> Table:
+    table = Table("area", box=None, pad_edge=False, header_style="bold")
+    for verdict in COLUMNS:
+        table.add_column(verdict.value, justify="right")
+    for area, group in groupby(sorted(outcome.results, key=lambda each: each.rule.id), key=_area):
+        counts = Counter(result.verdict for result in group)
+        cells = [Text(str(counts[verdict] or "·"), style=_style(verdict, counts[verdict])) for verdict in COLUMNS]
+        table.add_row(area, *cells)
+    return table
+
+
+def _finding(result: Result, base_url: str) -> RenderableType:
+    title = Text(f"\n{result.verdict.value}: {result.rule.id}", style=STYLES[result.verdict])
+    title.append(f"  {result.kind}", style="default")
+    body = Table(box=None, show_header=False, pad_edge=False)
+    body.add_column(style="bold", no_wrap=True)
+    body.add_column(overflow="fold")
+    body.add_row("required", Text(result.rule.statement))
+    for finding in result.findings[:MOST_FINDINGS]:
+        body.add_row("expected", Text(finding.expected))
+        body.add_row("received", Text(finding.received))
+        body.add_row("repeat", Text(curl(base_url, finding.exchange.request)))
+    if len(result.findings) > MOST_FINDINGS:
+        body.add_row("", Text(f"and {len(result.findings) - MOST_FINDINGS} more like it"))
+    return Group(title, Padding(body, (0, 0, 0, 2)))
+
+
+def _area(result: Result) -> str:
+    return result.rule.id.partition(".")[0]
+
+
+def _style(verdict: Verdict, count: int) -> str:
+    return STYLES.get(verdict, "") if count else "dim"

@@ -1,0 +1,173 @@
+"""A run: visits to each kind, a second look where one is needed, and the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from time import monotonic
+
+from contract_tests.contract import Contract, Kind, Rule
+from contract_tests.evidence import Evidence
+from contract_tests.exchange import Exchange
+from contract_tests.ledger import Entry, Ledger
+from contract_tests.survey import visit
+from contract_tests.target import Limits, Target, UnusableTargetError, identities
+from contract_tests.verdicts import Result, judge, needs_second_look, overall
+
+Progress = Callable[[str, int], None]
+
+
+class NothingSelectedError(Exception):
+    """No rule or kind matches what was asked for."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run is asked to do.
+
+    Attributes:
+        base_url: where the implementation answers, without a slash at the end.
+        api_key: the key of the account that is used.
+        second_api_key: the key of another account, or None.
+        resources: the kinds to judge.
+        rules: patterns of the ids of rules to judge, such as `pagination.*`.
+        public_base_url: what page links are to begin with, if not with the base URL.
+        splash_create_path: where splash pages are created, if not at the documented path.
+        strict: whether advisory rules gate.
+        limits: how hard the target may be pressed.
+        ledger: the file in which creates are written down, or None.
+    """
+
+    base_url: str
+    api_key: str
+    second_api_key: str | None = None
+    resources: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    public_base_url: str | None = None
+    splash_create_path: str | None = None
+    strict: bool = False
+    limits: Limits = field(default_factory=Limits)
+    ledger: Path | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        word: *conforms*, *does not conform*, *undecided* or *partial: no claim*.
+        status: the exit status that goes with it.
+        left: what the run made and could not remove.
+    """
+
+    word: str
+    status: int
+    results: tuple[Result, ...]
+    exchanges: tuple[Exchange, ...]
+    left: tuple[Entry, ...]
+    requests: int
+    created: int
+    seconds: float
+
+
+def selected(contract: Contract, options: Options) -> list[tuple[Rule, Kind]]:
+    """The rules to judge, each for each kind.
+
+    Raises:
+        NothingSelectedError: if there are none.
+    """
+    chosen = [
+        (rule, contract.kinds[name])
+        for rule in contract.rules.values()
+        if not options.rules or any(fnmatchcase(rule.id, pattern) for pattern in options.rules)
+        for name in rule.resources
+        if not options.resources or name in options.resources
+    ]
+    if not chosen:
+        raise NothingSelectedError("no rule of the contract matches what was selected")
+    return chosen
+
+
+def run(contract: Contract, options: Options, progress: Progress = lambda _chapter, _requests: None) -> Outcome:
+    """Judge an implementation.
+
+    Args:
+        contract: the rules.
+        options: what to judge, and how.
+        progress: told of each chapter and of the requests so far.
+
+    Raises:
+        NothingSelectedError: if there is nothing to judge.
+        UnusableTargetError: if nothing can be judged there.
+    """
+    chosen = selected(contract, options)
+    began = monotonic()
+    keys = identities(options.api_key, options.second_api_key)
+    results: list[Result] = []
+    seen: list[Evidence] = []
+    with Ledger(options.ledger) as ledger:
+        target = Target(options.base_url, keys, ledger, options.limits)
+        for kind in contract.kinds.values():
+            rules = [rule for rule, of in chosen if of is kind]
+            if rules:
+                first, second = _look(target, contract, kind, rules, options, progress)
+                seen.append(first)
+                results += [judge(rule, kind, first, second) for rule in rules]
+        target.close()
+    _refuse_unusable(seen)
+    every = sum(len(rule.resources) for rule in contract.rules.values())
+    word, status = overall(results, partial=len(chosen) < every, strict=options.strict)
+    created = sum(entry.identifier is not None for entry in ledger.entries)
+    return Outcome(
+        word,
+        status,
+        tuple(results),
+        tuple(target.exchanges),
+        tuple(ledger.left),
+        target.sent,
+        created,
+        monotonic() - began,
+    )
+
+
+def _look(
+    target: Target, contract: Contract, kind: Kind, rules: list[Rule], options: Options, progress: Progress
+) -> tuple[Evidence, Evidence | None]:
+    """What one visit saw and, if a rule that several requests decide seems broken, what another did."""
+    create_path = options.splash_create_path if kind.name == "splash-pages" else None
+
+    def go(number: int) -> Evidence:
+        evidence = visit(
+            target,
+            contract,
+            kind,
+            number=number,
+            create_path=create_path,
+            progress=lambda chapter: progress(f"{kind.name}: {chapter}", target.sent),
+        )
+        return replace(evidence, base_url=options.public_base_url or options.base_url)
+
+    first = go(1)
+    return first, go(2) if needs_second_look(rules, kind, first) else None
+
+
+def _refuse_unusable(seen: list[Evidence]) -> None:
+    """Refuse a target of which no list could be had."""
+    lists = [exchange for evidence in seen for exchange in evidence.exchanges if exchange.request.operation == "list"]
+    if any(exchange.succeeded for exchange in lists):
+        if any(exchange.json is not None for exchange in lists if exchange.succeeded):
+            return
+        kind = next(each for each in lists if each.succeeded).headers.get("Content-Type", "no media type")
+        raise UnusableTargetError(f"every list is answered with {kind} that is no JSON; is the base URL right?")
+    last = lists[0]
+    if last.status is None:
+        raise UnusableTargetError(f"unreachable: {last.error[:200]}")
+    reasons = {
+        401: "the key was refused",
+        403: "the key was refused",
+        404: "there is nothing under this path; is the base URL right, its prefix too?",
+    }
+    reason = reasons.get(last.status, "no list could be had")
+    raise UnusableTargetError(f"{reason} (status {last.status} for {last.request.path})")
