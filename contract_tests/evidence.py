@@ -117,13 +117,17 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Omission:
-    """A create without a required field, between two snapshots; `control` is what came in the same time without one."""
+    """A create without a required field, between two snapshots.
+
+    Attributes:
+        appears_again: whether more such creates each made one record appear, and nothing came without one.
+    """
 
     field: str
     exchange: Exchange
     before: Snapshot
     after: Snapshot
-    control: frozenset[Any] = frozenset()
+    appears_again: bool = False
 
 
 @dataclass(frozen=True)

@@ -144,10 +144,12 @@ def _removed_nothing(evidence: Evidence, kind: Kind, *, other: bool) -> Observat
 
 
 def _still_there(intrusion: Intrusion) -> Observation:
-    read = intrusion.read
-    if read is None or read.status is None or read.status >= 500:  # noqa: PLR2004 - where failures of servers begin
+    read, after = intrusion.read, intrusion.after
+    if read is None or read.status is None or read.status >= 500 or after is None:  # noqa: PLR2004 - a server's failure
         return Unclear("the account's record could not be read then", read)
     if not intrusion.before:
         return Unclear("the record was not seen before", intrusion.exchange)
-    received = f"status {intrusion.exchange.status}, and it is gone, by {intrusion.identity} or one before"
+    if read.record is None and read.request.identifier in after.ids:
+        return Unclear("the account's record is listed, but not read", read)
+    received = f"status {intrusion.exchange.status}, and it is gone, by {intrusion.identity}"
     return decide(intrusion.exchange, "the record, still there", received, kept=read.record is not None)

@@ -178,10 +178,10 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence, kind: Kind) -> Obse
 def _required(evidence: Evidence, kind: Kind, field: str) -> Observations:
     for omission in evidence.omissions.get(kind.name, []):
         if omission.field == field:
-            yield _omitted(omission, kind, evidence)
+            yield _omitted(omission, kind)
 
 
-def _omitted(omission: Omission, kind: Kind, evidence: Evidence) -> Observation:
+def _omitted(omission: Omission, kind: Kind) -> Observation:
     exchange = omission.exchange
     expected = f"a refusal, and no record, without {omission.field}"
     if exchange.made_id is not None:
@@ -191,12 +191,11 @@ def _omitted(omission: Omission, kind: Kind, evidence: Evidence) -> Observation:
     labels = [str(omission.after.by_id[identifier].get(kind.label) or "").casefold() for identifier in came]
     if label in labels or (not label and any(not each.strip() for each in labels)):
         return Broken(exchange, expected, f"status {exchange.status}, and a record that was listed then")
-    others = [each for each in labels if not any(marker.casefold() in each for marker in evidence.markers)]
     if exchange.status is None or exchange.status >= 500:  # noqa: PLR2004 - where failures of servers begin
         return Unclear("the create failed", exchange)
     if exchange.succeeded and not exchange.is_refusal_in_disguise and isinstance(exchange.data, dict) and exchange.data:
         return Broken(exchange, expected, f"status {exchange.status} with data")
-    if len(others) == 1 and not label and not omission.control and omission.before.complete:
+    if omission.appears_again:
         return Broken(exchange, expected, f"status {exchange.status}, and a record that was listed then")
     return Kept(exchange)
 
@@ -246,9 +245,11 @@ def _toggled(evidence: Evidence, kind: Kind, sent: str, *, wanted: bool) -> Obse
             continue
         if not change.exchange.succeeded:
             yield accepted(change.exchange)
-        elif change.read and change.read.record:
+        elif change.read and change.read.record and change.before.get("is_enabled") is not wanted:
             now = change.read.record.get("is_enabled")
             yield decide(change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted)
+        elif change.read and change.read.record and change.read.record.get("is_enabled") is not wanted:
+            yield Broken(change.read, f"is_enabled {wanted}", f"is_enabled {change.read.record.get('is_enabled')}")
 
 
 def _same_letters(one: str, other: str) -> bool:

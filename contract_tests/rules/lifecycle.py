@@ -66,13 +66,14 @@ def update_changes_what_it_names(evidence: Evidence, kind: Kind) -> Observations
             yield Unclear(f"the read behind the update was {answer(change.read)}", change.read)
             continue
         for name, text in change.form.items():
-            if name in record and name != "is_enabled" and change.before.get(name) != text:
+            if name in kind.shape and name in record and name != "is_enabled" and change.before.get(name) != text:
                 kept = record[name] != change.before.get(name)
                 received = f"{name} {shown(record[name], own=True)}, as before"
                 yield decide(change.read, f"{name} {text!r}", received, kept=kept)
-        if "email" in change.form and record.get("type") == "email" and isinstance(record.get("settings"), dict):
-            before = change.before.get("settings")
-            kept = record["settings"] != before or change.before.get("type") != "email"
+        settings = record.get("settings")
+        address = settings.get("email") if isinstance(settings, dict) else None
+        if "email" in change.form and change.before.get("type") == "email" and isinstance(address, str):
+            kept = settings != change.before.get("settings")
             yield decide(change.read, f"email {change.form['email']!r}", "the one before", kept=kept)
 
 
@@ -179,11 +180,17 @@ def _left_alone(evidence: Evidence, kind: Kind, event: str) -> Observations:
             lost = sorted(phase.went & own)
             if lost:
                 yield Broken(phase.after.exchange, f"the record {lost[0]}, as before", "it is gone")
-            elif phase.came or len(phase.went) > len(phase.removed | phase.changed | phase.made):
+            elif not _is_quiet(evidence, kind):
                 yield Unclear("others wrote meanwhile", phase.after.exchange)
             else:
                 yield Broken(phase.after.exchange, "every other record", f"{len(phase.went)} are gone")
         yield from _unchanged(phase, kind, phase.after.exchange, own)
+
+
+def _is_quiet(evidence: Evidence, kind: Kind) -> bool:
+    """Whether nobody else seems to have written during the visit."""
+    sweeps, phases = evidence.sweeps.get(kind.name, []), evidence.phases.get(kind.name, [])
+    return all(sweep.is_quiet for sweep in sweeps) and not any(phase.came for phase in phases)
 
 
 def _unchanged(phase: Phase, kind: Kind, exchange: Exchange, own: set[int]) -> Iterator[Observation]:

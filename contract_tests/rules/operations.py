@@ -9,10 +9,10 @@ from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange
 from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Observations, Unclear, answer
+from contract_tests.target import TRIES
 
 TOLD_WRONG = {400, 404, 405, 415, 422, 501}
 ABOUT_THE_ACCOUNT = {401, 402, 403, 409, 423, 429, 451}
-TRIES = 3
 
 
 def accepted(exchange: Exchange) -> Observation:

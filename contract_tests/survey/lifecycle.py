@@ -14,8 +14,12 @@ from contract_tests.target import WriteRefusedError
 def update(visitor: Visitor, identifier: int) -> Record:
     """Update a record one field at a time, then all at once; what it then shows."""
     creations = visitor.evidence.creations[visitor.kind.name]
-    made = next(creation for creation in creations if creation.identifier == identifier)
-    record = (made.read.record if made.read else None) or {}
+    reads = (creation.read for creation in creations if creation.identifier == identifier and creation.read)
+    record = next(reads, None) or visitor.read(identifier)
+    return _update(visitor, identifier, record.record or {})
+
+
+def _update(visitor: Visitor, identifier: int, record: Record) -> Record:
     try:
         for form in _changes(visitor, record):
             record = visitor.change(identifier, form, record)
@@ -73,6 +77,7 @@ def remove_all(visitor: Visitor) -> None:
         removals = visitor.evidence.removals.get(kind, [])
         removals[-1:] = [replace(each, late_list=seen) for each in removals[-1:]]
         _adopt(visitor, seen)
+        _forget_missing(visitor, seen)
     for entry in [entry for entry in ledger.left if entry.kind == kind and entry.identifier is not None]:
         identifier = entry.identifier or 0
         if not entry.seen:
@@ -81,6 +86,14 @@ def remove_all(visitor: Visitor) -> None:
             deleted = visitor.delete(identifier)
             if deleted.succeeded or _is_gone(visitor, identifier):
                 ledger.remove(kind, identifier)
+
+
+def _forget_missing(visitor: Visitor, seen: Snapshot) -> None:
+    """Note as gone what somebody else removed."""
+    for entry in visitor.target.ledger.left:
+        gone = seen.complete and entry.kind == visitor.kind.name and entry.identifier not in seen.ids
+        if gone and _is_gone(visitor, entry.identifier or 0):
+            visitor.target.ledger.remove(entry.kind, entry.identifier or 0)
 
 
 def _is_gone(visitor: Visitor, identifier: int) -> bool:

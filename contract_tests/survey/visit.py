@@ -70,14 +70,15 @@ def _chapters(visitor: Visitor, contract: Contract, start: Snapshot, progress: C
     fill = (start.total or 0) < ENOUGH
     if start.total == 0:
         visitor.page()
+    if fill:
         visitor.page(results_per_page="10")
     if not fill:
         progress("paging")
         start = _page(visitor, contract, start)
     progress("creating")
     created, seen = _create(visitor, start)
-    if fill and created:
-        created, seen = _fill(visitor, created, seen)
+    if created:
+        created, seen = _fill(visitor, created, start, seen)
     if fill:
         progress("paging")
         seen = _page(visitor, contract, seen)
@@ -113,19 +114,22 @@ def _create(visitor: Visitor, start: Snapshot) -> tuple[list[int], Snapshot]:
     return created, _after_creates(visitor, start, created)
 
 
-def _fill(visitor: Visitor, created: list[int], start: Snapshot) -> tuple[list[int], Snapshot]:
-    """Create as many records as paging needs, with a look where they just fill a page; all ids, and the whole then."""
-    total, more = start.total or 0, list[int]()
-    while total < ENOUGH:
+def _fill(visitor: Visitor, created: list[int], start: Snapshot, seen: Snapshot) -> tuple[list[int], Snapshot]:
+    """Create as many records as paging needs, until they just fill a page; all ids, and the whole then."""
+    exact = (start.total or 0) % 10 == 0 and bool(start.total)
+    total, more = seen.total or 0, list[int]()
+    while True:
+        if total % 10 == 0 and total:
+            visitor.page(results_per_page="10", page=str(total // 10))
+            exact = True
+        if (total >= ENOUGH and exact) or len(more) > ENOUGH:
+            break
         exchange = visitor.post(visitor.least())
         if exchange.made_id is None:
             break
         more.append(exchange.made_id)
         total += 1
-        for size in (10, 25):
-            if total % size == 0:
-                visitor.page(results_per_page=str(size), page=str(total // size))
-    return created + more, _after_creates(visitor, start, more)
+    return created + more, _after_creates(visitor, seen, more) if more else seen
 
 
 def _after_creates(visitor: Visitor, before: Snapshot, made: list[int]) -> Snapshot:
@@ -176,37 +180,53 @@ def _page(visitor: Visitor, contract: Contract, before: Snapshot) -> Snapshot:
 
 def _omit(visitor: Visitor) -> list[tuple[str, Exchange]]:
     """Try to create without each required field."""
-    kind = visitor.kind
-    tried = []
-    for field in kind.required:
-        form = {name: value for name, value in visitor.least().items() if name != field}
-        form = form or {name: str(value) for name, value in list(optional(kind).items())[:1]}
-        tried.append((field, visitor.post(form, "refusal")))
-    return tried
+    return [(field, visitor.post(_without(visitor, field), "refusal")) for field in visitor.kind.required]
+
+
+def _without(visitor: Visitor, field: str) -> dict[str, FormValue]:
+    form = {name: value for name, value in visitor.least().items() if name != field}
+    return form or {name: str(value) for name, value in list(optional(visitor.kind).items())[:1]}
 
 
 def _try_odd_forms(visitor: Visitor) -> None:
     """Send a create with rough text, and one that is cut off."""
     marker = visitor.mark()
-    visitor.post(visitor.least() | {visitor.kind.label: f"{marker} <b>\"'\\ {'long' * 100}"}, "open", marker=marker)
+    rough = visitor.least() | {visitor.kind.label: f"{marker} <b>\"'\\ {'long' * 100}"}
+    visitor.insist(lambda: visitor.post(rough, "open", marker=marker))
     cut_off = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{visitor.kind.label}"\r\n\r\n'.encode()
     path, body = visitor.kind.create_path, (f"multipart/form-data; boundary={BOUNDARY}", cut_off)
-    visitor.send(Request("create", visitor.kind.name, "POST", path, expects="open", body=body))
+    request = Request("create", visitor.kind.name, "POST", path, expects="open", body=body)
+    visitor.insist(lambda: visitor.send(request))
 
 
 def _look_after(
     visitor: Visitor, before: Snapshot, omitted: list[tuple[str, Exchange]], attempts: list[Intrusion]
 ) -> Snapshot:
     """See, as the account, what came of attempts that must come to nothing."""
-    after = visitor.snapshot()
-    control: frozenset[object] = frozenset()
-    if set(after.ids) - set(before.ids):
-        control = frozenset(visitor.snapshot().ids) - frozenset(after.ids)
-    omissions = [Omission(field, exchange, before, after, control) for field, exchange in omitted]
-    visitor.evidence.omissions.setdefault(visitor.kind.name, []).extend(omissions)
+    own = visitor.evidence.own.get(visitor.kind.name, set())
+    after = visitor.snapshot(lambda look: own <= set(look.ids), "list after attempts")
+    labels = [str(after.by_id[each].get(visitor.kind.label)).casefold() for each in set(after.ids) - set(before.ids)]
+    markers = [marker.casefold() for marker in visitor.evidence.markers]
+    foreign = [label for label in labels if not any(marker in label for marker in markers)]
+    for field, exchange in omitted:
+        again = bool(foreign) and exchange.made_id is None and _appears_again(visitor, field)
+        omission = Omission(field, exchange, before, after, appears_again=again)
+        visitor.evidence.omissions.setdefault(visitor.kind.name, []).append(omission)
     intrusions = [replace(each, after=after) for each in attempts]
     visitor.evidence.intrusions.setdefault(visitor.kind.name, []).extend(intrusions)
-    return after
+    return visitor.snapshot() if foreign else after
+
+
+def _appears_again(visitor: Visitor, field: str) -> bool:
+    """Whether each of some more creates without a field makes one record appear, and nothing comes without one."""
+    for _ in range(QUIET_TRIES):
+        before = visitor.snapshot()
+        visitor.post(_without(visitor, field), "refusal")
+        after = visitor.snapshot()
+        control = visitor.snapshot()
+        if len(set(after.ids) - set(before.ids)) != 1 or set(control.ids) != set(after.ids):
+            return False
+    return True
 
 
 def _free_marker(start: Snapshot, number: int) -> str:
