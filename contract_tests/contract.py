@@ -61,9 +61,6 @@ class Contract:
             for entry in self.document["x-open-points"]
         }
         self.kinds = {name: self._kind(name) for name in kinds}
-        size = self.document["components"]["parameters"]["results_per_page"]["schema"]
-        self.page_sizes: tuple[int, ...] = tuple(size["enum"])
-        self.default_page_size: int = size["default"]
         self.version: str = self.document["info"]["version"]
 
     def resolve(self, node: Any) -> Any:
@@ -82,6 +79,7 @@ class Contract:
             for operation in item.values()
             if isinstance(operation, dict) and name in operation["tags"]
         }
+        size = self.document["components"]["parameters"]["results_per_page"]["schema"]
         paths = {identifier: path for identifier, (path, _) in operations.items()}
         by_start = {start: next(key for key in operations if key.startswith(start)) for start in OPERATIONS}
         read = self.resolve(operations[by_start["read"]][1]["responses"]["2XX"])["content"]["application/json"]
@@ -98,6 +96,8 @@ class Contract:
             required=tuple(field for field in form if field in required),
             optional={field: _form_type(schema) for field, schema in form.items() if field not in required},
             types=tuple(form.get("type", {}).get("enum", ())),
+            page_sizes=tuple(size["enum"]),
+            default_page_size=size["default"],
         )
 
     def _object(self, schema: Any) -> tuple[dict[str, Any], set[str]]:
@@ -135,6 +135,8 @@ class Kind:
         required: the fields that a create must have.
         optional: the other fields of a create, by name, each `text`, `integer`, `boolean` or `file`.
         types: the values that `type` may have, if it has one.
+        page_sizes: the allowed numbers of records on a page.
+        default_page_size: how many there are if none is asked for.
     """
 
     name: str
@@ -146,6 +148,8 @@ class Kind:
     required: tuple[str, ...]
     optional: dict[str, str]
     types: tuple[str, ...]
+    page_sizes: tuple[int, ...]
+    default_page_size: int
 
     @property
     def label(self) -> str:

@@ -17,6 +17,8 @@ from contract_tests.target import Limits, Target, UnusableTargetError, identitie
 from contract_tests.verdicts import Result, judge, needs_second_look, overall
 
 Progress = Callable[[str, int], None]
+Chosen = list[tuple[Rule, Kind]]
+Looks = tuple[Evidence, Evidence | None]
 
 
 class NothingSelectedError(Exception):
@@ -72,7 +74,7 @@ class Outcome:
     seconds: float
 
 
-def selected(contract: Contract, options: Options) -> list[tuple[Rule, Kind]]:
+def selected(contract: Contract, options: Options) -> Chosen:
     """The rules to judge, each for each kind.
 
     Raises:
@@ -110,11 +112,11 @@ def run(contract: Contract, options: Options, progress: Progress = lambda _chapt
     with Ledger(options.ledger) as ledger:
         target = Target(options.base_url, keys, ledger, options.limits)
         for kind in contract.kinds.values():
-            rules = [rule for rule, of in chosen if of is kind]
-            if rules:
-                first, second = _look(target, contract, kind, rules, options, progress)
+            of_kind = [(rule, of) for rule, of in chosen if of is kind]
+            if of_kind:
+                first, second = _look(target, kind, of_kind, options, progress)
                 seen.append(first)
-                results += [judge(rule, kind, first, second) for rule in rules]
+                results += [judge(rule, kind, first, second) for rule, _ in of_kind]
         target.close()
     _refuse_unusable(seen)
     every = sum(len(rule.resources) for rule in contract.rules.values())
@@ -132,25 +134,19 @@ def run(contract: Contract, options: Options, progress: Progress = lambda _chapt
     )
 
 
-def _look(
-    target: Target, contract: Contract, kind: Kind, rules: list[Rule], options: Options, progress: Progress
-) -> tuple[Evidence, Evidence | None]:
+def _look(target: Target, kind: Kind, chosen: Chosen, options: Options, progress: Progress) -> Looks:
     """What one visit saw and, if a rule that several requests decide seems broken, what another did."""
     create_path = options.splash_create_path if kind.name == "splash-pages" else None
 
     def go(number: int) -> Evidence:
-        evidence = visit(
-            target,
-            contract,
-            kind,
-            number=number,
-            create_path=create_path,
-            progress=lambda chapter: progress(f"{kind.name}: {chapter}", target.sent),
-        )
+        def report(chapter: str) -> None:
+            progress(f"{kind.name}: {chapter}", target.sent)
+
+        evidence = visit(target, kind, number=number, create_path=create_path, progress=report)
         return replace(evidence, base_url=options.public_base_url or options.base_url)
 
     first = go(1)
-    return first, go(2) if needs_second_look(rules, kind, first) else None
+    return first, go(2) if needs_second_look([rule for rule, _ in chosen], kind, first) else None
 
 
 def _refuse_unusable(seen: list[Evidence]) -> None:

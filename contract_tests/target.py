@@ -161,6 +161,7 @@ def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:
     headers = {
         OWN: f"Bearer {api_key}",
         "a wrong key": "Bearer contract-tests-wrong-key",
+        "a longer key": f"Bearer {api_key}0",
         "an empty key": "Bearer ",
         "another scheme": f"Basic {api_key}",
     }

@@ -12,6 +12,7 @@ HEADERS = {
     "another account's key": '-H "Authorization: Bearer $CONTRACT_SECOND_API_KEY"',
     "a wrong key": '-H "Authorization: Bearer contract-tests-wrong-key"',
     "a truncated key": '-H "Authorization: Bearer ${CONTRACT_API_KEY%?}"',
+    "a longer key": '-H "Authorization: Bearer ${CONTRACT_API_KEY}0"',
     "an empty key": '-H "Authorization: Bearer "',
     "another scheme": '-H "Authorization: Basic $CONTRACT_API_KEY"',
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Evidence, Intrusion
+from contract_tests.evidence import Evidence, Intrusion, Record
 from contract_tests.exchange import Exchange
 from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Observations, Unclear, answer, decide
 from contract_tests.rules.operations import own_requests
@@ -88,19 +88,23 @@ def _if_given(evidence: Evidence, observations: Observations) -> Observations:
 
 
 def _shown_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: Kind) -> Observations:
-    own = [record for _, record in evidence.records(kind.name)]
-    known = {(record.get("id"), record.get("datetime"), str(record.get(kind.label))) for record in own}
+    """None of the account's records; of another account, which may have records that look alike, none of the run's."""
+    known = {_look(record, kind): evidence.is_own(kind.name, record) for _, record in evidence.records(kind.name)}
     for intrusion in intrusions:
         exchange = intrusion.exchange
         if exchange.status is None:
             yield Unclear(answer(exchange), exchange)
             continue
-        page = exchange.page
-        rows = page.rows if page else (exchange.record,) if exchange.record else ()
-        seen = {(row.get("id"), row.get("datetime"), str(row.get(kind.label))) for row in rows}
-        kept = not seen & known and not _holds_marker(exchange, evidence)
-        received = f"status {exchange.status} and {len(seen & known) or 'some'} of its records, to {intrusion.identity}"
+        rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
+        seen = [row for row in rows if known.get(_look(row, kind), False) or intrusion.identity != OTHER]
+        shown = [row for row in seen if _look(row, kind) in known]
+        received = f"status {exchange.status} and {len(shown) or 'some'} of its records, to {intrusion.identity}"
+        kept = not shown and not _holds_marker(exchange, evidence)
         yield decide(exchange, "none of the account's records", received, kept=kept)
+
+
+def _look(record: Record, kind: Kind) -> tuple[str, str, str]:
+    return str(record.get("id")), str(record.get("datetime")), str(record.get(kind.label))
 
 
 def _holds_marker(exchange: Exchange, evidence: Evidence) -> bool:

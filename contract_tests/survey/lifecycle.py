@@ -23,6 +23,7 @@ def _update(visitor: Visitor, identifier: int, record: Record) -> Record:
     try:
         for form in _changes(visitor, record):
             record = visitor.change(identifier, form, record)
+        record = _rename(visitor, identifier, record)
     except WriteRefusedError:
         visitor.evidence.notes.setdefault(visitor.kind.name, []).append(
             f"the record {identifier} that a create answered does not show its marker, so it was not written to"
@@ -36,28 +37,39 @@ def _changes(visitor: Visitor, record: Record) -> list[dict[str, FormValue]]:
         toggles = ("0", "1") if record.get("is_enabled") is True else ("1", "0")
         return [
             {"is_enabled": toggles[0]},
+            of_type("slack"),
             {"name": visitor.mark()},
             {"is_enabled": toggles[1]},
-            of_type("slack"),
             of_type("email"),
             {"email": str(value("email", "text", "other-"))},
         ]
     fields = [name for name in kind.shape if name in kind.optional] or [next(iter(kind.optional))]
+    apart = [name for name in kind.optional if name.startswith("custom_not_found")]
     return [
-        *({name: value(name, kind.optional[name], "other-")} for name in fields),
+        *({name: value(name, kind.optional[name], "other-")} for name in [*fields, *apart]),
         optional(kind, files=True),
-        {kind.label: visitor.mark()},
     ]
 
 
-def remove_one(visitor: Visitor, identifier: int) -> Snapshot:
+def _rename(visitor: Visitor, identifier: int, record: Record) -> Record:
+    """Give a record another name, one with letters of several scripts, or another host; a name may be refused."""
+    if visitor.kind.label == "name":
+        renamed = visitor.change(identifier, {"name": f"{visitor.mark()} Größe 東京"}, record, "open")
+        if renamed != record or visitor.kind.types:
+            return renamed
+    return visitor.change(identifier, {visitor.kind.label: visitor.mark()}, record)
+
+
+def remove_one(visitor: Visitor, identifier: int, before: Snapshot) -> Snapshot:
     """Delete a record, see that it is gone, and try to bring it back by an update; the last look at the whole."""
     try:
         deleted = visitor.delete(identifier)
     except WriteRefusedError:
         return visitor.snapshot()
     read = visitor.until("delete", lambda: visitor.read(identifier, "open"), lambda seen: seen.record is None)
-    after = visitor.snapshot(lambda seen: identifier not in seen.ids, "list after delete")
+    after = visitor.snapshot(
+        lambda seen: identifier not in seen.ids and (seen.total or 0) < (before.total or 0), "list after delete"
+    )
     removal = Removal(deleted, read, after)
     if read.record is None and identifier not in after.ids and deleted.succeeded:
         late = visitor.update(identifier, {visitor.kind.label: visitor.mark()}, "open")

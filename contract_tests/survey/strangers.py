@@ -21,7 +21,8 @@ ATTEMPTS: dict[str, dict[str, tuple[str, ...]]] = {
         "domains": ("read", "delete"),
         "notification-handlers": ("list", "create"),
     },
-    "a truncated key": {"splash-pages": ("read",), "domains": ("list",), "notification-handlers": ("read",)},
+    "a truncated key": {"splash-pages": ("read",), "domains": (), "notification-handlers": ("list",)},
+    "a longer key": {"splash-pages": (), "domains": ("read",), "notification-handlers": ()},
     "an empty key": {"splash-pages": ("list",), "domains": ("read",), "notification-handlers": ("list",)},
     "another scheme": {"splash-pages": ("read",), "domains": ("list",), "notification-handlers": ("read",)},
     OTHER: dict.fromkeys(("splash-pages", "domains", "notification-handlers"), EVERYTHING),
@@ -44,7 +45,7 @@ def intrude(visitor: Visitor, identifier: int, seen: Snapshot) -> list[Intrusion
 def _knock(visitor: Visitor, identifier: int, identity: str, operation: str, marker: str) -> Exchange:
     match operation:
         case "list":
-            return visitor.list("open", identity)
+            return visitor.list("open", identity, results_per_page=str(visitor.largest))
         case "read":
             return visitor.read(identifier, "open", identity)
         case "create":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
 
-from contract_tests.contract import Contract, Kind
+from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Intrusion, Omission, Phase, Snapshot, Sweep
 from contract_tests.exchange import Exchange, FormValue, Request
 from contract_tests.survey.lifecycle import remove_all, remove_one, update
@@ -19,15 +19,14 @@ ENOUGH = 26  # more than the default page size, and three pages of the smallest
 ODD_SIZES = ("7", "60", "5000")
 ODD_PAGES = {
     "splash-pages": ("0", "x"),
-    "domains": ("-1",),
-    "notification-handlers": ("100000000000000000000",),
+    "domains": ("100000000000000000000",),
+    "notification-handlers": (),
 }
 QUIET_TRIES = 3
 
 
 def visit(
     target: Target,
-    contract: Contract,
     kind: Kind,
     *,
     number: int = 1,
@@ -38,7 +37,6 @@ def visit(
 
     Args:
         target: where requests go.
-        contract: the page sizes.
         kind: the kind.
         number: the number of the visit, for markers of its own.
         create_path: another path for creates than the documented one, or None.
@@ -56,7 +54,7 @@ def visit(
             evidence.notes[kind.name] = [f"the list was answered with {evidence.exchanges[-1].status}"]
             return evidence
         visitor.marker = _free_marker(start, number)
-        _chapters(visitor, contract, start, progress)
+        _chapters(visitor, start, progress)
     except BudgetSpentError:
         evidence.notes.setdefault(kind.name, []).append("the budget of requests was spent")
     finally:
@@ -66,7 +64,7 @@ def visit(
     return evidence
 
 
-def _chapters(visitor: Visitor, contract: Contract, start: Snapshot, progress: Callable[[str], None]) -> None:
+def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:
     fill = (start.total or 0) < ENOUGH
     if start.total == 0:
         visitor.page()
@@ -74,14 +72,14 @@ def _chapters(visitor: Visitor, contract: Contract, start: Snapshot, progress: C
         visitor.page(results_per_page="10")
     if not fill:
         progress("paging")
-        start = _page(visitor, contract, start)
+        start = _page(visitor, start)
     progress("creating")
     created, seen = _create(visitor, start)
     if created:
         created, seen = _fill(visitor, created, start, seen)
     if fill:
         progress("paging")
-        seen = _page(visitor, contract, seen)
+        seen = _page(visitor, seen)
     if not created:
         return
     subject, neighbour = created[min(1, len(created) - 1)], created[0]
@@ -96,7 +94,7 @@ def _chapters(visitor: Visitor, contract: Contract, start: Snapshot, progress: C
     attempts = intrude(visitor, neighbour, later)
     later = _look_after(visitor, later, omitted, attempts)
     progress("deleting")
-    after = remove_one(visitor, subject)
+    after = remove_one(visitor, subject, later)
     _phase(visitor, Phase("delete", later, after, removed=frozenset({subject})))
 
 
@@ -133,7 +131,8 @@ def _fill(visitor: Visitor, created: list[int], start: Snapshot, seen: Snapshot)
 
 
 def _after_creates(visitor: Visitor, before: Snapshot, made: list[int]) -> Snapshot:
-    after = visitor.snapshot(lambda look: set(made) <= set(look.ids), "list after create")
+    total = (before.total or 0) + len(made)
+    after = visitor.snapshot(lambda look: set(made) <= set(look.ids) and look.total == total, "list after create")
     _phase(visitor, Phase("create", before, after, made=frozenset(made)))
     return after
 
@@ -152,7 +151,7 @@ def _sorts(visitor: Visitor) -> list[tuple[str, Mapping[str, FormValue], str]]:
     ]
 
 
-def _page(visitor: Visitor, contract: Contract, before: Snapshot) -> Snapshot:
+def _page(visitor: Visitor, before: Snapshot) -> Snapshot:
     """Look at pages of all sizes between two looks at the whole, again if others wrote meanwhile; the last look."""
     for attempt in range(QUIET_TRIES):
         pages = [visitor.page(), visitor.page(page="1")]
@@ -160,10 +159,10 @@ def _page(visitor: Visitor, contract: Contract, before: Snapshot) -> Snapshot:
         numbers = sorted({1, 2, 3, deepest} & set(range(1, deepest + 1)))
         pages += [visitor.page(results_per_page="10", page=str(number)) for number in numbers]
         if attempt == 0:
-            if (before.total or 0) > contract.default_page_size:
+            if (before.total or 0) > visitor.kind.default_page_size:
                 pages.append(visitor.page(page="2"))
             pages += [
-                visitor.page(results_per_page=str(size)) for size in contract.page_sizes if size not in (10, 1000)
+                visitor.page(results_per_page=str(size)) for size in visitor.kind.page_sizes if size not in (10, 1000)
             ]
         after = visitor.snapshot()
         sweep = Sweep(before, tuple(page for page in pages if page), after)
@@ -197,6 +196,8 @@ def _try_odd_forms(visitor: Visitor) -> None:
     path, body = visitor.kind.create_path, (f"multipart/form-data; boundary={BOUNDARY}", cut_off)
     request = Request("create", visitor.kind.name, "POST", path, expects="open", body=body)
     visitor.insist(lambda: visitor.send(request))
+    if visitor.kind.types:
+        visitor.post(visitor.least(type="contract-tests"), "open")
 
 
 def _look_after(

@@ -122,9 +122,11 @@ class Visitor:
         self.evidence.creations.setdefault(self.kind.name, []).append(creation)
         return creation
 
-    def change(self, identifier: int, form: Mapping[str, FormValue], before: Record) -> Record:
+    def change(
+        self, identifier: int, form: Mapping[str, FormValue], before: Record, expects: str = "success"
+    ) -> Record:
         """Update a record and read it, waiting until the read shows the new values; what it then shows."""
-        exchange = self.update(identifier, form)
+        exchange = self.update(identifier, form, expects)
         texts = {name: value for name, value in form.items() if isinstance(value, str)}
         aspect = f"update {','.join(sorted(form))}"
         read = self.until(aspect, lambda: self.read(identifier), lambda seen: _arrived(texts, before, seen.record))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from werkzeug.formparser import parse_form_data
+from werkzeug.datastructures import Headers
+from werkzeug.formparser import FormDataParser
 from werkzeug.test import Client as WsgiClient
 from werkzeug.test import EnvironBuilder
 
@@ -68,12 +70,13 @@ class Ask:
 
     @property
     def form(self) -> dict[str, str]:
-        environ = EnvironBuilder(method="POST", headers=self.headers, data=self.body or b"").get_environ()
-        _, form, files = parse_form_data(environ)
+        headers = Headers(self.headers)
+        environ = EnvironBuilder(method="POST", headers=headers, data=self.body or b"").get_environ()
+        _, form, files = FormDataParser(stream_factory=lambda *_, **__: BytesIO()).parse_from_environ(environ)
         return {**form.to_dict(), **dict.fromkeys(files, "")}
 
     def with_form(self, form: Mapping[str, str]) -> Ask:
-        builder = EnvironBuilder(method="POST", data=dict(form), headers={"Content-Type": "multipart/form-data"})
+        builder = EnvironBuilder(method="POST", data=dict(form), content_type="multipart/form-data")
         environ = builder.get_environ()
         headers = self.headers | {"Content-Type": environ["CONTENT_TYPE"]}
         return replace(self, headers=headers, body=environ["wsgi.input"].read())
@@ -114,8 +117,8 @@ def looks(lie: Lie, kind_name: str, settings: Settings | None = None) -> tuple[E
     target = LyingTarget(lie, settings or Settings(fixture="empty", records=28))
     kind = CONTRACT.kinds[kind_name]
     rules = [rule for rule in CONTRACT.rules.values() if kind_name in rule.resources]
-    first = visit(target, CONTRACT, kind)
-    second = visit(target, CONTRACT, kind, number=2) if needs_second_look(rules, kind, first) else None
+    first = visit(target, kind)
+    second = visit(target, kind, number=2) if needs_second_look(rules, kind, first) else None
     return first, second, target
 
 

@@ -1,0 +1,35 @@
+"""No choice that the specification leaves makes a server fail: each value of each open point, and any combination."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from liar import honest, verdicts
+
+from contract_tests.verdicts import Verdict
+from mock_server import Settings
+from mock_server.contract import shipped_contract
+
+POINTS = shipped_contract().open_points
+SINGLE = [{name: value} for name, point in POINTS.items() for value in point.values if value != point.default]
+KINDS = ("splash-pages", "domains", "notification-handlers")
+
+
+def not_kept(choices: dict[str, str], records: int) -> list[str]:
+    settings = Settings(fixture="empty", records=records, choices=choices)
+    results = [result for kind in KINDS for result in verdicts(honest, kind, settings).values()]
+    good = (Verdict.PASS, Verdict.NOT_APPLICABLE)
+    return [result.id for result in results if result.verdict not in good]
+
+
+@pytest.mark.parametrize("choices", SINGLE, ids=lambda choices: "=".join(*choices.items()))
+def test_each_value_of_each_open_point_conforms(choices: dict[str, str]) -> None:
+    assert not_kept(choices, records=27) == []
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_any_combination_of_values_conforms(seed: int) -> None:
+    chance = random.Random(seed)
+    choices = {name: chance.choice(list(point.values)) for name, point in POINTS.items()}
+    assert not_kept(choices, records=chance.choice((0, 10, 25, 40))) == []
