@@ -69,7 +69,8 @@ def _rules(contract: Contract, name: str | None) -> int:
 
 
 def _run(contract: Contract, given: argparse.Namespace) -> int:
-    options = _options(contract, given)
+    options = _options(given)
+    _known(contract, given.resources)
     errors = Console(stderr=True)
     with errors.status("") as status:
         began = monotonic()
@@ -92,7 +93,22 @@ def _report(outcome: Outcome, options: Options, given: argparse.Namespace) -> No
         junit.write(outcome, given.report_dir / "junit.xml")
 
 
-def _options(contract: Contract, given: argparse.Namespace) -> Options:
+def read_options(arguments: Sequence[str]) -> Options:
+    """The options of `contract-tests run ...`, the command's name left out.
+
+    Raises:
+        UsageError: if they are not usable.
+    """
+    return _options(_parser().parse_args(arguments))
+
+
+def _known(contract: Contract, kinds: Sequence[str]) -> None:
+    unknown = [name for name in kinds if name not in contract.kinds]
+    if unknown:
+        raise UsageError(f'no kind "{unknown[0]}"; kinds are {", ".join(contract.kinds)}')
+
+
+def _options(given: argparse.Namespace) -> Options:
     api_key = given.api_key or os.environ.get("CONTRACT_API_KEY")
     if not api_key:
         raise UsageError("no API key; set CONTRACT_API_KEY or give --api-key")
@@ -103,9 +119,6 @@ def _options(contract: Contract, given: argparse.Namespace) -> Options:
             f"{host} is not this machine, and the run creates, changes and deletes records of its own there;"
             " say --allow-writes if that is meant"
         )
-    unknown = [name for name in given.resources if name not in contract.kinds]
-    if unknown:
-        raise UsageError(f'no kind "{unknown[0]}"; kinds are {", ".join(contract.kinds)}')
     return Options(
         base_url=base_url,
         api_key=api_key,
@@ -139,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--strict", action="store_true", help="let advisory rules fail the run too")
     add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
     add("--splash-create-path", metavar="PATH", help="where splash pages are created, if not at the documented path")
-    add("--max-requests", type=_number, default=2000, metavar="N", help="at most so many, and as many for clean-up")
+    add("--max-requests", type=_number, default=2000, metavar="N", help="at most so many, clean-up aside")
     add("--rate", type=_rate, default=0.0, metavar="60/m", help="at most so many requests in a second, minute or hour")
     add("--timeout", type=_number, default=30, metavar="SECONDS", help="for an answer (default: %(default)s)")
     add("--ledger", type=Path, metavar="FILE", help="write down there what the run creates")

@@ -13,6 +13,7 @@ FileContent = tuple[str, bytes, str]
 FormValue = str | FileContent
 
 OWN = "the account's key"
+OTHER = "another account's key"
 
 
 @dataclass(frozen=True)

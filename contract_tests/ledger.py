@@ -8,13 +8,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from contract_tests.exchange import OWN
+
 
 @dataclass
 class Entry:
-    """A create of the run: the marker in the record, its id once that is known, and how far it has got."""
+    """A create of the run: the marker in the record, whose key made it, its id once known, how far it has got."""
 
     kind: str
     marker: str
+    owner: str
     identifier: int | None = None
     seen: bool = False
     removed: bool = False
@@ -48,9 +51,9 @@ class Ledger:
         if self._file:
             self._file.close()
 
-    def plan(self, kind: str, marker: str) -> Entry:
+    def plan(self, kind: str, marker: str, owner: str = OWN) -> Entry:
         """Note a create that is about to be sent."""
-        entry = Entry(kind, marker)
+        entry = Entry(kind, marker, owner)
         self.entries.append(entry)
         self._write("planned", entry)
         return entry
@@ -60,23 +63,23 @@ class Ledger:
         entry.identifier = identifier
         self._write("created", entry)
 
-    def see(self, kind: str, identifier: int, shown: str) -> None:
+    def see(self, kind: str, identifier: int, shown: str, owner: str = OWN) -> None:
         """Note that a record was read or listed; if its own marker is in it, the run may write to it."""
-        entry = self._find(kind, identifier)
+        entry = self._find(kind, identifier, owner)
         if entry and not entry.seen and entry.marker.casefold() in shown.casefold():
             entry.seen = True
             self._write("seen", entry)
 
-    def remove(self, kind: str, identifier: int) -> None:
+    def remove(self, kind: str, identifier: int, owner: str = OWN) -> None:
         """Note that a record is gone."""
-        entry = self._find(kind, identifier)
+        entry = self._find(kind, identifier, owner)
         if entry and not entry.removed:
             entry.removed = True
             self._write("removed", entry)
 
-    def allows_write(self, kind: str, identifier: int) -> bool:
+    def allows_write(self, kind: str, identifier: int, owner: str = OWN) -> bool:
         """Whether a record is the run's own: created by it, and seen with its marker."""
-        entry = self._find(kind, identifier)
+        entry = self._find(kind, identifier, owner)
         return entry is not None and entry.seen
 
     @property
@@ -84,12 +87,19 @@ class Ledger:
         """What was created and not removed."""
         return [entry for entry in self.entries if entry.identifier is not None and not entry.removed]
 
-    def _find(self, kind: str, identifier: int) -> Entry | None:
-        found = (entry for entry in self.entries if (entry.kind, entry.identifier) == (kind, identifier))
+    def _find(self, kind: str, identifier: int, owner: str) -> Entry | None:
+        sought = (kind, identifier, owner)
+        found = (entry for entry in self.entries if (entry.kind, entry.identifier, entry.owner) == sought)
         return next(found, None)
 
     def _write(self, event: str, entry: Entry) -> None:
         if self._file:
-            line = {"event": event, "kind": entry.kind, "marker": entry.marker, "id": entry.identifier}
+            line = {
+                "event": event,
+                "kind": entry.kind,
+                "marker": entry.marker,
+                "id": entry.identifier,
+                "owner": entry.owner,
+            }
             self._file.write(json.dumps(line) + "\n")
             self._file.flush()

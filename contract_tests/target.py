@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlencode, urljoin, urlsplit
@@ -37,7 +38,7 @@ class Limits:
     """How hard a target may be pressed.
 
     Attributes:
-        requests: how many may be sent in all; clean-up has as many again.
+        requests: how many may be sent, clean-up aside.
         interval: seconds between two requests at least.
         timeout: seconds to wait for an answer.
         patience: seconds to wait, in all, for rate limits to pass.
@@ -77,12 +78,18 @@ class Target:
         self._watch = watch
         self._waited = 0.0
         self._last = 0.0
-        self._reserve = 0
+        self._counting = True
+        self._counted = 0
         self._pool = urllib3.PoolManager(retries=False, timeout=self.limits.timeout)
 
-    def open_reserve(self) -> None:
-        """Allow the requests that were kept for clean-up."""
-        self._reserve = self.limits.requests
+    @contextmanager
+    def cleaning_up(self) -> Iterator[None]:
+        """Send requests that do not count: what was made is removed, whatever the budget says."""
+        self._counting = False
+        try:
+            yield
+        finally:
+            self._counting = True
 
     def close(self) -> None:
         """Close all connections."""
@@ -96,7 +103,8 @@ class Target:
             WriteRefusedError: if it would write to a record that is not the run's own.
         """
         writes = request.operation in ("update", "delete") and request.identifier is not None
-        if writes and not self.ledger.allows_write(request.kind, request.identifier or 0):
+        owners = (OWN, request.identity)
+        if writes and not any(self.ledger.allows_write(request.kind, request.identifier or 0, each) for each in owners):
             raise WriteRefusedError(f"{request.kind} {request.identifier} is not known to be this run's own")
         attempts: list[int | None] = []
         while True:
@@ -113,8 +121,9 @@ class Target:
         return exchange
 
     def _once(self, request: Request, attempts: tuple[int | None, ...]) -> Exchange:
-        if self.sent >= self.limits.requests + self._reserve:
+        if self._counting and self._counted >= self.limits.requests:
             raise BudgetSpentError
+        self._counted += self._counting
         headers = {"User-Agent": "contract-tests"}
         if request.identity in self.keys:
             headers["Authorization"] = self.keys[request.identity]

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Intrusion, Record
-from contract_tests.exchange import Exchange
+from contract_tests.exchange import OTHER, Exchange
 from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Observations, Unclear, answer, decide
 from contract_tests.rules.operations import own_requests
-
-OTHER = "another account's key"
 
 
 def bearer_key_is_accepted(evidence: Evidence, kind: Kind) -> Observations:
@@ -99,7 +97,7 @@ def _shown_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: Ki
         seen = [row for row in rows if known.get(_look(row, kind), False) or intrusion.identity != OTHER]
         shown = [row for row in seen if _look(row, kind) in known]
         received = f"status {exchange.status} and {len(shown) or 'some'} of its records, to {intrusion.identity}"
-        kept = not shown and not _holds_marker(exchange, evidence)
+        kept = not shown and (intrusion.identity == OTHER or not _holds_marker(exchange, evidence))
         yield decide(exchange, "none of the account's records", received, kept=kept)
 
 

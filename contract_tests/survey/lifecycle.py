@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from contract_tests.evidence import Record, Removal, Snapshot
-from contract_tests.exchange import Exchange, FormValue
+from contract_tests.exchange import OWN, Exchange, FormValue
 from contract_tests.survey.samples import of_type, optional, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target import WriteRefusedError
@@ -90,7 +90,7 @@ def remove_all(visitor: Visitor) -> None:
         removals[-1:] = [replace(each, late_list=seen) for each in removals[-1:]]
         _adopt(visitor, seen)
         _forget_missing(visitor, seen)
-    for entry in [entry for entry in ledger.left if entry.kind == kind and entry.identifier is not None]:
+    for entry in [entry for entry in ledger.left if entry.kind == kind and entry.owner == OWN]:
         identifier = entry.identifier or 0
         if not entry.seen:
             visitor.read(identifier, "open")
@@ -103,7 +103,8 @@ def remove_all(visitor: Visitor) -> None:
 def _forget_missing(visitor: Visitor, seen: Snapshot) -> None:
     """Note as gone what somebody else removed."""
     for entry in visitor.target.ledger.left:
-        gone = seen.complete and entry.kind == visitor.kind.name and entry.identifier not in seen.ids
+        listed = entry.owner != OWN or entry.identifier in seen.ids
+        gone = seen.complete and entry.kind == visitor.kind.name and not listed
         if gone and _is_gone(visitor, entry.identifier or 0):
             visitor.target.ledger.remove(entry.kind, entry.identifier or 0)
 
@@ -116,7 +117,7 @@ def _is_gone(visitor: Visitor, identifier: int) -> bool:
 def _adopt(visitor: Visitor, seen: Snapshot) -> None:
     """Find listed records with a marker of the run whose create told no id."""
     ledger, kind = visitor.target.ledger, visitor.kind.name
-    entries = [entry for entry in ledger.entries if entry.kind == kind]
+    entries = [entry for entry in ledger.entries if entry.kind == kind and entry.owner == OWN]
     orphans = {entry.marker.casefold(): entry for entry in entries if entry.identifier is None}
     known = {entry.identifier for entry in entries}
     for row in seen.rows:

@@ -18,7 +18,7 @@ from contract_tests.target import BOUNDARY, BudgetSpentError, Target
 ENOUGH = 26  # more than the default page size, and three pages of the smallest
 ODD_SIZES = ("7", "60", "5000")
 ODD_PAGES = {
-    "splash-pages": ("0", "x"),
+    "splash-pages": ("x",),
     "domains": ("100000000000000000000",),
     "notification-handlers": (),
 }
@@ -59,8 +59,8 @@ def visit(
         evidence.notes.setdefault(kind.name, []).append("the budget of requests was spent")
     finally:
         progress("cleaning up")
-        target.open_reserve()
-        remove_all(visitor)
+        with target.cleaning_up():
+            remove_all(visitor)
     return evidence
 
 

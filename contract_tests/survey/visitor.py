@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Record, Snapshot
-from contract_tests.exchange import OWN, Exchange, FormValue, Page, Request
+from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Page, Request
 from contract_tests.ledger import Entry
 from contract_tests.target import Target
 
@@ -76,11 +76,14 @@ class Visitor:
         self, form: Mapping[str, FormValue], expects: str = "success", identity: str = OWN, marker: str | None = None
     ) -> Exchange:
         """Send a create, and note what it may have made; the marker is the name or host, if no other is given."""
-        entry = self.target.ledger.plan(self.kind.name, marker or str(form.get(self.kind.label, "")))
+        owner = identity if identity == OTHER else OWN
+        entry = self.target.ledger.plan(self.kind.name, marker or str(form.get(self.kind.label, "")), owner)
         request = Request("create", self.kind.name, "POST", self._create_path, (), form, identity, None, expects)
         exchange = self.send(request)
         if exchange.made_id is not None and identity == OWN:
             self.own(entry, exchange.made_id)
+        elif exchange.made_id is not None and identity == OTHER:
+            self.target.ledger.complete(entry, exchange.made_id)
         return exchange
 
     def own(self, entry: Entry, identifier: int) -> None:
@@ -214,11 +217,13 @@ class Visitor:
         """Send a request, keep the exchange, and note which of the run's records it showed."""
         exchange = self.target.send(request)
         self.evidence.exchanges.append(exchange)
-        if request.identity == OWN and request.operation in ("read", "list"):
+        if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
             page = exchange.page
             for row in page.rows if page else [exchange.record] if exchange.record else []:
                 if isinstance(row.get("id"), int):
-                    self.target.ledger.see(self.kind.name, row["id"], json.dumps(row, ensure_ascii=False))
+                    self.target.ledger.see(
+                        self.kind.name, row["id"], json.dumps(row, ensure_ascii=False), request.identity
+                    )
         return exchange
 
 

@@ -1,8 +1,217 @@
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from xml.etree import ElementTree as ET
+
 import pytest
+from wire import ALPINE, HARBOUR, Client, over_network
 
 from contract_tests.cli import main
+from mock_server import MockServer
+
+COMMANDS = Path(sys.executable).parent
+ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "80"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer() as running:
+        yield running
+
+
+@pytest.fixture
+def answering() -> Iterator[Callable[[int, bytes], str]]:
+    """A server that answers everything in one way; its URL."""
+    servers = []
+
+    def start(status: int, body: bytes) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        servers.append(made)
+        Thread(target=made.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{made.server_port}"
+
+    yield start
+    for made in servers:
+        made.shutdown()
+        made.server_close()
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMANDS / "contract-tests", *arguments], capture_output=True, text=True, env=ENVIRONMENT, check=False
+    )
+
+
+def everything(server: MockServer) -> dict[str, object]:
+    """What both accounts hold."""
+    kinds = ("splash-pages", "domains", "notification-handlers")
+    send = over_network(server.base_url)
+    return {
+        f"{key} {kind}": Client(send, key).get(f"/api/{kind}/?results_per_page=1000").json
+        for key in (HARBOUR, ALPINE)
+        for kind in kinds
+    }
+
+
+def test_a_server_that_keeps_the_rules_conforms_each_time_and_is_left_as_it_was(
+    server: MockServer, tmp_path: Path
+) -> None:
+    before = everything(server)
+    for _ in range(2):
+        ended = command("run", "--base-url", server.base_url, "--report-dir", str(tmp_path))
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert "\nconforms\n" in ended.stdout
+    assert everything(server) == before
+    suite = ET.parse(tmp_path / "junit.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors"), suite.get("skipped")) == (
+        "269",
+        "0",
+        "0",
+        "3",
+    )
+
+
+def test_a_path_prefix_and_quiet_print_the_word_alone() -> None:
+    with MockServer(fixture="empty", base_path="/prefix") as prefixed:
+        ended = command("run", "--base-url", f"{prefixed.base_url}/", "--quiet")
+    assert (ended.returncode, ended.stdout) == (0, "conforms\n")
+
+
+def test_a_broken_rule_is_told_with_a_request_that_repeats_it(server: MockServer) -> None:
+    ended = command("run", "--base-url", server.base_url, "--public-base-url", "https://links.example.com")
+    assert ended.returncode == 1
+    assert "fail: pagination.links-begin-with-the-base-url" in ended.stdout
+    assert "\ndoes not conform\n" in ended.stdout
+    assert HARBOUR not in ended.stdout
+    assert max(map(len, ended.stdout.splitlines())) <= 80
+    line = 'curl -i -H "Authorization: Bearer $CONTRACT_API_KEY"'
+    assert line in " ".join(ended.stdout.split())
+
+
+def test_what_was_left_out_makes_no_claim(server: MockServer) -> None:
+    ended = command(
+        "run", "--base-url", server.base_url, "--rules", "pagination.*", "--resources", "domains", "--quiet"
+    )
+    assert (ended.returncode, ended.stdout) == (0, "partial: no claim\n")
+
+
+def test_without_a_second_key_its_rules_do_not_apply(server: MockServer) -> None:
+    environment = {name: value for name, value in ENVIRONMENT.items() if name != "CONTRACT_SECOND_API_KEY"}
+    ended = subprocess.run(
+        [COMMANDS / "contract-tests", "run", "--base-url", server.base_url],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert ended.returncode == 0
+    assert "accounts           18     ·     ·             ·              15" in ended.stdout
+
+
+def test_a_budget_that_is_spent_leaves_rules_undecided_and_nothing_behind(server: MockServer) -> None:
+    before = everything(server)
+    ended = command("run", "--base-url", server.base_url, "--max-requests", "30")
+    assert ended.returncode == 6
+    assert "the budget of requests was spent" in ended.stdout
+    assert everything(server) == before
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (401, b"{}", "the key was refused (status 401 for /api/splash-pages/)"),
+        (404, b"", "there is nothing under this path; is the base URL right, its prefix too?"),
+        (200, b"<h1>Welcome</h1>", "is no JSON; is the base URL right?"),
+    ],
+)
+def test_a_target_that_is_not_this_api_is_unusable(
+    answering: Callable[[int, bytes], str], status: int, body: bytes, message: str
+) -> None:
+    ended = command("run", "--base-url", answering(status, body))
+    assert (ended.returncode, ended.stdout) == (7, "")
+    assert message in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["run", "--base-url", "http://127.0.0.1:1"], 7, "target unusable: unreachable: "),
+        (["run", "--base-url", "localhost:8000"], 4, '"localhost:8000" is no base URL; give one such as https://'),
+        (["run", "--base-url", "https://links.example.com"], 4, "say --allow-writes if that is meant"),
+        (["run"], 4, "the following arguments are required: --base-url"),
+        (["run", "--base-url", "http://127.0.0.1:1", "--rate", "fast"], 4, '"fast" is no rate; give one such as 60/m'),
+        (["run", "--base-url", "http://127.0.0.1:1", "--rules", "x.*"], 5, "no rule of the contract matches"),
+        (["run", "--base-url", "http://127.0.0.1:1", "--resources", "links"], 4, 'no kind "links"; kinds are'),
+        (["rules", "forms.names-required"], 4, 'no rule "forms.names-required"; did you mean forms.name-required'),
+        (["judge"], 4, "invalid choice: 'judge'"),
+    ],
+)
+def test_a_mistake_is_one_line_and_a_status_of_its_own(arguments: list[str], status: int, message: str) -> None:
+    ended = command(*arguments)
+    assert (ended.returncode, ended.stdout) == (status, "")
+    assert message in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_no_key_is_a_mistake() -> None:
+    environment = {name: value for name, value in ENVIRONMENT.items() if "API_KEY" not in name}
+    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", "http://127.0.0.1:1"]
+    ended = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)
+    assert ended.returncode == 4
+    assert "no API key; set CONTRACT_API_KEY or give --api-key" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "line"),
+    [
+        ([], 0, "266 passed, 3 skipped"),
+        (["-n", "2"], 0, "266 passed, 3 skipped"),
+        (["-k", "next-is-null"], 0, "3 passed, 266 deselected"),
+        (["-x", "--public-base-url", "https://links.example.com"], 1, "1 failed"),
+        (["--max-requests", "30"], 6, "errors in"),
+    ],
+    ids=["all", "xdist", "selected", "first failure", "undecided"],
+)
+def test_the_suite_runs_under_plain_pytest(
+    server: MockServer, tmp_path: Path, options: list[str], status: int, line: str
+) -> None:
+    arguments: list[str | Path] = [COMMANDS / "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "contract_tests"]
+    ended = subprocess.run(
+        [*arguments, "--base-url", server.base_url, *options],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        check=False,
+    )
+    assert ended.returncode == status, ended.stdout[-2000:]
+    assert line in ended.stdout.splitlines()[-1]
+
+
+def test_the_ledger_tells_what_was_created_and_removed(server: MockServer, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    command("run", "--base-url", server.base_url, "--ledger", str(path))
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    created = {(line["kind"], line["owner"], line["id"]) for line in lines if line["event"] == "created"}
+    assert len(created) > 10
+    assert created == {(line["kind"], line["owner"], line["id"]) for line in lines if line["event"] == "removed"}
 
 
 def test_rules_lists_every_rule_and_open_point(capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,14 +228,3 @@ def test_rules_explains_one(capsys: pytest.CaptureFixture[str]) -> None:
     explained = capsys.readouterr().out
     assert "A `color` is a number sign and six hex digits." in explained
     assert "Holds for  splash-pages\n" in explained
-
-
-def test_an_unknown_rule_is_a_usage_error_with_the_nearest_names(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["rules", "forms.names-required"])
-    assert ended.value.code == 4
-    assert 'no rule "forms.names-required"; did you mean forms.name-required' in capsys.readouterr().err
-
-
-def test_an_unknown_command_is_a_usage_error() -> None:
-    assert main(["rule"]) == 4

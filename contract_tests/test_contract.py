@@ -1,0 +1,39 @@
+"""The rules of the contract as tests: `pytest --pyargs contract_tests --base-url URL`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from contract_tests.contract import Contract
+from contract_tests.plugin import outcome_of
+from contract_tests.reports.junit import explain
+from contract_tests.verdicts import Result, Verdict
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One item for each rule and kind."""
+    rules = Contract().rules.values()
+    pairs = [(rule.id, kind) for rule in rules for kind in rule.resources]
+    metafunc.parametrize("pair", pairs, ids=[f"{rule}-{kind}" for rule, kind in pairs])
+
+
+@pytest.fixture
+def result(request: pytest.FixtureRequest, pair: tuple[str, str]) -> Result:
+    """The verdict; one that is none ends here, as an error."""
+    results = {(each.rule.id, each.kind): each for each in outcome_of(request.config).results}
+    found: Result = results[pair]
+    if found.verdict is Verdict.NOT_APPLICABLE:
+        pytest.skip(explain(found))
+    if found.verdict is Verdict.INCONCLUSIVE:
+        pytest.fail(f"inconclusive: {explain(found)}", pytrace=False)
+    return found
+
+
+def test_rule(result: Result, record_property: Callable[[str, object], None]) -> None:
+    """The rule is kept."""
+    if result.verdict is Verdict.WARN:
+        record_property("warning", explain(result))
+    if result.verdict is Verdict.FAIL:
+        pytest.fail(explain(result), pytrace=False)
