@@ -50,8 +50,9 @@ def visit(
     try:
         progress("looking at what is there")
         start = visitor.snapshot()
-        if not start.pages and not evidence.exchanges[-1].succeeded:
-            evidence.notes[kind.name] = [f"the list was answered with {evidence.exchanges[-1].status}"]
+        first = evidence.exchanges[-1]
+        if not start.pages and (not first.succeeded or first.json is None):  # then nothing is written there
+            evidence.notes[kind.name] = [f"the list was answered with status {first.status} and no JSON"]
             return evidence
         visitor.marker = _free_marker(start, number)
         _chapters(visitor, start, progress)
