@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic
 from typing import NoReturn
 from urllib.parse import urlsplit
 
-from rich.console import Console
-
 from contract_tests.catalogue import explain, overview
 from contract_tests.contract import Contract
-from contract_tests.reports import junit, terminal
-from contract_tests.runner import NothingSelectedError, Options, Outcome, run
-from contract_tests.target import Limits, UnusableTargetError
+from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 
 BROKEN, USAGE_ERROR, NOTHING_SELECTED, UNUSABLE, INTERRUPTED = 3, 4, 5, 7, 2
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
-
-
-class UsageError(Exception):
-    """A mistake in the command line; the message is one line for people."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,68 +58,20 @@ def _rules(contract: Contract, name: str | None) -> int:
 
 
 def _run(contract: Contract, given: argparse.Namespace) -> int:
-    options = _options(given)
-    _known(contract, given.resources)
-    errors = Console(stderr=True)
-    with errors.status("") as status:
-        began = monotonic()
-
-        def progress(chapter: str, requests: int) -> None:
-            status.update(f"{chapter}  ·  {requests} requests  ·  {monotonic() - began:.0f} s")
-
-        outcome = run(contract, options, progress)
-    _report(outcome, options, given)
-    return outcome.status
+    try:
+        from contract_tests.run_command import run_command  # noqa: PLC0415 - the rules are listed without what it needs
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is not installed; install link-management-contract[tests]") from error
+    return run_command(contract, given)
 
 
-def _report(outcome: Outcome, options: Options, given: argparse.Namespace) -> None:
-    if given.quiet:
-        print(outcome.word)
-    else:
-        terminal.show(outcome, options.base_url, Console(highlight=False, markup=False))
-    if given.report_dir:
-        given.report_dir.mkdir(parents=True, exist_ok=True)
-        junit.write(outcome, given.report_dir / "junit.xml")
-
-
-def read_options(arguments: Sequence[str]) -> Options:
-    """The options of `contract-tests run ...`, the command's name left out.
+def parse_run(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of `contract-tests run ...`.
 
     Raises:
-        UsageError: if they are not usable.
+        UsageError: if they cannot be read.
     """
-    return _options(_parser().parse_args(arguments))
-
-
-def _known(contract: Contract, kinds: Sequence[str]) -> None:
-    unknown = [name for name in kinds if name not in contract.kinds]
-    if unknown:
-        raise UsageError(f'no kind "{unknown[0]}"; kinds are {", ".join(contract.kinds)}')
-
-
-def _options(given: argparse.Namespace) -> Options:
-    api_key = given.api_key or os.environ.get("CONTRACT_API_KEY")
-    if not api_key:
-        raise UsageError("no API key; set CONTRACT_API_KEY or give --api-key")
-    base_url = given.base_url.rstrip("/")
-    host = urlsplit(base_url).hostname or ""
-    if not given.allow_writes and not LOOPBACK.fullmatch(host):
-        raise UsageError(
-            f"{host} is not this machine, and the run creates, changes and deletes records of its own there;"
-            " say --allow-writes if that is meant"
-        )
-    return Options(
-        base_url=base_url,
-        api_key=api_key,
-        second_api_key=given.second_api_key or os.environ.get("CONTRACT_SECOND_API_KEY"),
-        resources=given.resources,
-        rules=given.rules,
-        public_base_url=given.public_base_url and given.public_base_url.rstrip("/"),
-        splash_create_path=given.splash_create_path,
-        strict=given.strict,
-        limits=Limits(requests=given.max_requests, interval=given.rate, timeout=given.timeout),
-        ledger=given.ledger,
-    )
+    return _parser().parse_args(["run", *arguments])
 
 
 def _parser() -> argparse.ArgumentParser:

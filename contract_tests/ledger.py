@@ -88,9 +88,10 @@ class Ledger:
         return [entry for entry in self.entries if entry.identifier is not None and not entry.removed]
 
     def _find(self, kind: str, identifier: int, owner: str) -> Entry | None:
+        """The entry of an id, the latest that is not removed: some services give an id again when it is free."""
         sought = (kind, identifier, owner)
-        found = (entry for entry in self.entries if (entry.kind, entry.identifier, entry.owner) == sought)
-        return next(found, None)
+        found = [entry for entry in self.entries if (entry.kind, entry.identifier, entry.owner) == sought]
+        return next((entry for entry in reversed(found) if not entry.removed), found[-1] if found else None)
 
     def _write(self, event: str, entry: Entry) -> None:
         if self._file:

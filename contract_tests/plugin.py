@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ OUTCOME = pytest.StashKey[Any]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take the options of `contract-tests run`."""
+    """Take the options of `contract-tests run`, where this suite is named; other suites may have such of their own."""
+    if not any("contract_tests" in argument for argument in sys.argv):
+        return
     group = parser.getgroup("contract-tests")
     for name, text in OPTIONS.items():
         with suppress(ValueError):  # another plugin has an option of this name, and its value serves as well
@@ -36,21 +39,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Refuse to run the suite against nothing."""
-    if not config.getoption("--base-url") and any(item.path.parent == HERE for item in items):
+    if not given(config, "--base-url") and any(item.path.parent == HERE for item in items):
         pytest.exit("contract-tests: give --base-url, where the implementation answers", returncode=4)
 
 
 def outcome_of(config: pytest.Config) -> Any:
     """The outcome of the run that these options ask for, made when it is first asked for."""
-    from contract_tests.cli import UsageError, read_options  # noqa: PLC0415 - who does not run the suite does not wait
+    from contract_tests.cli import parse_run  # noqa: PLC0415 - who does not run the suite does not wait for all this
     from contract_tests.contract import Contract  # noqa: PLC0415
+    from contract_tests.errors import UnusableTargetError, UsageError  # noqa: PLC0415
+    from contract_tests.run_command import options_of  # noqa: PLC0415
     from contract_tests.runner import run  # noqa: PLC0415
-    from contract_tests.target import UnusableTargetError  # noqa: PLC0415
 
     if OUTCOME not in config.stash:
         handed = getattr(config, "workerinput", {}).get(KEY)
         try:
-            made = pickle.loads(handed) if handed else run(Contract(), read_options(_arguments(config)))  # noqa: S301 - our own
+            made = pickle.loads(handed) if handed else run(Contract(), options_of(parse_run(_arguments(config))))  # noqa: S301 - our own
         except UsageError as error:
             pytest.exit(f"contract-tests: {error}", returncode=4)
         except UnusableTargetError as error:
@@ -62,7 +66,7 @@ def outcome_of(config: pytest.Config) -> Any:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Run the survey once for all workers of pytest-xdist."""
-    if node.config.getoption("--base-url"):
+    if given(node.config, "--base-url"):
         node.workerinput[KEY] = pickle.dumps(outcome_of(node.config))
 
 
@@ -76,7 +80,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = 6
 
 
+def given(config: pytest.Config, option: str) -> Any:
+    """What was given for an option, or None; workers of pytest-xdist know the values, but not the options."""
+    return config.getoption(option.removeprefix("--").replace("-", "_"), default=None)
+
+
 def _arguments(config: pytest.Config) -> list[str]:
-    given = [(name, config.getoption(name)) for name in OPTIONS]
-    flags = [name for name in FLAGS if config.getoption(name)]
-    return ["run", *flags, *(part for name, value in given if value for part in (name, str(value)))]
+    flags = [name for name in FLAGS if given(config, name)]
+    values = [(name, given(config, name)) for name in OPTIONS]
+    return [*flags, *(part for name, value in values if value for part in (name, str(value)))]

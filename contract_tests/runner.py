@@ -9,20 +9,17 @@ from pathlib import Path
 from time import monotonic
 
 from contract_tests.contract import Contract, Kind, Rule
+from contract_tests.errors import NothingSelectedError, UnusableTargetError
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
 from contract_tests.ledger import Entry, Ledger
 from contract_tests.survey import visit
-from contract_tests.target import Limits, Target, UnusableTargetError, identities
+from contract_tests.target import Limits, Target, identities
 from contract_tests.verdicts import Result, judge, needs_second_look, overall
 
 Progress = Callable[[str, int], None]
 Chosen = list[tuple[Rule, Kind]]
 Looks = tuple[Evidence, Evidence | None]
-
-
-class NothingSelectedError(Exception):
-    """No rule or kind matches what was asked for."""
 
 
 @dataclass(frozen=True)

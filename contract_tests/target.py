@@ -29,10 +29,6 @@ class WriteRefusedError(Exception):
     """A write to a record that the run did not create, or has not yet seen with its own marker."""
 
 
-class UnusableTargetError(Exception):
-    """Nothing can be judged there; the message is one line for people."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """How hard a target may be pressed.

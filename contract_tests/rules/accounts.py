@@ -49,27 +49,27 @@ def strangers_delete_nothing(evidence: Evidence, kind: Kind) -> Observations:
 
 def other_account_sees_no_list(evidence: Evidence, kind: Kind) -> Observations:
     """Lists by another account."""
-    return _if_given(evidence, _shown_nothing(_by(evidence, kind, "list", other=True), evidence, kind))
+    return _if_given(evidence, kind, "list", _shown_nothing(_by(evidence, kind, "list", other=True), evidence, kind))
 
 
 def other_account_reads_nothing(evidence: Evidence, kind: Kind) -> Observations:
     """Reads by another account."""
-    return _if_given(evidence, _shown_nothing(_by(evidence, kind, "read", other=True), evidence, kind))
+    return _if_given(evidence, kind, "read", _shown_nothing(_by(evidence, kind, "read", other=True), evidence, kind))
 
 
 def other_account_creates_apart(evidence: Evidence, kind: Kind) -> Observations:
     """Creates by another account, and this one's list then."""
-    return _if_given(evidence, _made_nothing(_by(evidence, kind, "create", other=True), kind))
+    return _if_given(evidence, kind, "create", _made_nothing(_by(evidence, kind, "create", other=True), kind))
 
 
 def other_account_updates_nothing(evidence: Evidence, kind: Kind) -> Observations:
     """Updates by another account, and this one's reads then."""
-    return _if_given(evidence, _changed_nothing(_by(evidence, kind, "update", other=True), kind))
+    return _if_given(evidence, kind, "update", _changed_nothing(_by(evidence, kind, "update", other=True), kind))
 
 
 def other_account_deletes_nothing(evidence: Evidence, kind: Kind) -> Observations:
     """Deletes by another account, and this one's reads then."""
-    return _if_given(evidence, _removed_nothing(evidence, kind, other=True))
+    return _if_given(evidence, kind, "delete", _removed_nothing(evidence, kind, other=True))
 
 
 def _by(evidence: Evidence, kind: Kind, operation: str, *, other: bool) -> Iterator[Intrusion]:
@@ -78,11 +78,14 @@ def _by(evidence: Evidence, kind: Kind, operation: str, *, other: bool) -> Itera
             yield intrusion
 
 
-def _if_given(evidence: Evidence, observations: Observations) -> Observations:
-    if evidence.has_second_key:
-        yield from observations
-    else:
+def _if_given(evidence: Evidence, kind: Kind, operation: str, observations: Observations) -> Observations:
+    """What was observed of another account, if there is one that does not have a record of its own under the id."""
+    if not evidence.has_second_key:
         yield Absent("no key of a second account was given")
+    elif any(_by(evidence, kind, "read", other=True)) and not any(_by(evidence, kind, operation, other=True)):
+        yield Absent("the other account has a record of its own under this id, which was left alone")
+    else:
+        yield from observations
 
 
 def _shown_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: Kind) -> Observations:

@@ -160,6 +160,11 @@ def test_a_target_that_is_not_this_api_is_unusable(
         (["run", "--base-url", "http://127.0.0.1:1", "--rules", "x.*"], 5, "no rule of the contract matches"),
         (["run", "--base-url", "http://127.0.0.1:1", "--resources", "links"], 4, 'no kind "links"; kinds are'),
         (["rules", "forms.names-required"], 4, 'no rule "forms.names-required"; did you mean forms.name-required'),
+        (
+            ["run", "--base-url", "http://127.0.0.1:1", "--second-api-key", HARBOUR],
+            4,
+            "the second API key is the first",
+        ),
         (["judge"], 4, "invalid choice: 'judge'"),
     ],
 )

@@ -91,7 +91,7 @@ class LyingTarget(Target):
 
     def __init__(self, lie: Lie, settings: Settings, limits: Limits | None = None) -> None:
         super().__init__(BASE_URL, identities("demo-key-harbour", "demo-key-alpine"), Ledger(), limits)
-        self._wsgi = WsgiClient(create_app(settings))
+        self.wsgi = WsgiClient(create_app(settings))
         self._lie = lie
         self._memory: dict[str, Any] = {}
 
@@ -102,7 +102,7 @@ class LyingTarget(Target):
         return self._lie(Ask(method, parts.path, query, dict(headers), body, self._memory), self._serve)
 
     def _serve(self, ask: Ask) -> Reply:
-        answer = self._wsgi.open(
+        answer = self.wsgi.open(
             ask.path, method=ask.method, query_string=ask.query, headers=ask.headers, data=ask.body, base_url=BASE_URL
         )
         return Reply(answer.status_code, dict(answer.headers), answer.data)

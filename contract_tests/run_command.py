@@ -1,0 +1,98 @@
+"""The command `contract-tests run`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Sequence
+from time import monotonic
+from urllib.parse import urlsplit
+
+from rich.console import Console
+
+from contract_tests.contract import Contract
+from contract_tests.errors import UsageError
+from contract_tests.reports import junit, terminal
+from contract_tests.runner import Options, Outcome, run
+from contract_tests.target import Limits
+
+LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
+
+
+def run_command(contract: Contract, given: argparse.Namespace) -> int:
+    """Judge an implementation, and tell the outcome.
+
+    Args:
+        contract: the rules.
+        given: the options, as the command line has them.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        UsageError: if the options cannot be meant.
+        NothingSelectedError: if they select nothing.
+        UnusableTargetError: if nothing can be judged there.
+    """
+    options = options_of(given)
+    _known(contract, given.resources)
+    errors = Console(stderr=True)
+    with errors.status("") as status:
+        began = monotonic()
+
+        def progress(chapter: str, requests: int) -> None:
+            status.update(f"{chapter}  ·  {requests} requests  ·  {monotonic() - began:.0f} s")
+
+        outcome = run(contract, options, progress)
+    _report(outcome, options, given)
+    return outcome.status
+
+
+def _report(outcome: Outcome, options: Options, given: argparse.Namespace) -> None:
+    if given.quiet:
+        print(outcome.word)
+    else:
+        terminal.show(outcome, options.base_url, Console(highlight=False, markup=False))
+    if given.report_dir:
+        given.report_dir.mkdir(parents=True, exist_ok=True)
+        junit.write(outcome, given.report_dir / "junit.xml")
+
+
+def _known(contract: Contract, kinds: Sequence[str]) -> None:
+    unknown = [name for name in kinds if name not in contract.kinds]
+    if unknown:
+        raise UsageError(f'no kind "{unknown[0]}"; kinds are {", ".join(contract.kinds)}')
+
+
+def options_of(given: argparse.Namespace) -> Options:
+    """What a run is asked to do.
+
+    Raises:
+        UsageError: if that cannot be meant.
+    """
+    api_key = given.api_key or os.environ.get("CONTRACT_API_KEY")
+    if not api_key:
+        raise UsageError("no API key; set CONTRACT_API_KEY or give --api-key")
+    second = given.second_api_key or os.environ.get("CONTRACT_SECOND_API_KEY")
+    if second == api_key:
+        raise UsageError("the second API key is the first; give one of another account, or none")
+    base_url = given.base_url.rstrip("/")
+    host = urlsplit(base_url).hostname or ""
+    if not given.allow_writes and not LOOPBACK.fullmatch(host):
+        raise UsageError(
+            f"{host} is not this machine, and the run creates, changes and deletes records of its own there;"
+            " say --allow-writes if that is meant"
+        )
+    return Options(
+        base_url=base_url,
+        api_key=api_key,
+        second_api_key=second,
+        resources=given.resources,
+        rules=given.rules,
+        public_base_url=given.public_base_url and given.public_base_url.rstrip("/"),
+        splash_create_path=given.splash_create_path,
+        strict=given.strict,
+        limits=Limits(requests=given.max_requests, interval=given.rate, timeout=given.timeout),
+        ledger=given.ledger,
+    )

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from liar import LyingTarget, honest, looks
+from lies import old_id
+
+from contract_tests.exchange import OTHER, Request
+from contract_tests.ledger import Ledger
+from contract_tests.target import WriteRefusedError
+from mock_server import Settings
+
+
+def test_a_record_may_be_written_to_once_it_was_seen_with_its_marker() -> None:
+    ledger = Ledger()
+    ledger.complete(ledger.plan("domains", "ct1-1.example.com"), 5)
+    assert not ledger.allows_write("domains", 5)
+    ledger.see("domains", 5, '{"id": 5, "host": "somebody-elses.example.com"}')
+    assert not ledger.allows_write("domains", 5)
+    ledger.see("domains", 5, '{"id": 5, "host": "CT1-1.example.com"}')
+    assert ledger.allows_write("domains", 5)
+    assert not ledger.allows_write("splash-pages", 5)
+    assert not ledger.allows_write("domains", 5, OTHER)
+
+
+def test_an_id_that_is_given_again_belongs_to_the_record_that_has_it_now() -> None:
+    ledger = Ledger()
+    for marker in ("first", "second"):
+        ledger.complete(ledger.plan("domains", marker), 5)
+        ledger.see("domains", 5, marker)
+        assert len(ledger.left) == 1
+        ledger.remove("domains", 5)
+        assert ledger.left == []
+
+
+def test_a_create_is_written_down_before_it_is_sent(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "ledger.jsonl"
+    with Ledger(path) as ledger:
+        ledger.plan("domains", "ct1-1.example.com")
+        assert '"event": "planned", "kind": "domains", "marker": "ct1-1.example.com"' in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("operation", ["update", "delete"])
+def test_the_target_refuses_to_write_to_what_the_run_did_not_create(operation: str) -> None:
+    target = LyingTarget(honest, Settings())
+    method = {"update": "POST", "delete": "DELETE"}[operation]
+    with pytest.raises(WriteRefusedError, match="domains 1 is not known to be this run's own"):
+        target.send(Request(operation, "domains", method, "/api/domains/1", identifier=1))
+    assert target.sent == 0
+
+
+@pytest.mark.parametrize("kind", ["splash-pages", "domains", "notification-handlers"])
+def test_a_server_that_answers_creates_with_the_id_of_an_old_record_loses_none(kind: str) -> None:
+    _, _, target = looks(old_id, kind, Settings())
+    writes = [each.request for each in target.exchanges if each.request.operation in ("update", "delete")]
+    assert 1 not in {request.identifier for request in writes}

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+from liar import CONTRACT, LyingTarget, honest
+from stranger import Stranger
+from werkzeug.test import Client as WsgiClient
+
+from contract_tests.survey import visit
+from contract_tests.verdicts import Verdict, judge, needs_second_look
+from mock_server import Settings
+
+
+@pytest.mark.parametrize("records", [0, 3, 10, 25, 33, 40, 120])
+def test_an_implementation_that_shares_nothing_with_the_mock_conforms(records: int) -> None:
+    target = LyingTarget(honest, Settings(fixture="empty"))
+    target.wsgi = WsgiClient(Stranger(records))
+    for kind in CONTRACT.kinds.values():
+        rules = [rule for rule in CONTRACT.rules.values() if kind.name in rule.resources]
+        evidence = visit(target, kind)
+        assert not needs_second_look(rules, kind, evidence)
+        results = [judge(rule, kind, evidence) for rule in rules]
+        kept = (Verdict.PASS, Verdict.NOT_APPLICABLE)
+        assert [(each.id, each.findings, each.reasons) for each in results if each.verdict not in kept] == []
+    assert target.ledger.left == []
