@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from contextlib import suppress
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
+NAMED = "CONTRACT_TESTS_NAMED"
 KEY = "contract_tests_outcome"
 OPTIONS = {
     "--base-url": "where the implementation answers (contract-tests)",
@@ -26,8 +28,9 @@ OUTCOME = pytest.StashKey[Any]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the options of `contract-tests run`, where this suite is named; other suites may have such of their own."""
-    if not any("contract_tests" in argument for argument in sys.argv):
+    if not any("contract_tests" in argument for argument in sys.argv) and NAMED not in os.environ:
         return
+    os.environ[NAMED] = "1"  # so that workers of pytest-xdist, whose arguments are not to be seen, know it too
     group = parser.getgroup("contract-tests")
     for name, text in OPTIONS.items():
         with suppress(ValueError):  # another plugin has an option of this name, and its value serves as well
@@ -81,7 +84,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def given(config: pytest.Config, option: str) -> Any:
-    """What was given for an option, or None; workers of pytest-xdist know the values, but not the options."""
+    """What was given for an option, or None."""
     return config.getoption(option.removeprefix("--").replace("-", "_"), default=None)
 
 
