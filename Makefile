@@ -30,6 +30,7 @@ format: .venv/.dev  ## put the code in order
 
 bench: .venv/.dev  ## measure
 	$(BIN)/python bench/mock.py
+	$(BIN)/python bench/suite.py
 
 clean:
 	rm -rf .venv node_modules build dist
