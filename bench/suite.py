@@ -27,7 +27,7 @@ def main() -> None:
 
 def run(base_url: str) -> tuple[float, int]:
     """Seconds from the command to its end, and the requests that it sent."""
-    command = [Path(sys.executable).with_name("contract-tests"), "run", "--base-url", base_url]
+    command: list[str | Path] = [Path(sys.executable).with_name("contract-tests"), "run", "--base-url", base_url]
     began = time.perf_counter()
     ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | KEYS, check=True)
     taken = time.perf_counter() - began
