@@ -20,9 +20,7 @@ def main() -> None:
     for records in (0, 10, 25, 40, 3000):
         with MockServer(fixture="empty", records=records) as server:
             seconds, requests = zip(*(run(server.base_url) for _ in range(RUNS)), strict=True)
-        print(
-            f"{records:5} records of each kind   {median(seconds):.2f} s from command to verdict, {requests[0]} requests"
-        )
+        print(f"{records:5} records of each kind   {median(seconds):.2f} s to the verdict, {requests[0]} requests")
 
 
 def run(base_url: str) -> tuple[float, int]:
