@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from contract_tests.observed import observed
 from contract_tests.reports.curl import curl
 from contract_tests.runner import Outcome
 from contract_tests.verdicts import Result, Verdict
@@ -31,6 +32,7 @@ def show(outcome: Outcome, base_url: str, console: Console) -> None:
     for reasons, group in groupby(sorted(undecided, key=lambda each: each.reasons), key=lambda each: each.reasons):
         console.print(Text(f"\ninconclusive: {'; '.join(reasons)}", style="yellow"))
         console.print(Padding(Text("\n".join(result.id for result in group)), (0, 0, 0, 2)))
+    console.print(_choices(outcome))
     for entry in outcome.left:
         console.print(Text(f"\nleft behind: {entry.kind} {entry.identifier}, {entry.marker}", style="bold red"))
     console.print(Text(f"\n{outcome.word}", style=WORD_STYLES.get(outcome.word, "bold yellow")))
@@ -49,6 +51,13 @@ def _areas(outcome: Outcome) -> Table:
         cells = [Text(str(counts[verdict] or "·"), style=_style(verdict, counts[verdict])) for verdict in COLUMNS]
         table.add_row(area, *cells)
     return table
+
+
+def _choices(outcome: Outcome) -> RenderableType:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for question, answers in observed(outcome.exchanges):
+        table.add_row(question, answers)
+    return Group(Text("\nleft open by the contract, and chosen here"), Padding(table, (0, 0, 0, 2)))
 
 
 def _finding(result: Result, base_url: str) -> RenderableType:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,7 +19,7 @@ from contract_tests.cli import main
 from mock_server import MockServer
 
 COMMANDS = Path(sys.executable).parent
-ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "80"}
+ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +55,10 @@ def answering() -> Iterator[Callable[[int, bytes], str]]:
         made.server_close()
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+def command(*arguments: str, columns: str = "80") -> subprocess.CompletedProcess[str]:
+    environment = ENVIRONMENT | {"COLUMNS": columns}
     return subprocess.run(
-        [COMMANDS / "contract-tests", *arguments], capture_output=True, text=True, env=ENVIRONMENT, check=False
+        [COMMANDS / "contract-tests", *arguments], capture_output=True, text=True, env=environment, check=False
     )
 
 
@@ -86,6 +89,22 @@ def test_a_server_that_keeps_the_rules_conforms_each_time_and_is_left_as_it_was(
         "0",
         "3",
     )
+
+
+def test_what_was_chosen_where_the_contract_leaves_room_is_told() -> None:
+    choices = {"create-status": "202", "delete-status": "204", "size-not-allowed": "nearest", "invalid-field": "422"}
+    with MockServer(choices=choices) as choosing:
+        printed = command("run", "--base-url", choosing.base_url, columns="200").stdout
+    told = printed.partition("chosen here\n")[2].partition("\n\n")[0]
+    assert dict(re.split(r"\s{2,}", line.strip()) for line in told.splitlines()) == {
+        "a create answers": "202",
+        "an update answers": "200",
+        "a delete answers": "204 without a body",
+        "without a required field": "422",
+        "a read of a deleted record": "404",
+        "without a key, a list": "401",
+        "a page size of 7, 60 or 5000": "200 with 10 on a page, 200 with 1000 on a page, 200 with 50 on a page",
+    }
 
 
 def test_a_path_prefix_and_quiet_print_the_word_alone() -> None:
@@ -208,6 +227,19 @@ def test_the_suite_runs_under_plain_pytest(
     )
     assert ended.returncode == status, ended.stdout[-2000:]
     assert line in ended.stdout.splitlines()[-1]
+
+
+def test_an_interrupted_run_removes_what_it_made(server: MockServer) -> None:
+    before = everything(server)
+    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, "--rate", "30/s"]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    while everything(server) == before:
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=30)
+    assert (process.returncode, output) == (2, "")
+    assert "contract-tests: interrupted; what this run made was removed" in errors
+    assert everything(server) == before
 
 
 def test_the_ledger_tells_what_was_created_and_removed(server: MockServer, tmp_path: Path) -> None:
