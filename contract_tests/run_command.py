@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 from collections.abc import Sequence
 from time import monotonic
 from urllib.parse import urlsplit
@@ -37,6 +38,7 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
     """
     options = options_of(given)
     _known(contract, given.resources)
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # as Ctrl-C: what was made is removed on the way out
     errors = Console(stderr=True)
     with errors.status("") as status:
         began = monotonic()

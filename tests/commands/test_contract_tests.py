@@ -229,13 +229,14 @@ def test_the_suite_runs_under_plain_pytest(
     assert line in ended.stdout.splitlines()[-1]
 
 
-def test_an_interrupted_run_removes_what_it_made(server: MockServer) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_an_interrupted_run_removes_what_it_made(server: MockServer, number: signal.Signals) -> None:
     before = everything(server)
     arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, "--rate", "30/s"]
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     while everything(server) == before:
         assert process.poll() is None
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     output, errors = process.communicate(timeout=30)
     assert (process.returncode, output) == (2, "")
     assert "contract-tests: interrupted; what this run made was removed" in errors
