@@ -61,7 +61,6 @@ class Contract:
             for entry in self.document["x-open-points"]
         }
         self.kinds = {name: self._kind(name) for name in kinds}
-        self.version: str = self.document["info"]["version"]
 
     def resolve(self, node: Any) -> Any:
         """Follow a reference within the document."""

@@ -74,7 +74,6 @@ class Removal:
     exchange: Exchange
     read: Exchange | None = None
     after: Snapshot | None = None
-    late_update: Exchange | None = None
     late_read: Exchange | None = None
     late_list: Snapshot | None = None
 

@@ -77,6 +77,11 @@ class Exchange:
         """Whether the status is any 2xx."""
         return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
+    @property
+    def failed(self) -> bool:
+        """Whether no answer came, or one that says that the server or a gateway failed."""
+        return self.status is None or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
     @cached_property
     def json(self) -> Any:
         """The body as JSON, or None if it is none; a byte order mark is overlooked."""

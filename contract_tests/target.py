@@ -105,10 +105,9 @@ class Target:
         attempts: list[int | None] = []
         while True:
             exchange = self._once(request, tuple(attempts))
-            failed = exchange.status is None or exchange.status >= HTTPStatus.INTERNAL_SERVER_ERROR
             if exchange.status == HTTPStatus.TOO_MANY_REQUESTS and self._wait_for_limit(exchange):
                 continue
-            if not failed or request.operation == "create" or len(attempts) == TRIES - 1:
+            if not exchange.failed or request.operation == "create" or len(attempts) == TRIES - 1:
                 break
             attempts.append(exchange.status)
             time.sleep(PAUSE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -108,14 +108,3 @@ def overall(results: Iterable[Result], *, partial: bool, strict: bool) -> tuple[
     if Verdict.INCONCLUSIVE in verdicts:
         return "undecided", 6
     return ("partial: no claim", 0) if partial else ("conforms", 0)
-
-
-def merged(results: Iterable[Result]) -> Mapping[str, Verdict]:
-    """The verdict on each rule over all kinds: the strongest."""
-    order = list(Verdict)
-    found: dict[str, Verdict] = {}
-    for result in results:
-        known = found.get(result.rule.id)
-        if known is None or order.index(result.verdict) < order.index(known):
-            found[result.rule.id] = result.verdict
-    return found

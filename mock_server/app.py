@@ -54,7 +54,6 @@ def create_app(settings: Settings | None = None) -> Flask:
     )
     app = Flask(__name__, static_folder=None)
     app.extensions["mock_server"] = service
-    app.url_map.redirect_defaults = False
     app.register_blueprint(create_blueprint(service), url_prefix=settings.base_path or None)
     app.add_url_rule(f"{settings.base_path}/openapi.yaml", "contract", lambda: _contract(service))
     service.errors.register(app)

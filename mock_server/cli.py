@@ -49,19 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.raiseExceptions = False  # likewise a log that cannot be written
     logging.basicConfig(level=options.log_level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     try:
-        server = MockServer(
-            options.host,
-            options.port,
-            fixture=options.fixture,
-            records=options.records,
-            api_keys=tuple(options.api_key),
-            choices=dict(options.open),
-            base_path=options.base_path.rstrip("/"),
-            public_base_url=options.public_base_url and options.public_base_url.rstrip("/"),
-            seed=options.seed,
-            clock=system_clock if options.clock == "system" else None,
-            sandboxes=options.sandboxes,
-        )
+        server = _server(options)
         with server:
             stop = Event()
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -72,6 +60,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(str(error))
     _say("Stopped.")
     os._exit(0)  # a request that hangs must not hold up the end
+
+
+def _server(options: argparse.Namespace) -> MockServer:
+    return MockServer(
+        options.host,
+        options.port,
+        fixture=options.fixture,
+        records=options.records,
+        api_keys=tuple(options.api_key),
+        choices=dict(options.open),
+        base_path=options.base_path.rstrip("/"),
+        public_base_url=options.public_base_url and options.public_base_url.rstrip("/"),
+        seed=options.seed,
+        clock=system_clock if options.clock == "system" else None,
+        sandboxes=options.sandboxes,
+    )
 
 
 def _say(text: str) -> None:

@@ -150,7 +150,7 @@ def _removed_nothing(evidence: Evidence, kind: Kind, *, other: bool) -> Observat
 
 def _still_there(intrusion: Intrusion) -> Observation:
     read, after = intrusion.read, intrusion.after
-    if read is None or read.status is None or read.status >= 500 or after is None:  # noqa: PLR2004 - a server's failure
+    if read is None or read.failed or after is None:
         return Unclear("the account's record could not be read then", read)
     if not intrusion.before:
         return Unclear("the record was not seen before", intrusion.exchange)

@@ -163,7 +163,7 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence, kind: Kind) -> Obse
         found = _first_shown(evidence, kind, creation)
         if found and isinstance(found[0].get("is_enabled"), bool):
             starts.setdefault(sent, (found[0]["is_enabled"], found[1]))
-        elif sent and creation.identifier is None and 0 < (creation.exchange.status or 0) < 500:  # noqa: PLR2004
+        elif sent and creation.identifier is None and not creation.exchange.failed:
             yield Kept(creation.exchange)
     if "" not in starts:
         yield Unclear("no handler without is_enabled could be created to compare with")
@@ -191,7 +191,7 @@ def _omitted(omission: Omission, kind: Kind) -> Observation:
     labels = [str(omission.after.by_id[identifier].get(kind.label) or "").casefold() for identifier in came]
     if label in labels or (not label and any(not each.strip() for each in labels)):
         return Broken(exchange, expected, f"status {exchange.status}, and a record that was listed then")
-    if exchange.status is None or exchange.status >= 500:  # noqa: PLR2004 - where failures of servers begin
+    if exchange.failed:
         return Unclear("the create failed", exchange)
     if exchange.succeeded and not exchange.is_refusal_in_disguise and isinstance(exchange.data, dict) and exchange.data:
         return Broken(exchange, expected, f"status {exchange.status} with data")

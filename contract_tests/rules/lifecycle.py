@@ -23,7 +23,7 @@ def created_record_is_read(evidence: Evidence, kind: Kind) -> Observations:
             received = f"the id {shown(read.record.get('id'), own=True)}"
             kept = read.record.get("id") == creation.identifier
             yield decide(read, f"the record {creation.identifier}", received, kept=kept)
-        elif read.status is None or read.status in (401, 403, 429) or read.status >= 500:  # noqa: PLR2004
+        elif read.failed or read.status in (401, 403, 429):
             yield Unclear(f"the read was {answer(read)}", read)
         else:
             yield Broken(read, f"the record {creation.identifier}", answer(read))

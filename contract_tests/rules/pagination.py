@@ -7,10 +7,6 @@ from contract_tests.evidence import Evidence, Sweep
 from contract_tests.exchange import Page
 from contract_tests.rules.observation import Kept, Observations, Unclear, decide
 
-SIZES = (10, 25, 50, 100, 250, 500, 1000)
-DEFAULT = 25
-NO_ROWS = "the account has too few records, and more could not be created"
-
 
 def page_defaults_to_1(evidence: Evidence, kind: Kind) -> Observations:
     """The list without a page beside that of page 1, while nothing else changed."""
@@ -31,14 +27,14 @@ def size_defaults_to_25(evidence: Evidence, kind: Kind) -> Observations:
         if page.size is None and "results_per_page" in page.meta:
             size, rows = page.meta["results_per_page"], len(page.rows)
             received = f"results_per_page {size} and {rows} records (often a setting of the account)"
-            kept = size == DEFAULT and rows <= DEFAULT
-            yield decide(page.exchange, f"results_per_page {DEFAULT}", received, kept=kept)
+            kept = size == kind.default_page_size and rows <= kind.default_page_size
+            yield decide(page.exchange, f"results_per_page {kind.default_page_size}", received, kept=kept)
 
 
 def allowed_sizes_are_kept(evidence: Evidence, kind: Kind) -> Observations:
     """Lists with an allowed page size."""
     for page in evidence.pages(kind.name):
-        if page.size in SIZES and "results_per_page" in page.meta:
+        if page.size in kind.page_sizes and "results_per_page" in page.meta:
             size, rows = page.meta["results_per_page"], len(page.rows)
             received = f"results_per_page {size} and {rows} records"
             kept = size == page.size and rows <= page.size
@@ -56,14 +52,16 @@ def other_sizes_are_not_used(evidence: Evidence, kind: Kind) -> Observations:
             continue
         size, rows = page.meta.get("results_per_page"), len(page.rows)
         cut = page.total is not None and rows < page.total
-        kept = size in SIZES and rows <= (size or 0) and (not cut or rows == size)
-        yield decide(exchange, f"one of the sizes {SIZES}", f"results_per_page {size} and {rows} records", kept=kept)
+        kept = size in kind.page_sizes and rows <= (size or 0) and (not cut or rows == size)
+        yield decide(
+            exchange, f"one of the sizes {kind.page_sizes}", f"results_per_page {size} and {rows} records", kept=kept
+        )
 
 
 def page_is_filled(evidence: Evidence, kind: Kind) -> Observations:
     """Pages that exist."""
     for page in evidence.pages(kind.name):
-        size = page.size if page.size in SIZES else DEFAULT
+        size = page.size if page.size in kind.page_sizes else kind.default_page_size
         if page.total is None or page.meta.get("results_per_page") != size:
             continue
         if page.is_there or page.total == 0:
@@ -129,14 +127,14 @@ def pages_partition_the_collection(evidence: Evidence, kind: Kind) -> Observatio
             continue
         twice = len(whole.ids) - len(set(whole.ids))
         yield decide(whole.exchange, "each record once", f"{twice} records twice", kept=twice == 0)
-        yield from _covered(sweep)
+        yield from _covered(sweep, kind)
 
 
-def _covered(sweep: Sweep) -> Observations:
+def _covered(sweep: Sweep, kind: Kind) -> Observations:
     """Whether consecutive pages of one size show what the beginning of the whole shows."""
     whole = list(sweep.before.ids)
-    for size in SIZES:
-        pages = {page.number: page for page in sweep.pages if (page.size or DEFAULT) == size}
+    for size in kind.page_sizes:
+        pages = {page.number: page for page in sweep.pages if (page.size or kind.default_page_size) == size}
         run = 0
         while run + 1 in pages and len(pages[run + 1].rows) <= size:
             run += 1
@@ -149,7 +147,7 @@ def _covered(sweep: Sweep) -> Observations:
         received = f"{missing} records missing and {twice} shown twice on pages 1 to {run}"
         yield decide(pages[run].exchange, f"the first {len(window)} records, each once", received, kept=kept)
     for page in sweep.pages:
-        size = page.size or DEFAULT
+        size = page.size or kind.default_page_size
         if page.number > 3 and sweep.before.complete and page.rows:  # noqa: PLR2004 - a last page, on its own
             window = whole[(page.number - 1) * size : page.number * size]
             kept = set(map(str, window)) == {str(row.get("id")) for row in page.rows}

@@ -36,9 +36,8 @@ def odd_forms_do_not_fail(evidence: Evidence, kind: Kind) -> Observations:
 def _no_failure(evidence: Evidence, kind: Kind, odd: Callable[[Exchange], bool]) -> Observations:
     for exchange in evidence.of(kind.name, "list", "read", "create", "update", "delete", expects="open"):
         if odd(exchange) and exchange.status is not None:
-            failed = exchange.status >= 500  # noqa: PLR2004 - where failures of servers begin
-            if failed and len(exchange.attempts) < TRIES - 1:
+            if exchange.failed and len(exchange.attempts) < TRIES - 1:
                 yield Unclear(f"the answer was status {exchange.status}, once", exchange)
             else:
                 received = f"status {exchange.status} on each of {TRIES} tries"
-                yield decide(exchange, "any answer but a failure", received, kept=not failed)
+                yield decide(exchange, "any answer but a failure", received, kept=not exchange.failed)

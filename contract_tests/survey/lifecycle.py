@@ -72,9 +72,9 @@ def remove_one(visitor: Visitor, identifier: int, before: Snapshot) -> Snapshot:
     )
     removal = Removal(deleted, read, after)
     if read.record is None and identifier not in after.ids and deleted.succeeded:
-        late = visitor.update(identifier, {visitor.kind.label: visitor.mark()}, "open")
+        visitor.update(identifier, {visitor.kind.label: visitor.mark()}, "open")
         late_read = visitor.read(identifier, "open")
-        removal = Removal(deleted, read, after, late, late_read)
+        removal = Removal(deleted, read, after, late_read)
         if late_read.record is None:
             visitor.target.ledger.remove(visitor.kind.name, identifier)
     visitor.evidence.removals.setdefault(visitor.kind.name, []).append(removal)
@@ -111,7 +111,7 @@ def _forget_missing(visitor: Visitor, seen: Snapshot) -> None:
 
 def _is_gone(visitor: Visitor, identifier: int) -> bool:
     read: Exchange = visitor.read(identifier, "open")
-    return read.status is not None and read.record is None and read.status < 500  # noqa: PLR2004 - a server's failure
+    return read.record is None and not read.failed
 
 
 def _adopt(visitor: Visitor, seen: Snapshot) -> None:

@@ -8,7 +8,7 @@ from itertools import count
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Intrusion, Omission, Phase, Snapshot, Sweep
-from contract_tests.exchange import Exchange, FormValue, Request
+from contract_tests.exchange import OTHER, Exchange, FormValue, Request
 from contract_tests.survey.lifecycle import remove_all, remove_one, update
 from contract_tests.survey.samples import of_type, optional
 from contract_tests.survey.strangers import intrude
@@ -45,7 +45,7 @@ def visit(
     Returns:
         What was seen; nothing of the run's is left, unless the target could not be brought to remove it.
     """
-    evidence = Evidence(target.base_url, has_second_key="another account's key" in target.keys)
+    evidence = Evidence(target.base_url, has_second_key=OTHER in target.keys)
     visitor = Visitor(target, kind, evidence, "", create_path)
     try:
         progress("looking at what is there")
@@ -163,7 +163,9 @@ def _page(visitor: Visitor, before: Snapshot) -> Snapshot:
             if (before.total or 0) > visitor.kind.default_page_size:
                 pages.append(visitor.page(page="2"))
             pages += [
-                visitor.page(results_per_page=str(size)) for size in visitor.kind.page_sizes if size not in (10, 1000)
+                visitor.page(results_per_page=str(size))
+                for size in visitor.kind.page_sizes
+                if size not in (10, visitor.largest)
             ]
         after = visitor.snapshot()
         sweep = Sweep(before, tuple(page for page in pages if page), after)

@@ -6,18 +6,16 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from http import HTTPStatus
 from typing import Any, TypeVar
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Record, Snapshot
 from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Page, Request
 from contract_tests.ledger import Entry
-from contract_tests.target import Target
+from contract_tests.target import TRIES, Target
 
 PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)
 MOST_PAGES = 5
-TRIES = 3
 Seen = TypeVar("Seen")
 
 
@@ -39,7 +37,7 @@ class Visitor:
         self.kind = kind
         self.evidence = evidence
         self.marker = marker
-        self.largest = 1000
+        self.largest = max(kind.page_sizes)
         self._create_path = create_path or kind.create_path
         self._count = 0
         self._impatient: set[str] = set()
@@ -107,7 +105,7 @@ class Visitor:
         exchange = self.post(form, expects)
         identifier = exchange.made_id
         for _ in range(TRIES - 1):
-            if not _failed(exchange) or identifier is not None:
+            if not exchange.failed or identifier is not None:
                 break
             identifier = self.find(marker)
             if identifier is not None:
@@ -183,7 +181,7 @@ class Visitor:
         """Send what may fail for a moment, up to three times."""
         exchange = look()
         for _ in range(TRIES - 1):
-            if not _failed(exchange):
+            if not exchange.failed:
                 break
             exchange = replace(look(), attempts=(*exchange.attempts, exchange.status))
             self.evidence.exchanges[-1] = exchange
@@ -225,10 +223,6 @@ class Visitor:
                         self.kind.name, row["id"], json.dumps(row, ensure_ascii=False), request.identity
                     )
         return exchange
-
-
-def _failed(exchange: Exchange) -> bool:
-    return exchange.status is None or exchange.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _arrived(form: Mapping[str, str], before: Record, now: Record | None) -> bool:
