@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from elaborate_lies import at_another_path, counts_reads, old_id, redirected, undead, wrong_record
 from liar import Lie
 from lies import (
     D,
@@ -11,8 +12,6 @@ from lies import (
     S,
     also,
     answers,
-    at_another_path,
-    counts_reads,
     deaf,
     fails,
     filled_in,
@@ -23,17 +22,13 @@ from lies import (
     no_key,
     odd_page,
     odd_size,
-    old_id,
     on,
     other,
-    redirected,
     remove_neighbour,
     rename_neighbour,
     some_key,
     then,
-    undead,
     updates_touch,
-    wrong_record,
 )
 
 LIES: dict[str, list[tuple[str, Lie]]] = {

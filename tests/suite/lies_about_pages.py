@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from elaborate_lies import never_fewer, own_size, shuffled
 from liar import Lie
-from lies import D, N, S, asks, link, links, meta, never_fewer, on, own_size, shuffled
+from lies import D, N, S, asks, link, links, meta, on
 
 LIES: dict[str, list[tuple[str, Lie]]] = {
     "pagination.page-defaults-to-1": [

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from elaborate_lies import any_type, stale_list
 from liar import Lie
-from lies import D, N, S, any_type, link, meta, on, record, sets, stale_list, then
+from lies import D, N, S, link, meta, on, record, sets, then
 
 LIES: dict[str, list[tuple[str, Lie]]] = {
     "envelopes.body-is-json": [

@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from elaborate_lies import old_id
 from liar import LyingTarget, honest, looks
-from lies import old_id
 
 from contract_tests.exchange import OTHER, Request
 from contract_tests.ledger import Ledger
