@@ -191,3 +191,7 @@ class Evidence:
     def is_own(self, kind: str, record: Record) -> bool:
         """Whether the run created a record."""
         return record.get("id") in self.own.get(kind, set())
+
+    def is_marked(self, label: Any) -> bool:
+        """Whether a name or host begins with a marker of the run."""
+        return any(str(label).casefold().startswith(marker.casefold()) for marker in self.markers)

@@ -117,9 +117,8 @@ def update_leaves_other_records(evidence: Evidence, kind: Kind) -> Observations:
     yield from _left_alone(evidence, kind, "update")
     for phase in evidence.phases.get(kind.name, []):
         if phase.event == "update" and phase.after.exchange:
-            doubles = [
-                identifier for identifier in phase.came if _is_marked(evidence, kind, phase.after.by_id[identifier])
-            ]
+            labels = [phase.after.by_id[identifier].get(kind.label) for identifier in phase.came]
+            doubles = [label for label in labels if evidence.is_marked(label)]
             yield decide(phase.after.exchange, "no further record", f"{len(doubles)} more", kept=not doubles)
 
 
@@ -208,8 +207,3 @@ def _same(exchange: Exchange, kind: Kind, before: Record, now: Record, *, own: b
     name = differing[0]
     expected = f"{name} {shown(before.get(name), own=own)} in the record {before.get('id')}, as before"
     return Broken(exchange, expected, shown(now.get(name), own=own))
-
-
-def _is_marked(evidence: Evidence, kind: Kind, record: Record) -> bool:
-    label = str(record.get(kind.label, "")).casefold()
-    return any(label.startswith(marker.casefold()) for marker in evidence.markers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Evidence, Sweep
+from contract_tests.evidence import Evidence, Phase, Sweep
 from contract_tests.exchange import Page
 from contract_tests.rules.observation import Kept, Observations, Unclear, decide
 
@@ -176,12 +176,20 @@ def _totals(evidence: Evidence, kind: Kind, event: str) -> Observations:
             continue
         if phase.before.total is None or phase.after.total is None:
             continue
-        if phase.came or phase.went:
+        doubled = event == "create" and all(_is_doubled(evidence, kind, phase, each) for each in phase.came)
+        if phase.went or (phase.came and not doubled):
             yield Unclear("others wrote meanwhile", phase.after.exchange)
             continue
         expected = phase.before.total + len(phase.made) - len(phase.removed)
         received = f"total {phase.after.total}, from {phase.before.total}"
         yield decide(phase.after.exchange, f"total {expected}", received, kept=phase.after.total == expected)
+
+
+def _is_doubled(evidence: Evidence, kind: Kind, phase: Phase, identifier: object) -> bool:
+    """Whether a record that no create of the run told of has its marker all the same, and no create of it failed."""
+    creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
+    stumbled = any(exchange.failed or exchange.attempts for exchange in creates)
+    return not stumbled and evidence.is_marked(phase.after.by_id[identifier].get(kind.label))
 
 
 def _asked(sweep: Sweep, query: dict[str, str]) -> Page | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from elaborate_lies import never_fewer, own_size, shuffled
 from liar import Lie
-from lies import D, N, S, asks, link, links, meta, on
+from lies import D, N, S, asks, double, link, links, meta, on
 
 LIES: dict[str, list[tuple[str, Lie]]] = {
     "pagination.page-defaults-to-1": [
@@ -63,7 +63,7 @@ LIES: dict[str, list[tuple[str, Lie]]] = {
         (S, meta("total", lambda m: m["total"] + 1)),
         (N, meta("total", lambda m: min(m["total"], m["results_per_page"]))),
     ],
-    "pagination.total-follows-creates": [(D, meta("total", lambda m: min(m["total"], 28)))],
+    "pagination.total-follows-creates": [(S, double), (N, double), (D, meta("total", lambda m: min(m["total"], 28)))],
     "pagination.total-follows-deletes": [(S, never_fewer)],
     "pagination.pages-partition-the-collection": [
         (
