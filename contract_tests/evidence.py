@@ -77,6 +77,13 @@ class Removal:
     late_read: Exchange | None = None
     late_list: Snapshot | None = None
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether the delete succeeded, and no look straight after it shows the record."""
+        listed = self.after is not None and self.exchange.request.identifier in self.after.ids
+        shown = self.read is not None and self.read.record is not None
+        return self.exchange.succeeded and not listed and not shown
+
 
 @dataclass(frozen=True)
 class Phase:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any
+
+from contract_tests.contract import Kind
 
 FileContent = tuple[str, bytes, str]
 FormValue = str | FileContent
@@ -110,6 +112,16 @@ class Exchange:
     def page(self) -> Page | None:
         """The page that a list answered, or None if it cannot be read."""
         return _page_of(self)
+
+    def settled(self, kind: Kind) -> Exchange:
+        """This exchange as one of a documented request, if the request might have been refused and was accepted."""
+        size = self.request.asked.get("results_per_page", str(kind.default_page_size))
+        page = self.page if size in map(str, kind.page_sizes) else None
+        accepted = {
+            "list": page is not None and page.number > 0 and page.is_there,
+            "read": self.record is not None,
+        }.get(self.request.operation, self.made_id is not None)
+        return replace(self, request=replace(self.request, expects="success")) if accepted else self
 
     @property
     def made_id(self) -> int | None:

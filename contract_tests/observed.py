@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from contract_tests.exchange import OWN, Exchange
+from contract_tests.survey.visit import ODD_SIZES
 
 Seen = Callable[[Exchange], bool]
 
@@ -16,10 +17,16 @@ def observed(exchanges: Iterable[Exchange]) -> Iterator[tuple[str, str]]:
         exchanges: all of a run.
     """
     every = list(exchanges)
+    deleted = {_place(each) for each in every if _succeeds("delete")(each)}
+    known = [each for each in every if each.request.operation != "read" or _place(each) in deleted]
     for label, matches in QUESTIONS.items():
-        answers = sorted({_answer(exchange) for exchange in every if matches(exchange)})
+        answers = sorted({_answer(each) for each in known if matches(each)})
         if answers:
             yield label, ", ".join(answers)
+
+
+def _place(exchange: Exchange) -> tuple[str, int | None]:
+    return exchange.request.kind, exchange.request.identifier
 
 
 def _answer(exchange: Exchange) -> str:
@@ -43,7 +50,7 @@ def _asked(operation: str, expects: str, identity: str = OWN) -> Seen:
 
 
 def _odd_size(each: Exchange) -> bool:
-    return _asked("list", "open")(each) and "results_per_page" in each.request.asked
+    return _asked("list", "open")(each) and each.request.asked.get("results_per_page") in ODD_SIZES
 
 
 def _gone(each: Exchange) -> bool:

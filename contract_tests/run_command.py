@@ -97,4 +97,6 @@ def options_of(given: argparse.Namespace) -> Options:
         strict=given.strict,
         limits=Limits(requests=given.max_requests, interval=given.rate, timeout=given.timeout),
         ledger=given.ledger,
+        explore=given.explore,
+        seed=given.seed,
     )

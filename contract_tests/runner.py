@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -13,13 +14,14 @@ from contract_tests.errors import NothingSelectedError, UnusableTargetError
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
 from contract_tests.ledger import Entry, Ledger
-from contract_tests.survey import visit
+from contract_tests.survey import Visitor, visit
 from contract_tests.target import Limits, Target, identities
 from contract_tests.verdicts import Result, judge, needs_second_look, overall
 
 Progress = Callable[[str, int], None]
 Chosen = list[tuple[Rule, Kind]]
 Looks = tuple[Evidence, Evidence | None]
+Explore = Callable[[Visitor], None]
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Options:
         strict: whether advisory rules gate.
         limits: how hard the target may be pressed.
         ledger: the file in which creates are written down, or None.
+        explore: how many requests to generate, about, beside the survey's.
+        seed: what they are generated from.
     """
 
     base_url: str
@@ -49,6 +53,8 @@ class Options:
     strict: bool = False
     limits: Limits = field(default_factory=Limits)
     ledger: Path | None = None
+    explore: int = 0
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -108,10 +114,15 @@ def run(contract: Contract, options: Options, progress: Progress = lambda _chapt
     seen: list[Evidence] = []
     with Ledger(options.ledger) as ledger:
         target = Target(options.base_url, keys, ledger, options.limits)
+        visit_kind = partial(visit, target, explore=_exploration(contract, options))
+
+        def report(chapter: str) -> None:
+            progress(chapter, target.sent)
+
         for kind in contract.kinds.values():
             of_kind = [(rule, of) for rule, of in chosen if of is kind]
             if of_kind:
-                first, second = _look(target, kind, of_kind, options, progress)
+                first, second = _look(visit_kind, kind, of_kind, options, report)
                 seen.append(first)
                 results += [judge(rule, kind, first, second) for rule, _ in of_kind]
         target.close()
@@ -131,19 +142,28 @@ def run(contract: Contract, options: Options, progress: Progress = lambda _chapt
     )
 
 
-def _look(target: Target, kind: Kind, chosen: Chosen, options: Options, progress: Progress) -> Looks:
+def _exploration(contract: Contract, options: Options) -> Explore:
+    if not options.explore:
+        return lambda _visitor: None
+    from contract_tests.explore import Exploration  # noqa: PLC0415 - who does not explore does not wait for Schemathesis
+
+    return Exploration(contract, -(-options.explore // len(contract.kinds)), options.seed)
+
+
+def _look(
+    visit_kind: Callable[..., Evidence], kind: Kind, chosen: Chosen, options: Options, progress: Callable[[str], None]
+) -> Looks:
     """What one visit saw and, if a rule that several requests decide seems broken, what another did."""
     create_path = options.splash_create_path if kind.name == "splash-pages" else None
 
-    def go(number: int) -> Evidence:
-        def report(chapter: str) -> None:
-            progress(f"{kind.name}: {chapter}", target.sent)
-
-        evidence = visit(target, kind, number=number, create_path=create_path, progress=report)
+    def go() -> Evidence:
+        evidence = visit_kind(
+            kind, create_path=create_path, progress=lambda chapter: progress(f"{kind.name}: {chapter}")
+        )
         return replace(evidence, base_url=options.public_base_url or options.base_url)
 
-    first = go(1)
-    return first, go(2) if needs_second_look([rule for rule, _ in chosen], kind, first) else None
+    first = go()
+    return first, go() if needs_second_look([rule for rule, _ in chosen], kind, first) else None
 
 
 def _refuse_unusable(seen: list[Evidence]) -> None:

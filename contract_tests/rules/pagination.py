@@ -43,8 +43,10 @@ def allowed_sizes_are_kept(evidence: Evidence, kind: Kind) -> Observations:
 
 def other_sizes_are_not_used(evidence: Evidence, kind: Kind) -> Observations:
     """Lists with a page size outside the seven; one that is refused keeps the rule too."""
+    sizes = {str(size) for size in kind.page_sizes}
     for exchange in evidence.of(kind.name, "list", expects="open"):
-        if "results_per_page" not in exchange.request.asked:
+        asked = exchange.request.asked
+        if "page" in asked or asked.get("results_per_page", "10") in sizes:
             continue
         page = exchange.page
         if page is None:

@@ -17,13 +17,18 @@ def odd_pages_do_not_fail(evidence: Evidence, kind: Kind) -> Observations:
 
 
 def odd_ids_do_not_fail(evidence: Evidence, kind: Kind) -> Observations:
-    """Reads, updates and deletes of ids that name no record."""
-    return _no_failure(evidence, kind, lambda exchange: exchange.request.operation in ("read", "update", "delete"))
+    """Reads of ids that name no record, and updates of records that are gone."""
+    return _no_failure(evidence, kind, lambda exchange: _is_odd_id(evidence, kind, exchange))
 
 
 def odd_text_does_not_fail(evidence: Evidence, kind: Kind) -> Observations:
-    """Creates with odd text."""
-    return _no_failure(evidence, kind, lambda each: each.request.operation == "create" and each.request.body is None)
+    """Creates and updates with odd text."""
+
+    def odd(exchange: Exchange) -> bool:
+        writes = exchange.request.operation in ("create", "update") and exchange.request.body is None
+        return writes and not _is_odd_id(evidence, kind, exchange)
+
+    return _no_failure(evidence, kind, odd)
 
 
 def odd_forms_do_not_fail(evidence: Evidence, kind: Kind) -> Observations:
@@ -41,3 +46,11 @@ def _no_failure(evidence: Evidence, kind: Kind, odd: Callable[[Exchange], bool])
             else:
                 received = f"status {exchange.status} on each of {TRIES} tries"
                 yield decide(exchange, "any answer but a failure", received, kept=not exchange.failed)
+
+
+def _is_odd_id(evidence: Evidence, kind: Kind, exchange: Exchange) -> bool:
+    if exchange.request.operation != "update":
+        return exchange.request.operation in ("read", "delete")
+    deletes = (removal.exchange for removal in evidence.removals.get(kind.name, []))
+    before = [each for each in deletes if each.number < exchange.number]
+    return any(each.request.identifier == exchange.request.identifier for each in before)

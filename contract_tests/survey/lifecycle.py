@@ -62,23 +62,42 @@ def _rename(visitor: Visitor, identifier: int, record: Record) -> Record:
 
 def remove_one(visitor: Visitor, identifier: int, before: Snapshot) -> Snapshot:
     """Delete a record, see that it is gone, and try to bring it back by an update; the last look at the whole."""
+    removals = visitor.evidence.removals.setdefault(visitor.kind.name, [])
     try:
-        deleted = visitor.delete(identifier)
+        removal = remove(visitor, identifier, before)
     except WriteRefusedError:
         return visitor.snapshot()
+    after = removal.after or before
+    if removal.is_seen:
+        visitor.update(identifier, {visitor.kind.label: visitor.mark()}, "open")
+        late_read = visitor.read(identifier, "open")
+        removals[-1] = replace(removal, late_read=late_read)
+        if late_read.record is None:
+            visitor.target.ledger.remove(visitor.kind.name, identifier)
+    return after
+
+
+def remove(visitor: Visitor, identifier: int, before: Snapshot) -> Removal:
+    """Delete a record, and see that it is gone.
+
+    Raises:
+        WriteRefusedError: if the record is not known to be the run's own.
+    """
+    deleted = visitor.delete(identifier)
     read = visitor.until("delete", lambda: visitor.read(identifier, "open"), lambda seen: seen.record is None)
     after = visitor.snapshot(
         lambda seen: identifier not in seen.ids and (seen.total or 0) < (before.total or 0), "list after delete"
     )
     removal = Removal(deleted, read, after)
-    if read.record is None and identifier not in after.ids and deleted.succeeded:
-        visitor.update(identifier, {visitor.kind.label: visitor.mark()}, "open")
-        late_read = visitor.read(identifier, "open")
-        removal = Removal(deleted, read, after, late_read)
-        if late_read.record is None:
-            visitor.target.ledger.remove(visitor.kind.name, identifier)
     visitor.evidence.removals.setdefault(visitor.kind.name, []).append(removal)
-    return after
+    return removal
+
+
+def see_late(visitor: Visitor, seen: Snapshot) -> None:
+    """Keep what is listed some time after the last delete."""
+    removals = visitor.evidence.removals.get(visitor.kind.name, [])
+    if removals and removals[-1].late_list is None:
+        removals[-1] = replace(removals[-1], late_list=seen)
 
 
 def remove_all(visitor: Visitor) -> None:
@@ -86,8 +105,7 @@ def remove_all(visitor: Visitor) -> None:
     kind, ledger = visitor.kind.name, visitor.target.ledger
     if any(entry.kind == kind for entry in ledger.entries):
         seen = visitor.snapshot()
-        removals = visitor.evidence.removals.get(kind, [])
-        removals[-1:] = [replace(each, late_list=seen) for each in removals[-1:]]
+        see_late(visitor, seen)
         _adopt(visitor, seen)
         _forget_missing(visitor, seen)
     for entry in [entry for entry in ledger.left if entry.kind == kind and entry.owner == OWN]:
@@ -121,6 +139,6 @@ def _adopt(visitor: Visitor, seen: Snapshot) -> None:
     orphans = {entry.marker.casefold(): entry for entry in entries if entry.identifier is None}
     known = {entry.identifier for entry in entries}
     for row in seen.rows:
-        entry = orphans.get(str(row.get(visitor.kind.label, "")).casefold())
+        entry = orphans.get(str(row.get(visitor.kind.label, "")).casefold().partition(" ")[0])
         if entry and isinstance(row.get("id"), int) and row["id"] not in known:
             ledger.complete(entry, row["id"])

@@ -29,8 +29,8 @@ def visit(
     target: Target,
     kind: Kind,
     *,
-    number: int = 1,
     create_path: str | None = None,
+    explore: Callable[[Visitor], None] = lambda _: None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Evidence:
     """Look at one kind of record.
@@ -38,8 +38,8 @@ def visit(
     Args:
         target: where requests go.
         kind: the kind.
-        number: the number of the visit, for markers of its own.
         create_path: another path for creates than the documented one, or None.
+        explore: what to do after the fixed chapters, before all that was made is removed.
         progress: told of each chapter.
 
     Returns:
@@ -54,8 +54,10 @@ def visit(
         if not start.pages and (not first.succeeded or first.json is None):  # then nothing is written there
             evidence.notes[kind.name] = [f"the list was answered with status {first.status} and no JSON"]
             return evidence
-        visitor.marker = _free_marker(start, number)
+        visitor.marker = _free_marker(visitor, start)
         _chapters(visitor, start, progress)
+        progress("exploring")
+        explore(visitor)
     except BudgetSpentError:
         evidence.notes.setdefault(kind.name, []).append("the budget of requests was spent")
     finally:
@@ -233,7 +235,8 @@ def _appears_again(visitor: Visitor, field: str) -> bool:
     return True
 
 
-def _free_marker(start: Snapshot, number: int) -> str:
-    """The beginning of all markers of a visit, one that no record holds already."""
-    text = str(start.rows).casefold()
-    return next(marker for marker in (f"ct{run}-{number}" for run in count(1)) if f"{marker}-" not in text)
+def _free_marker(visitor: Visitor, start: Snapshot) -> str:
+    """The beginning of all markers of a visit, one that no record holds already, and no other visit's."""
+    used = [entry.marker for entry in visitor.target.ledger.entries if entry.kind == visitor.kind.name]
+    text = f"{start.rows} {used}".casefold()
+    return next(marker for marker in (f"ct{number}" for number in count(1)) if f"{marker}-" not in text)

@@ -118,7 +118,7 @@ def looks(lie: Lie, kind_name: str, settings: Settings | None = None) -> tuple[E
     kind = CONTRACT.kinds[kind_name]
     rules = [rule for rule in CONTRACT.rules.values() if kind_name in rule.resources]
     first = visit(target, kind)
-    second = visit(target, kind, number=2) if needs_second_look(rules, kind, first) else None
+    second = visit(target, kind) if needs_second_look(rules, kind, first) else None
     return first, second, target
 
 

@@ -1,0 +1,101 @@
+"""How a visit goes on after the survey: requests that Schemathesis generates, then a walk of creates and changes.
+
+Nothing fails in here: all that is seen goes into the visit's evidence, for the rules to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.strategies import one_of
+from schemathesis.core.result import Ok
+
+from contract_tests.contract import Contract
+from contract_tests.explore.generated import Generated
+from contract_tests.explore.walk import Walk
+from contract_tests.survey.lifecycle import see_late
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target import BudgetSpentError
+
+STEPS = 12
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """Explores one kind after the other.
+
+    Attributes:
+        contract: what requests are generated from.
+        requests: how many to send for each kind, about; a last step is not cut off.
+        seed: the same seed, the same requests.
+    """
+
+    contract: Contract
+    requests: int
+    seed: int
+
+    def __call__(self, visitor: Visitor) -> None:
+        """Explore the kind of a visit, whose records it goes on to use."""
+        see_late(visitor, visitor.snapshot())
+        self._generate(visitor, self.requests // 2)
+        self._walk(visitor, self.requests - self.requests // 2)
+
+    @cached_property
+    def _schema(self) -> schemathesis.BaseSchema:
+        schema = schemathesis.openapi.from_dict(self.contract.document)
+        schema.config.generation.update(allow_x00=False)
+        return schema
+
+    def _generate(self, visitor: Visitor, requests: int) -> None:
+        generated, proceed = Generated(visitor), _until_spent(visitor, requests)
+        operations = self._schema.include(tag=visitor.kind.name).get_all_operations()
+        cases = one_of([found.ok().as_strategy() for found in operations if isinstance(found, Ok)])
+
+        def attempt(case: schemathesis.Case[Any]) -> None:
+            proceed(lambda: generated.send(case))
+
+        seed(self.seed)(_settings(requests)(given(cases)(attempt)))()
+
+    def _walk(self, visitor: Visitor, requests: int) -> None:
+        proceed = _until_spent(visitor, requests)
+        factory: Any = seed(self.seed)(lambda: Walk(visitor, proceed))
+        run_state_machine_as_test(factory, settings=_settings(max(2, requests // STEPS), STEPS))
+
+
+def _settings(examples: int, steps: int = 1) -> settings:
+    """Settings under which Hypothesis draws so many examples and does nothing else."""
+    return settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def _until_spent(visitor: Visitor, requests: int) -> Callable[[Callable[[], None]], None]:
+    """Carry out steps until so many requests were sent, or the run may send no more; then do nothing.
+
+    What is drawn never depends on what was answered, so that a seed means the same requests wherever it can.
+    """
+    target = visitor.target
+    end = target.sent + requests
+    spent = False
+
+    def proceed(step: Callable[[], None]) -> None:
+        nonlocal spent
+        if spent or target.sent >= end:
+            return
+        try:
+            step()
+        except BudgetSpentError:
+            spent = True
+
+    return proceed

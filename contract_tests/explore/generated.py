@@ -1,0 +1,96 @@
+"""Requests that Schemathesis generates from the contract, made harmless: own records and reserved addresses alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import schemathesis
+
+from contract_tests.evidence import Removal
+from contract_tests.exchange import Exchange, FormValue
+from contract_tests.survey.samples import harmless
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target import WriteRefusedError
+
+
+class Generated:
+    """Sends generated requests for one kind.
+
+    Any of them may be refused, so they are sent as open; what was accepted is then judged as a documented request is.
+    """
+
+    def __init__(self, visitor: Visitor) -> None:
+        self._visitor = visitor
+        self._own: list[tuple[int, str]] = []  # the ids and markers of records made here
+
+    def send(self, case: schemathesis.Case[Any]) -> None:
+        """Send a generated request; the id in it gives way to that of a record made here, but in every other read."""
+        operation = str(case.operation.definition.raw["operationId"])
+        fields = case.body if isinstance(case.body, Mapping) else {}
+        if operation.startswith("list"):
+            self._list({name: str(text) for name, text in case.query.items()})
+        elif operation.startswith("create") or not self._own:
+            self._create(fields)
+        elif operation.startswith("read"):
+            self._read(*case.path_parameters.values())
+        elif operation.startswith("update"):
+            self._update(fields)
+        else:
+            self._delete()
+
+    def _list(self, query: dict[str, str]) -> None:
+        self._settle(self._visitor.list("open", **query))
+
+    def _create(self, fields: Mapping[str, Any]) -> None:
+        visitor, least = self._visitor, self._visitor.least()
+        marker = str(least[visitor.kind.label])
+        form = least | self._form(fields, marker)
+        exchange = visitor.insist(lambda: visitor.post(form, "open", marker=marker))
+        self._settle(exchange)
+        if exchange.made_id is not None:
+            self._own.append((exchange.made_id, marker))
+            self._look(exchange.made_id)
+
+    def _read(self, identifier: int) -> None:
+        if identifier % 2:
+            self._visitor.read(identifier, "open")
+        else:
+            self._look(self._own[-1][0])
+
+    def _update(self, fields: Mapping[str, Any]) -> None:
+        identifier, marker = self._own[-1]
+        with suppress(WriteRefusedError):
+            self._settle(self._visitor.update(identifier, self._form(fields, marker), "open"))
+            self._look(identifier)
+
+    def _delete(self) -> None:
+        visitor, (identifier, _) = self._visitor, self._own.pop(0)
+        with suppress(WriteRefusedError):
+            deleted = visitor.delete(identifier, "open")
+            read = visitor.until("delete", lambda: visitor.read(identifier, "open"), lambda seen: seen.record is None)
+            visitor.evidence.removals.setdefault(visitor.kind.name, []).append(Removal(deleted, read))
+            if deleted.succeeded and read.record is None:
+                visitor.target.ledger.remove(visitor.kind.name, identifier)
+
+    def _look(self, identifier: int) -> None:
+        """Read a record that was made here, so that it is known by its marker, and may be written to."""
+        self._settle(self._visitor.read(identifier, "open"))
+
+    def _form(self, fields: Mapping[str, Any], marker: str) -> dict[str, FormValue]:
+        """The documented fields among generated ones; a name keeps the marker in front, and a host is the marker."""
+        kind = self._visitor.kind
+        types = dict.fromkeys(kind.required, "text") | kind.optional
+        form = {name: harmless(name, types[name], _plain(made_up)) for name, made_up in fields.items() if name in types}
+        if kind.label in form:
+            form[kind.label] = marker if kind.label == "host" else f"{marker} {form[kind.label]}"
+        return form
+
+    def _settle(self, exchange: Exchange) -> None:
+        self._visitor.evidence.exchanges[-1] = exchange.settled(self._visitor.kind)
+
+
+def _plain(made_up: Any) -> Any:
+    """The bytes of a generated file, and other values as they are."""
+    return getattr(made_up, "data", made_up)

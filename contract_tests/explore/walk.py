@@ -1,0 +1,144 @@
+"""A walk of creates, updates, deletes and looks in any order, beside a dict of what each record showed last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import hypothesis.strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, rule
+
+from contract_tests.contract import Kind
+from contract_tests.evidence import Phase, Record
+from contract_tests.exchange import FormValue
+from contract_tests.survey.lifecycle import remove
+from contract_tests.survey.samples import of_type, value
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target import WriteRefusedError
+
+Form = dict[str, FormValue]
+VARIANTS = st.sampled_from(("", "other-", "third-"))
+LETTERS = st.text("abzABZ059éößñŁЖяΩ東京한", min_size=1, max_size=12)
+TOGGLED = ("webhook", "slack")  # types that no service has a reason to switch on or off by itself
+
+
+class Walk(RuleBasedStateMachine):
+    """Walks through one kind, and writes down what it sees for the rules to judge.
+
+    Which step comes next, and with which values, never depends on an answer: a record that could not be created
+    keeps its place, and steps on it do nothing.
+
+    Args:
+        visitor: who sends the requests.
+        proceed: carries a step out, as long as the walk may go on.
+    """
+
+    places = Bundle("places")
+
+    def __init__(self, visitor: Visitor, proceed: Callable[[Callable[[], None]], None]) -> None:
+        super().__init__()
+        self.visitor = visitor
+        self.proceed = proceed
+        self.ids: list[int | None] = []
+        self.model: dict[int, Record] = {}
+        self.refused = False
+        self.seen = visitor.snapshot()
+
+    @rule(target=places, data=st.data())
+    def create(self, data: st.DataObject) -> int:
+        """Create a record, unless an earlier create was refused; its place."""
+        form = data.draw(creates(self.visitor.kind))
+        self.ids.append(None)
+        if not self.refused:
+            self.proceed(lambda: self._create(form))
+        return len(self.ids) - 1
+
+    def _create(self, form: Form) -> None:
+        creation = self.visitor.create(self.visitor.least() | form, "walk", "success", frozenset(self.seen.ids))
+        self.refused = creation.identifier is None
+        if creation.identifier is not None and creation.read and creation.read.record:
+            made = self.ids[-1] = creation.identifier
+            self.model[made] = creation.read.record
+            self._look("create", made)
+
+    @rule(place=places, data=st.data())
+    def update(self, place: int, data: st.DataObject) -> None:
+        """Update a record."""
+        form, letters = data.draw(updates(self.visitor.kind)), data.draw(st.none() | LETTERS)
+        identifier = self.ids[place]
+        if identifier is not None:
+            self.proceed(lambda: self._update(identifier, form, letters))
+
+    def _update(self, identifier: int, form: Form, letters: str | None) -> None:
+        """Update a record; a name may be refused for its letters, and an address may have to be confirmed first."""
+        label, before = self.visitor.kind.label, self.model[identifier]
+        if label in form:
+            mark = self.visitor.mark()
+            form = form | {label: f"{mark} {letters}" if letters and label == "name" else mark}
+        if before.get("type") == "email" and set(form) != {label}:
+            return
+        if "is_enabled" in form and before.get("type") not in TOGGLED:
+            return
+        expects = "open" if letters and label in form else "success"
+        with suppress(WriteRefusedError):
+            self.model[identifier] = self.visitor.change(identifier, form, before, expects)
+            self._look("update", identifier)
+
+    @rule(place=consumes(places))
+    def delete(self, place: int) -> None:
+        """Delete a record."""
+        identifier, self.ids[place] = self.ids[place], None
+        if identifier is not None:
+            self.proceed(lambda: self._delete(identifier))
+
+    def _delete(self, identifier: int) -> None:
+        with suppress(WriteRefusedError):
+            removal = remove(self.visitor, identifier, self.seen)
+            if removal.is_seen:
+                self.visitor.target.ledger.remove(self.visitor.kind.name, identifier)
+            before, self.seen = self.seen, removal.after or self.seen
+            self._note(Phase("delete", before, self.seen, removed=frozenset({identifier})))
+
+    @rule(place=places)
+    def read(self, place: int) -> None:
+        """Read a record."""
+        identifier = self.ids[place]
+        if identifier is not None:
+            self.proceed(lambda: self._read(identifier))
+
+    def _read(self, identifier: int) -> None:
+        self.visitor.read(identifier)
+
+    def _look(self, event: str, identifier: int) -> None:
+        """Look at the whole after a create or an update."""
+        record, before = self.model[identifier], self.seen
+        self.seen = self.visitor.snapshot(lambda look: look.by_id.get(identifier) == record, f"list after {event}")
+        made, changed = (frozenset({identifier} if event == each else ()) for each in ("create", "update"))
+        self._note(Phase(event, before, self.seen, made=made, changed=changed))
+
+    def _note(self, phase: Phase) -> None:
+        self.visitor.evidence.phases.setdefault(self.visitor.kind.name, []).append(phase)
+
+
+@st.composite
+def creates(draw: st.DrawFn, kind: Kind) -> Form:
+    """Some documented fields of a create beside the required ones."""
+    if kind.types:
+        return of_type(draw(st.sampled_from(kind.types)), draw(VARIANTS))
+    return _some(draw, kind, 0)
+
+
+@st.composite
+def updates(draw: st.DrawFn, kind: Kind) -> Form:
+    """Some documented fields of an update; where the name or host is among them, it is still to be filled in."""
+    label: Form = {kind.label: ""}
+    if kind.types:
+        states = st.sampled_from(("0", "1")).map(lambda state: {"is_enabled": state})
+        types = st.sampled_from(kind.types).map(of_type)
+        return draw(st.one_of(st.just(label), states, types))
+    return _some(draw, kind, 1) | draw(st.sampled_from(({}, label)))
+
+
+def _some(draw: st.DrawFn, kind: Kind, least: int) -> Form:
+    names = draw(st.lists(st.sampled_from(sorted(kind.optional)), min_size=least, max_size=4, unique=True))
+    return {name: value(name, kind.optional[name], draw(VARIANTS)) for name in names}

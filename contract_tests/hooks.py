@@ -1,0 +1,58 @@
+"""The contract's rules as a check for Schemathesis itself: `SCHEMATHESIS_HOOKS=contract_tests.hooks st run ...`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import schemathesis
+from schemathesis.core.failures import CustomFailure, FailureGroup
+
+from contract_tests.contract import OPERATIONS, Contract
+from contract_tests.evidence import Evidence
+from contract_tests.exchange import OWN, Exchange, Request
+from contract_tests.rules.observation import Broken
+from contract_tests.survey.strangers import NOBODY
+from contract_tests.verdicts import observe
+
+CONTRACT = Contract()
+RULES = [rule for rule in CONTRACT.rules.values() if rule.kind == "exchange" and rule.level != "advisory"]
+
+
+@schemathesis.check
+def contract_rules(
+    _ctx: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case[Any]
+) -> None:
+    """Judge one answer by the rules that one answer is enough to judge.
+
+    Raises:
+        FailureGroup: one failure for each rule that the answer breaks, titled with the rule's id.
+    """
+    kind = CONTRACT.kinds[case.operation.tags[0]]
+    url = urlsplit(str(response.request.url))
+    prefix, _, path = url.path.rpartition("/api/")
+    operation = next(name for name in OPERATIONS if str(case.operation.definition.raw["operationId"]).startswith(name))
+    identity = OWN if "Authorization" in response.request.headers else NOBODY
+    query, last = tuple(parse_qsl(url.query, keep_blank_values=True)), path.rpartition("/")[2]
+    identifier = int(last) if last.removeprefix("-").isdecimal() else None
+    request = Request(operation, kind.name, case.method, f"/api/{path}", query, None, identity, identifier, "open")
+    headers = {name: values[-1] for name, values in response.headers.items()}
+    exchange = Exchange(request, 1, response.status_code, headers, response.content).settled(kind)
+    base_url = os.environ.get("CONTRACT_PUBLIC_BASE_URL", f"{url.scheme}://{url.netloc}{prefix}")
+    evidence = Evidence(base_url.rstrip("/"), [exchange])
+    failures = []
+    for rule in RULES:
+        if kind.name in rule.resources:
+            broken = [each for each in observe(rule, kind, evidence) if isinstance(each, Broken)]
+            failures += [
+                CustomFailure(
+                    operation=case.operation.label,
+                    title=rule.id,
+                    message=f"required: {rule.statement}\nexpected: {each.expected}\nreceived: {each.received}",
+                    exception=AssertionError(rule.id),
+                )
+                for each in broken[:1]
+            ]
+    if failures:
+        raise FailureGroup(failures)
