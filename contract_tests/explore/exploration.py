@@ -23,7 +23,7 @@ from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target import BudgetSpentError
 
-STEPS = 12
+STEPS = 10  # of a walk, each of some three requests
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Exploration:
     def __call__(self, visitor: Visitor) -> None:
         """Explore the kind of a visit, whose records it goes on to use."""
         see_late(visitor, visitor.snapshot())
-        self._generate(visitor, self.requests // 2)
-        self._walk(visitor, self.requests - self.requests // 2)
+        self._generate(visitor, self.requests // 3)
+        self._walk(visitor, self.requests - self.requests // 3)
 
     @cached_property
     def _schema(self) -> schemathesis.BaseSchema:
@@ -65,7 +65,7 @@ class Exploration:
     def _walk(self, visitor: Visitor, requests: int) -> None:
         proceed = _until_spent(visitor, requests)
         factory: Any = seed(self.seed)(lambda: Walk(visitor, proceed))
-        run_state_machine_as_test(factory, settings=_settings(max(2, requests // STEPS), STEPS))
+        run_state_machine_as_test(factory, settings=_settings(requests // STEPS + 1, STEPS))
 
 
 def _settings(examples: int, steps: int = 1) -> settings:

@@ -115,10 +115,12 @@ def update_keeps_datetime(evidence: Evidence, kind: Kind) -> Observations:
 def update_leaves_other_records(evidence: Evidence, kind: Kind) -> Observations:
     """All records listed before and behind updates."""
     yield from _left_alone(evidence, kind, "update")
+    creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
+    unknown = {str((each.request.form or {}).get(kind.label)) for each in creates if each.made_id is None}
     for phase in evidence.phases.get(kind.name, []):
         if phase.event == "update" and phase.after.exchange:
             labels = [phase.after.by_id[identifier].get(kind.label) for identifier in phase.came]
-            doubles = [label for label in labels if evidence.is_marked(label)]
+            doubles = [label for label in labels if evidence.is_marked(label) and label not in unknown]
             yield decide(phase.after.exchange, "no further record", f"{len(doubles)} more", kept=not doubles)
 
 

@@ -133,12 +133,14 @@ def _is_gone(visitor: Visitor, identifier: int) -> bool:
 
 
 def _adopt(visitor: Visitor, seen: Snapshot) -> None:
-    """Find listed records with a marker of the run whose create told no id."""
+    """Find listed records with a marker of the run whose create told no id; a name may go on behind its marker."""
     ledger, kind = visitor.target.ledger, visitor.kind.name
     entries = [entry for entry in ledger.entries if entry.kind == kind and entry.owner == OWN]
-    orphans = {entry.marker.casefold(): entry for entry in entries if entry.identifier is None}
+    orphans = [entry for entry in entries if entry.identifier is None]
     known = {entry.identifier for entry in entries}
     for row in seen.rows:
-        entry = orphans.get(str(row.get(visitor.kind.label, "")).casefold().partition(" ")[0])
+        marker = str(row.get(visitor.kind.label, "")).casefold().partition(" ")[0]
+        entry = next((each for each in orphans if each.marker.casefold() == marker), None)
         if entry and isinstance(row.get("id"), int) and row["id"] not in known:
             ledger.complete(entry, row["id"])
+            orphans.remove(entry)

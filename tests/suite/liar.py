@@ -17,7 +17,7 @@ from werkzeug.test import EnvironBuilder
 from contract_tests.contract import Contract
 from contract_tests.evidence import Evidence
 from contract_tests.ledger import Ledger
-from contract_tests.survey import visit
+from contract_tests.survey import Visitor, visit
 from contract_tests.target import Limits, Target, identities
 from contract_tests.verdicts import Result, judge, needs_second_look
 from mock_server import Settings, create_app
@@ -112,19 +112,27 @@ def honest(ask: Ask, serve: Serve) -> Reply:
     return serve(ask)
 
 
-def looks(lie: Lie, kind_name: str, settings: Settings | None = None) -> tuple[Evidence, Evidence | None, LyingTarget]:
+def survey_alone(_: Visitor) -> None:
+    pass
+
+
+def looks(
+    lie: Lie, kind_name: str, settings: Settings | None = None, explore: Callable[[Visitor], None] = survey_alone
+) -> tuple[Evidence, Evidence | None, LyingTarget]:
     """What a run sees of one kind: one visit and, where it is needed, another."""
     target = LyingTarget(lie, settings or Settings(fixture="empty", records=28))
     kind = CONTRACT.kinds[kind_name]
     rules = [rule for rule in CONTRACT.rules.values() if kind_name in rule.resources]
-    first = visit(target, kind)
-    second = visit(target, kind) if needs_second_look(rules, kind, first) else None
+    first = visit(target, kind, explore=explore)
+    second = visit(target, kind, explore=explore) if needs_second_look(rules, kind, first) else None
     return first, second, target
 
 
-def verdicts(lie: Lie, kind_name: str, settings: Settings | None = None) -> dict[str, Result]:
+def verdicts(
+    lie: Lie, kind_name: str, settings: Settings | None = None, explore: Callable[[Visitor], None] = survey_alone
+) -> dict[str, Result]:
     """The verdict on each rule for one kind."""
-    first, second, _ = looks(lie, kind_name, settings)
+    first, second, _ = looks(lie, kind_name, settings, explore)
     kind = CONTRACT.kinds[kind_name]
     rules = [rule for rule in CONTRACT.rules.values() if kind_name in rule.resources]
     return {rule.id: judge(rule, kind, first, second) for rule in rules}

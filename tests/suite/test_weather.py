@@ -8,6 +8,7 @@ import pytest
 from liar import CONTRACT, Lie, LyingTarget, verdicts
 from weather import crowded, lagging, limited, read_only, rewriting, stumbling, two_types, with_quota
 
+from contract_tests.explore import Exploration
 from contract_tests.survey import visit
 from contract_tests.verdicts import Verdict
 from mock_server import Settings
@@ -34,7 +35,7 @@ def test_no_weather_makes_a_correct_server_fail(
 ) -> None:
     monkeypatch.setattr("contract_tests.survey.visitor.PAUSES", (0.0, 0.0))
     monkeypatch.setattr("contract_tests.target.PAUSE", 0.0)
-    results = verdicts(WEATHER[name](), kind, settings).values()
+    results = verdicts(WEATHER[name](), kind, settings, Exploration(CONTRACT, 60, seed=1)).values()
     broken = [result for result in results if result.verdict in (Verdict.FAIL, Verdict.WARN)]
     assert [(result.id, result.findings[0]) for result in broken] == []
     assert all(result.reasons for result in results if result.verdict is Verdict.INCONCLUSIVE)

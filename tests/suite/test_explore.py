@@ -1,0 +1,86 @@
+"""What is met beyond the survey: it is judged by the same rules, and harms nobody."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from liar import CONTRACT, Ask, Lie, LyingTarget, Reply, Serve, honest, looks, verdicts
+from lies import D, N, S, is_owner, link
+
+from contract_tests.exchange import Request
+from contract_tests.explore import Exploration
+from contract_tests.survey import visit
+from contract_tests.verdicts import Verdict
+from mock_server import Settings
+
+ADDRESSES = ("email", "webhook", "slack", "discord", "microsoft_teams")
+FULL = Settings(fixture="empty", records=120)
+
+
+def mangles_other_scripts(ask: Ask, serve: Serve) -> Reply:
+    if ask.method == "POST" and "name" in ask.form:
+        return serve(ask.with_form(ask.form | {"name": re.sub("[Ͱ-ӿ가-힣]", "?", ask.form["name"])}))
+    return serve(ask)
+
+
+def deleting_the_newest_takes_another(ask: Ask, serve: Serve) -> Reply:
+    if ask.operation == "delete" and is_owner(ask):
+        rows = serve(Ask("GET", f"/api/{ask.kind}/", {"results_per_page": "1000"}, ask.headers, None)).json["data"]
+        newest, before = sorted((row["id"] for row in rows), reverse=True)[:2]
+        if ask.identifier == str(newest):
+            serve(Ask("DELETE", f"/api/{ask.kind}/{before}", {}, ask.headers, None))
+    return serve(ask)
+
+
+def is_second_of_fifty(body: dict[str, dict[str, int]]) -> bool:
+    return (body["meta"]["page"], body["meta"]["results_per_page"]) == (2, 50)
+
+
+MET_BY_EXPLORING_ALONE: dict[str, tuple[str, str, Lie]] = {
+    "Greek, Cyrillic and Korean letters": ("forms.name-comes-back", N, mangles_other_scripts),
+    "the second page of 50": (
+        "pagination.self-names-this-page",
+        S,
+        link("self", lambda body: body["links"]["first"], is_second_of_fifty),
+    ),
+    "a delete of the newest": ("lifecycle.delete-leaves-other-records", D, deleting_the_newest_takes_another),
+}
+
+
+@pytest.mark.parametrize(("rule", "kind", "lie"), MET_BY_EXPLORING_ALONE.values(), ids=MET_BY_EXPLORING_ALONE)
+def test_what_the_survey_does_not_meet_fails_by_the_rules_name(rule: str, kind: str, lie: Lie) -> None:
+    assert verdicts(lie, kind, FULL)[rule].verdict is Verdict.PASS
+    assert verdicts(lie, kind, FULL, Exploration(CONTRACT, 300, seed=0))[rule].verdict is Verdict.FAIL
+
+
+def explored(seed: int) -> list[Request]:
+    target = LyingTarget(honest, FULL)
+    for kind in CONTRACT.kinds.values():
+        visit(target, kind, explore=Exploration(CONTRACT, 80, seed))
+    assert target.ledger.left == []
+    return [exchange.request for exchange in target.exchanges]
+
+
+def test_a_seed_means_the_same_requests_and_another_means_others() -> None:
+    assert explored(0) == explored(0) != explored(1)
+
+
+@pytest.mark.parametrize("kind", CONTRACT.kinds)
+def test_exploring_writes_to_no_record_of_others_and_names_no_host_of_others(kind: str) -> None:
+    _, _, target = looks(honest, kind, FULL, Exploration(CONTRACT, 300, seed=2))
+    made = {entry.identifier for entry in target.ledger.entries}
+    for request in (exchange.request for exchange in target.exchanges):
+        assert request.operation not in ("update", "delete") or request.identifier in made
+        form = request.form or {}
+        values = [str(value) for name, value in form.items() if name.endswith("_url") or name in ADDRESSES]
+        hosts = [re.sub(r"^https://|^[a-z-]+@|/.*", "", value) for value in values]
+        hosts += [str(form["host"])] if "host" in form and "<b>" not in str(form) else []
+        assert [host for host in hosts if not re.fullmatch(r"([a-z0-9-]+\.)*example\.com", host)] == []
+
+
+def test_exploring_keeps_to_the_number_of_requests() -> None:
+    _, _, alone = looks(honest, "domains", FULL)
+    _, _, target = looks(honest, "domains", FULL, Exploration(CONTRACT, 100, seed=0))
+    removals = sum(exchange.request.operation == "delete" for exchange in target.exchanges)
+    assert 60 <= target.sent - alone.sent <= 100 + 20 + removals
