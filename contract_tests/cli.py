@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -12,9 +13,8 @@ from urllib.parse import urlsplit
 
 from contract_tests.catalogue import explain, overview
 from contract_tests.contract import Contract
-from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
+from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
 
-BROKEN, USAGE_ERROR, NOTHING_SELECTED, UNUSABLE, INTERRUPTED = 3, 4, 5, 7, 2
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -37,16 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(arguments)
         contract = Contract()
         return _rules(contract, options.rule) if options.command == "rules" else _run(contract, options)
-    except UsageError as error:
-        return _say(str(error), USAGE_ERROR)
-    except NothingSelectedError as error:
-        return _say(str(error), NOTHING_SELECTED)
-    except UnusableTargetError as error:
-        return _say(f"target unusable: {error}", UNUSABLE)
+    except StoppedError as error:
+        return _say(str(error), error.status)
     except KeyboardInterrupt:
         return _say("interrupted; what this run made was removed, as far as the target let it", INTERRUPTED)
     except OSError as error:
         return _say(str(error), BROKEN)
+    except Exception:  # noqa: BLE001 - whatever breaks here must not be taken for a verdict
+        traceback.print_exc()
+        return _say("the suite itself broke, and says nothing of the target; please report the lines above", BROKEN)
 
 
 def _rules(contract: Contract, name: str | None) -> int:

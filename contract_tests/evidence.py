@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from contract_tests.exchange import OWN, Exchange, Page
+from contract_tests.exchange import OWN, Exchange, Page, id_of
 
 Record = dict[str, Any]
 
@@ -27,12 +27,12 @@ class Snapshot:
     @cached_property
     def ids(self) -> tuple[Any, ...]:
         """The ids in order, as far as records have one."""
-        return tuple(row["id"] for row in self.rows if isinstance(row.get("id"), (int, float, str)))
+        return tuple(id_of(row) for row in self.rows if id_of(row) is not None)
 
     @cached_property
     def by_id(self) -> dict[Any, Record]:
         """The listed records by id."""
-        return {row["id"]: row for row in self.rows if isinstance(row.get("id"), (int, float, str))}
+        return {id_of(row): row for row in self.rows if id_of(row) is not None}
 
     @property
     def total(self) -> int | None:
@@ -188,8 +188,8 @@ class Evidence:
     def records(self, kind: str) -> Iterator[tuple[Exchange, Record]]:
         """Every record that the account was shown, in a read or a list, with the exchange that showed it."""
         for exchange in self.of(kind, "read"):
-            if exchange.record:
-                yield exchange, exchange.record
+            if exchange.succeeded and isinstance(exchange.data, dict):
+                yield exchange, exchange.data
         for expects in ("success", "open"):
             for exchange in self.of(kind, "list", expects=expects):
                 page = exchange.page
@@ -197,7 +197,7 @@ class Evidence:
 
     def is_own(self, kind: str, record: Record) -> bool:
         """Whether the run created a record."""
-        return record.get("id") in self.own.get(kind, set())
+        return id_of(record) in self.own.get(kind, set())
 
     def is_marked(self, label: Any) -> bool:
         """Whether a name or host begins with a marker of the run."""

@@ -89,7 +89,7 @@ class Exchange:
         """The body as JSON, or None if it is none; a byte order mark is overlooked."""
         try:
             return json.loads(self.body.decode("utf-8-sig"))
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     @property
@@ -128,6 +128,12 @@ class Exchange:
         """The id that a create or update answers, or None."""
         identifier: Any = self.data.get("id") if self.succeeded and isinstance(self.data, dict) else None
         return int(identifier) if is_integer(identifier) else None
+
+
+def id_of(record: Any) -> Any:
+    """The id of a record, or None if there is none that ids can be compared with."""
+    identifier = record.get("id") if isinstance(record, dict) else None
+    return identifier if isinstance(identifier, (int, float, str)) else None
 
 
 def is_integer(value: Any) -> bool:

@@ -21,6 +21,8 @@ OPTIONS = {
     "--public-base-url": "what page links begin with, if not with the base URL (contract-tests)",
     "--max-requests": "at most so many (contract-tests)",
     "--rate": "at most so many requests, such as 60/m (contract-tests)",
+    "--explore": "generate about so many requests too (contract-tests)",
+    "--seed": "generate others (contract-tests)",
 }
 FLAGS = {"--allow-writes": "let the run write elsewhere than on this machine (contract-tests)"}
 OUTCOME = pytest.StashKey[Any]()
@@ -50,7 +52,7 @@ def outcome_of(config: pytest.Config) -> Any:
     """The outcome of the run that these options ask for, made when it is first asked for."""
     from contract_tests.cli import parse_run  # noqa: PLC0415 - who does not run the suite does not wait for all this
     from contract_tests.contract import Contract  # noqa: PLC0415
-    from contract_tests.errors import UnusableTargetError, UsageError  # noqa: PLC0415
+    from contract_tests.errors import StoppedError  # noqa: PLC0415
     from contract_tests.run_command import options_of  # noqa: PLC0415
     from contract_tests.runner import run  # noqa: PLC0415
 
@@ -58,10 +60,8 @@ def outcome_of(config: pytest.Config) -> Any:
         handed = getattr(config, "workerinput", {}).get(KEY)
         try:
             made = pickle.loads(handed) if handed else run(Contract(), options_of(parse_run(_arguments(config))))  # noqa: S301 - our own
-        except UsageError as error:
-            pytest.exit(f"contract-tests: {error}", returncode=4)
-        except UnusableTargetError as error:
-            pytest.exit(f"contract-tests: target unusable: {error}", returncode=7)
+        except StoppedError as error:
+            pytest.exit(f"contract-tests: {error}", returncode=error.status)
         config.stash[OUTCOME] = made
     return config.stash[OUTCOME]
 

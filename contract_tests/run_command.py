@@ -7,13 +7,14 @@ import os
 import re
 import signal
 from collections.abc import Sequence
+from pathlib import Path
 from time import monotonic
 from urllib.parse import urlsplit
 
 from rich.console import Console
 
 from contract_tests.contract import Contract
-from contract_tests.errors import UsageError
+from contract_tests.errors import BROKEN, UsageError
 from contract_tests.reports import junit, terminal
 from contract_tests.runner import Options, Outcome, run
 from contract_tests.target import Limits
@@ -47,18 +48,22 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
             status.update(f"{chapter}  ·  {requests} requests  ·  {monotonic() - began:.0f} s")
 
         outcome = run(contract, options, progress)
-    _report(outcome, options, given)
-    return outcome.status
-
-
-def _report(outcome: Outcome, options: Options, given: argparse.Namespace) -> None:
     if given.quiet:
         print(outcome.word)
     else:
         terminal.show(outcome, options.base_url, Console(highlight=False, markup=False))
-    if given.report_dir:
-        given.report_dir.mkdir(parents=True, exist_ok=True)
-        junit.write(outcome, given.report_dir / "junit.xml")
+    try:
+        _write(outcome, given.report_dir)
+    except OSError as error:
+        errors.print(f"contract-tests: no report could be written: {error}", markup=False, highlight=False)
+        return outcome.status or BROKEN
+    return outcome.status
+
+
+def _write(outcome: Outcome, folder: Path | None) -> None:
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        junit.write(outcome, folder / "junit.xml")
 
 
 def _known(contract: Contract, kinds: Sequence[str]) -> None:

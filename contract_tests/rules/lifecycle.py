@@ -120,7 +120,7 @@ def update_leaves_other_records(evidence: Evidence, kind: Kind) -> Observations:
     for phase in evidence.phases.get(kind.name, []):
         if phase.event == "update" and phase.after.exchange:
             labels = [phase.after.by_id[identifier].get(kind.label) for identifier in phase.came]
-            doubles = [label for label in labels if evidence.is_marked(label) and label not in unknown]
+            doubles = [label for label in labels if evidence.is_marked(label) and str(label) not in unknown]
             yield decide(phase.after.exchange, "no further record", f"{len(doubles)} more", kept=not doubles)
 
 

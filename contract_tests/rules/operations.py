@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import Exchange
+from contract_tests.exchange import Exchange, id_of
 from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Observations, Unclear, answer
 from contract_tests.target import TRIES
 
@@ -34,7 +34,7 @@ def list_answers(evidence: Evidence, kind: Kind) -> Observations:
 
 def read_answers(evidence: Evidence, kind: Kind) -> Observations:
     """Reads of records that are listed, or whose create answered an id and that are listed then."""
-    listed = {row.get("id") for page in evidence.pages(kind.name) for row in page.rows}
+    listed = {id_of(row) for page in evidence.pages(kind.name) for row in page.rows}
     reads = [each for each in evidence.of(kind.name, "read") if each.request.identifier in listed]
     yield from map(accepted, reads)
 

@@ -143,8 +143,8 @@ def _covered(sweep: Sweep, kind: Kind) -> Observations:
         window = whole[: run * size]
         if not run or (len(whole) < run * size and not sweep.before.complete):
             continue
-        seen = [row.get("id") for number in range(1, run + 1) for row in pages[number].rows]
-        missing, twice = len(set(window) - set(seen)), len(seen) - len(set(map(str, seen)))
+        seen = [identifier for number in range(1, run + 1) for identifier in _ids(pages[number])]
+        missing, twice = len(set(map(str, window)) - set(seen)), len(seen) - len(set(seen))
         kept = not missing and not twice and len(seen) == len(window)
         received = f"{missing} records missing and {twice} shown twice on pages 1 to {run}"
         yield decide(pages[run].exchange, f"the first {len(window)} records, each once", received, kept=kept)
@@ -152,7 +152,7 @@ def _covered(sweep: Sweep, kind: Kind) -> Observations:
         size = page.size or kind.default_page_size
         if page.number > 3 and sweep.before.complete and page.rows:  # noqa: PLR2004 - a last page, on its own
             window = whole[(page.number - 1) * size : page.number * size]
-            kept = set(map(str, window)) == {str(row.get("id")) for row in page.rows}
+            kept = set(map(str, window)) == set(_ids(page))
             yield decide(page.exchange, f"the records of page {page.number}", "others", kept=kept)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Record
-from contract_tests.exchange import Exchange, is_integer
+from contract_tests.exchange import Exchange, id_of, is_integer
 from contract_tests.rules.observation import Broken, Kept, Observations, Unclear, decide, shown
 
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
@@ -102,7 +102,7 @@ def custom_index_url_is_empty_when_unset(evidence: Evidence, kind: Kind) -> Obse
         if "custom_index_url" not in creation.form and creation.identifier is not None
     }
     for exchange, record in _never_updated(evidence, kind):
-        if record.get("id") in unset and isinstance(record.get("custom_index_url"), str):
+        if id_of(record) in unset and isinstance(record.get("custom_index_url"), str):
             value = record["custom_index_url"]
             yield decide(exchange, "the empty string", shown(value, own=True), kept=value == "")
 
@@ -159,7 +159,7 @@ def listed_as_read(evidence: Evidence, kind: Kind) -> Observations:
             continue
         body = exchange.data
         for record in body if isinstance(body, list) else [body]:
-            if not isinstance(record, dict) or not isinstance(record.get("id"), (int, float, str)):
+            if id_of(record) is None:
                 continue
             earlier = last.get(record["id"])
             if earlier and earlier[0] != request.operation:
@@ -205,7 +205,7 @@ def _never_updated(evidence: Evidence, kind: Kind) -> Iterator[tuple[Exchange, R
         elif request.operation in ("read", "list") and request.expects == "success" and exchange.succeeded:
             body = exchange.data
             for record in body if isinstance(body, list) else [body]:
-                identifier = record.get("id") if isinstance(record, dict) else None
+                identifier = id_of(record)
                 if is_integer(identifier) and identifier in own and identifier not in touched:
                     yield exchange, record
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from wire import ALPINE, HARBOUR, Client, over_network
 from contract_tests.cli import main
 from mock_server import MockServer
 
+ROOT = Path(__file__).parents[2]
 COMMANDS = Path(sys.executable).parent
 ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
 
@@ -192,6 +194,43 @@ def test_a_mistake_is_one_line_and_a_status_of_its_own(arguments: list[str], sta
     assert (ended.returncode, ended.stdout) == (status, "")
     assert message in ended.stderr
     assert ended.stderr.count("\n") == 1
+
+
+def test_a_suite_that_breaks_says_so_and_nothing_of_the_target(server: MockServer) -> None:
+    script = (
+        "import sys\nfrom contract_tests import cli, run_command\nrun_command.run = lambda *_: 1 / 0\n"
+        f"sys.exit(cli.main(['run', '--base-url', {server.base_url!r}]))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert "ZeroDivisionError" in ended.stderr
+    assert "contract-tests: the suite itself broke, and says nothing of the target" in ended.stderr
+
+
+@pytest.mark.parametrize(("options", "status"), [([], 3), (["--public-base-url", "https://links.example.com"], 1)])
+def test_a_report_that_cannot_be_written_hides_no_failure(
+    server: MockServer, tmp_path: Path, options: list[str], status: int
+) -> None:
+    occupied = tmp_path / "file"
+    occupied.touch()
+    ended = command("run", "--base-url", server.base_url, "--explore", "0", "--report-dir", str(occupied), *options)
+    assert ended.returncode == status
+    assert "contract-tests: no report could be written: " in ended.stderr
+    assert "requests in" in ended.stdout
+
+
+def test_the_suite_needs_nothing_of_the_mock(server: MockServer, tmp_path: Path) -> None:
+    for name in ("openapi.yaml", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in ("contract_tests", "fixtures"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    blocked = (
+        "import sys; sys.modules['mock_server'] = None; sys.path[0] = '.'\nfrom contract_tests import cli, contract\n"
+    )
+    script = f"{blocked}assert not str(contract.ROOT).startswith({str(ROOT)!r})\nsys.exit(cli.main())"
+    arguments = [sys.executable, "-c", script, "run", "--base-url", server.base_url, "--quiet"]
+    ended = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "conforms\n", "")
 
 
 def test_no_key_is_a_mistake() -> None:

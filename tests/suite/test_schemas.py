@@ -1,0 +1,145 @@
+"""The rules and the schemas of openapi.yaml describe the same answers: what a schema refuses breaks a rule."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+from jsonschema import Draft202012Validator
+from liar import BASE_URL, CONTRACT, Ask, Lie, Reply, Serve, honest, looks, verdicts
+
+from contract_tests.evidence import Evidence
+from contract_tests.exchange import Exchange
+from contract_tests.explore import Exploration
+from contract_tests.rules.observation import Broken
+from contract_tests.verdicts import Verdict, observe
+from mock_server import Settings
+
+OTHERS: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    2.5,
+    "",
+    "0",
+    "#12345g",
+    "2026-02-30 00:00:00",
+    "2026-01-01T00:00:00",
+    [],
+    {},
+    [{}],
+)
+PAIRS = [(kind, operation) for kind in CONTRACT.kinds for operation in ("list", "read", "create", "update")]
+
+
+@cache
+def answered(kind: str, operation: str) -> Exchange:
+    evidence, _, _ = looks(honest, kind, Settings(fixture="demo"))
+    return max(evidence.of(kind, operation), key=lambda exchange: len(exchange.body) if exchange.succeeded else 0)
+
+
+@cache
+def validator(kind: str, operation: str) -> Draft202012Validator:
+    for path in CONTRACT.document["paths"].values():
+        for each in path.values():
+            if isinstance(each, dict) and kind in each["tags"] and each["operationId"].startswith(operation):
+                answer = CONTRACT.resolve(each["responses"]["2XX"])
+                schema = answer["content"]["application/json"]["schema"]
+                return Draft202012Validator(schema | {"components": CONTRACT.document["components"]})
+    raise LookupError(operation)
+
+
+def broken(kind: str, exchange: Exchange) -> list[str]:
+    evidence = Evidence(BASE_URL, [exchange])
+    rules = [each for each in CONTRACT.rules.values() if each.kind == "exchange" and kind in each.resources]
+    return [
+        rule.id
+        for rule in rules
+        if any(isinstance(each, Broken) for each in observe(rule, CONTRACT.kinds[kind], evidence))
+    ]
+
+
+@st.composite
+def spoilt(draw: st.DrawFn, body: Any) -> Any:
+    """The body with one member left out, or with another value."""
+    spoilt_body = node = copy.deepcopy(body)
+    while True:
+        key = draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node))))
+        if isinstance(node[key], dict | list) and node[key] and draw(st.integers(0, 3)):
+            node = node[key]
+        elif isinstance(node, dict) and draw(st.booleans()):
+            del node[key]
+            return spoilt_body
+        else:
+            node[key] = draw(st.sampled_from(OTHERS))
+            return spoilt_body
+
+
+@pytest.mark.parametrize(("kind", "operation"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+def test_what_a_schema_refuses_breaks_a_rule(kind: str, operation: str) -> None:
+    exchange, schema = answered(kind, operation), validator(kind, operation)
+    assert schema.is_valid(exchange.json)
+    assert broken(kind, exchange) == []
+    refused = []
+
+    @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(spoilt(exchange.json))
+    def agree(body: Any) -> None:
+        if not schema.is_valid(body):
+            refused.append(body)
+            answer = Exchange(exchange.request, 1, exchange.status, body=json.dumps(body).encode())
+            assert broken(kind, answer) != []
+
+    agree()
+    assert len(refused) > 20
+
+
+BODIES = (
+    b"",
+    b"null",
+    b"[]",
+    b"0",
+    b'"text"',
+    b"{",
+    b"\xff",
+    b"[" * 100_000,
+    b'{"data": [[]], "meta": [], "links": 1}',
+)
+
+
+def raving(seed: int) -> Lie:
+    """Answers that are spoilt now and then, in every way."""
+    chance = random.Random(seed)
+
+    def lie(ask: Ask, serve: Serve) -> Reply:
+        reply = serve(ask)
+        if chance.random() > 0.1 or not reply.data:
+            return reply
+        if chance.random() < 0.2:
+            return replace(reply, data=chance.choice(BODIES), status=chance.choice((200, 404, 500)))
+        body = node = reply.json
+        while isinstance(node, dict | list) and node:
+            key = chance.choice(sorted(node) if isinstance(node, dict) else range(len(node)))
+            if not isinstance(node[key], dict | list) or not node[key] or chance.random() < 0.3:
+                node[key] = chance.choice(OTHERS)
+                break
+            node = node[key]
+        return reply.with_json(body)
+
+    return lie
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("kind", CONTRACT.kinds)
+def test_no_answer_breaks_the_suite(monkeypatch: pytest.MonkeyPatch, kind: str, seed: int) -> None:
+    monkeypatch.setattr("contract_tests.survey.visitor.PAUSES", (0.0,))
+    monkeypatch.setattr("contract_tests.target.PAUSE", 0.0)
+    results = verdicts(raving(seed), kind, explore=Exploration(CONTRACT, 60, seed))
+    assert any(result.verdict is Verdict.FAIL for result in results.values())
