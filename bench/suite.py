@@ -19,13 +19,20 @@ KEYS = {"CONTRACT_API_KEY": "demo-key-harbour", "CONTRACT_SECOND_API_KEY": "demo
 def main() -> None:
     for records in (0, 10, 25, 40, 3000):
         with MockServer(fixture="empty", records=records) as server:
-            seconds, requests = zip(*(run(server.base_url) for _ in range(RUNS)), strict=True)
-        print(f"{records:5} records of each kind   {median(seconds):.2f} s to the verdict, {requests[0]} requests")
+            survey = measured(server.base_url, "--explore", "0")
+            whole = measured(server.base_url)
+        print(f"{records:5} records of each kind   survey {survey}; with exploration {whole}")
 
 
-def run(base_url: str) -> tuple[float, int]:
+def measured(base_url: str, *options: str) -> str:
+    seconds, requests = zip(*(run(base_url, *options) for _ in range(RUNS)), strict=True)
+    return f"{median(seconds):.2f} s, {requests[0]} requests"
+
+
+def run(base_url: str, *options: str) -> tuple[float, int]:
     """Seconds from the command to its end, and the requests that it sent."""
-    command: list[str | Path] = [Path(sys.executable).with_name("contract-tests"), "run", "--base-url", base_url]
+    suite = Path(sys.executable).with_name("contract-tests")
+    command: list[str | Path] = [suite, "run", "--base-url", base_url, *options]
     began = time.perf_counter()
     ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | KEYS, check=True)
     taken = time.perf_counter() - began

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,3 +52,27 @@ def test_schemathesis_finds_nothing(tmp_path: Path, choices: dict[str, str], opt
         ended = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "No issues found" in ended.stdout, ended.stdout[-4000:]
     assert ended.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "printed"),
+    [
+        ({}, "No issues found"),
+        ({"choices": STRICT, "base_path": "/prefix"}, "No issues found"),
+        ({"public_base_url": "https://links.example.com"}, "ST901 pagination.links-begin-with-the-base-url: 3"),
+    ],
+    ids=["default", "strict choices under a prefix", "links elsewhere"],
+)
+def test_the_rules_work_in_schemathesis_as_the_readme_says(
+    tmp_path: Path, settings: dict[str, Any], printed: str
+) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    shown = next(line for line in readme.splitlines() if line.startswith("$ SCHEMATHESIS_HOOKS="))
+    with MockServer(**settings) as server:
+        command = shown.removeprefix("$ ").replace("http://127.0.0.1:8000", server.base_url)
+        command = command.replace(
+            "st run openapi.yaml", f"{Path(sys.executable).with_name('st')} run {ROOT}/openapi.yaml"
+        )
+        arguments = ["bash", "-c", f"{command} --seed 1 --max-examples 10 --no-color"]
+        ended = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert printed in ended.stdout, ended.stdout[-4000:]

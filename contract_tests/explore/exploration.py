@@ -41,10 +41,12 @@ class Exploration:
     seed: int
 
     def __call__(self, visitor: Visitor) -> None:
-        """Explore the kind of a visit, whose records it goes on to use."""
+        """Explore the kind of a visit; of a very large collection, only the first page is looked at after each step."""
         see_late(visitor, visitor.snapshot())
+        whole, visitor.most_pages = visitor.most_pages, 1
         self._generate(visitor, self.requests // 3)
         self._walk(visitor, self.requests - self.requests // 3)
+        visitor.most_pages = whole
 
     @cached_property
     def _schema(self) -> schemathesis.BaseSchema:

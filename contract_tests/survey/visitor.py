@@ -38,6 +38,7 @@ class Visitor:
         self.evidence = evidence
         self.marker = marker
         self.largest = max(kind.page_sizes)
+        self.most_pages = MOST_PAGES
         self._create_path = create_path or kind.create_path
         self._count = 0
         self._impatient: set[str] = set()
@@ -141,7 +142,7 @@ class Visitor:
     def _snapshot(self) -> Snapshot:
         pages: list[Page] = []
         complete = False
-        while len(pages) < MOST_PAGES and not complete:
+        while len(pages) < self.most_pages and not complete:
             query = {"results_per_page": str(self.largest)} | ({"page": str(len(pages) + 1)} if pages else {})
             page = self.page(**query)
             if page is None:
