@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from contract_tests.contract import Kind
 from contract_tests.exchange import OWN, Exchange, Page, id_of
 
 Record = dict[str, Any]
@@ -77,11 +78,10 @@ class Removal:
     late_read: Exchange | None = None
     late_list: Snapshot | None = None
 
-    @property
-    def is_seen(self) -> bool:
+    def is_seen(self, kind: Kind) -> bool:
         """Whether the delete succeeded, and no look straight after it shows the record."""
         listed = self.after is not None and self.exchange.request.identifier in self.after.ids
-        shown = self.read is not None and self.read.record is not None
+        shown = self.read is not None and self.read.shows(kind)
         return self.exchange.succeeded and not listed and not shown
 
 
@@ -120,6 +120,11 @@ class Sweep:
         """Whether nothing came, went or moved meanwhile."""
         return self.before.ids == self.after.ids and self.before.total == self.after.total
 
+    @property
+    def agrees(self) -> bool:
+        """Whether each page says the total that the whole says."""
+        return all(page.total == self.before.total for page in self.pages)
+
 
 @dataclass(frozen=True)
 class Omission:
@@ -153,7 +158,8 @@ class Evidence:
     """All that one visit saw of each kind.
 
     Attributes:
-        base_url: what links are to begin with.
+        base_url: where requests were sent.
+        public_base_url: what links are to begin with, if not with that.
         markers: the texts that mark the run's records.
         own: the ids that the run created, by kind.
         notes: why something could not be tried, by kind.
@@ -172,6 +178,7 @@ class Evidence:
     intrusions: dict[str, list[Intrusion]] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
     has_second_key: bool = False
+    public_base_url: str | None = None
 
     def of(self, kind: str, *operations: str, expects: str = "success") -> Iterator[Exchange]:
         """The account's own exchanges of some operations on a kind."""

@@ -88,7 +88,7 @@ class Exchange:
     def json(self) -> Any:
         """The body as JSON, or None if it is none; a byte order mark is overlooked."""
         try:
-            return json.loads(self.body.decode("utf-8-sig"))
+            return json.loads(self.body.decode("utf-8-sig"), parse_constant=_refuse)
         except (ValueError, RecursionError):
             return None
 
@@ -100,13 +100,19 @@ class Exchange:
     @property
     def is_refusal_in_disguise(self) -> bool:
         """Whether a success in status holds errors in place of data."""
-        return isinstance(self.json, dict) and "data" not in self.json and bool(self.json.keys() & {"error", "errors"})
+        body = self.json
+        return isinstance(body, dict) and "data" not in body and bool(body.get("error") or body.get("errors"))
 
     @property
     def record(self) -> dict[str, Any] | None:
         """The record that a read shows, or None."""
         data = self.data
-        return data if self.succeeded and isinstance(data, dict) and "id" in data else None
+        return data if self.succeeded and isinstance(data, dict) and _names_record(data.get("id")) else None
+
+    def shows(self, kind: Kind) -> bool:
+        """Whether a read shows a record, whatever its status: more than an id, and fields that are not all empty."""
+        record = self.data if isinstance(self.data, dict) and _names_record(self.data.get("id")) else {}
+        return any(record.get(name) for name in kind.shape if name != "id")
 
     @cached_property
     def page(self) -> Page | None:
@@ -143,6 +149,14 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
 
 
+def _names_record(identifier: Any) -> bool:
+    return is_integer(identifier) or (isinstance(identifier, str) and identifier.isdecimal())
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
 @dataclass(frozen=True)
 class Page:
     """A list's answer, as far as it can be read.
@@ -170,6 +184,8 @@ class Page:
     def pages(self) -> int | None:
         """How many pages that makes at the size that the answer says."""
         size = self.meta.get("results_per_page")
+        if self.size not in (None, size) and self.exchange.request.expects == "success":
+            return None
         return -(-self.total // size) if self.total is not None and size and size > 0 else None
 
     @property

@@ -39,8 +39,8 @@ def contract_rules(
     request = Request(operation, kind.name, case.method, f"/api/{path}", query, None, identity, identifier, "open")
     headers = {name: values[-1] for name, values in response.headers.items()}
     exchange = Exchange(request, 1, response.status_code, headers, response.content).settled(kind)
-    base_url = os.environ.get("CONTRACT_PUBLIC_BASE_URL", f"{url.scheme}://{url.netloc}{prefix}")
-    evidence = Evidence(base_url.rstrip("/"), [exchange])
+    base_url = f"{url.scheme}://{url.netloc}{prefix}"
+    evidence = Evidence(base_url, [exchange], public_base_url=os.environ.get("CONTRACT_PUBLIC_BASE_URL"))
     failures = []
     for rule in RULES:
         if kind.name in rule.resources:

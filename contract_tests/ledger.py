@@ -66,7 +66,12 @@ class Ledger:
     def see(self, kind: str, identifier: int, shown: str, owner: str = OWN) -> None:
         """Note that a record was read or listed; if its own marker is in it, the run may write to it."""
         entry = self._find(kind, identifier, owner)
-        if entry and not entry.seen and entry.marker.casefold() in shown.casefold():
+        if entry and entry.marker and entry.marker.casefold() in shown.casefold():
+            self.vouch(entry)
+
+    def vouch(self, entry: Entry) -> None:
+        """Note that a record is the run's own."""
+        if not entry.seen:
             entry.seen = True
             self._write("seen", entry)
 

@@ -160,7 +160,7 @@ def _look(
         evidence = visit_kind(
             kind, create_path=create_path, progress=lambda chapter: progress(f"{kind.name}: {chapter}")
         )
-        return replace(evidence, base_url=options.public_base_url or options.base_url)
+        return replace(evidence, public_base_url=options.public_base_url)
 
     first = go()
     return first, go() if needs_second_look([rule for rule, _ in chosen], kind, first) else None

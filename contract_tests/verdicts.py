@@ -100,11 +100,12 @@ def overall(results: Iterable[Result], *, partial: bool, strict: bool) -> tuple[
         partial: whether some rules or kinds were left out.
         strict: whether advisory rules gate.
     """
-    verdicts = {result.verdict for result in results}
+    every = list(results)
+    verdicts = {result.verdict for result in every}
     if Verdict.FAIL in verdicts or (strict and Verdict.WARN in verdicts):
         return "does not conform", 1
     if not verdicts:
         return "nothing was selected", 5
-    if Verdict.INCONCLUSIVE in verdicts:
+    if any(each.verdict is Verdict.INCONCLUSIVE and (strict or each.rule.level != "advisory") for each in every):
         return "undecided", 6
     return ("partial: no claim", 0) if partial else ("conforms", 0)

@@ -69,9 +69,11 @@ class Generated:
         visitor, (identifier, _) = self._visitor, self._own.pop(0)
         with suppress(WriteRefusedError):
             deleted = visitor.delete(identifier, "open")
-            read = visitor.until("delete", lambda: visitor.read(identifier, "open"), lambda seen: seen.record is None)
+            read = visitor.until(
+                "delete", lambda: visitor.read(identifier, "open"), lambda seen: not seen.shows(visitor.kind)
+            )
             visitor.evidence.removals.setdefault(visitor.kind.name, []).append(Removal(deleted, read))
-            if deleted.succeeded and read.record is None:
+            if deleted.succeeded and not read.shows(visitor.kind):
                 visitor.target.ledger.remove(visitor.kind.name, identifier)
 
     def _look(self, identifier: int) -> None:

@@ -108,10 +108,9 @@ class Walk(RuleBasedStateMachine):
     def _remove(self, identifier: int) -> None:
         with suppress(WriteRefusedError):
             removal = remove(self.visitor, identifier, self.seen)
-            if removal.is_seen:
+            if removal.is_seen(self.visitor.kind):
                 self.visitor.target.ledger.remove(self.visitor.kind.name, identifier)
-            before, self.seen = self.seen, removal.after or self.seen
-            self._note(Phase("delete", before, self.seen, removed=frozenset({identifier})))
+            self.seen = removal.after or self.seen
 
     @rule(place=places)
     def read(self, place: int) -> None:
@@ -130,18 +129,15 @@ class Walk(RuleBasedStateMachine):
 
     def _turn(self, size: int, number: int) -> None:
         pages = max(1, -(-(self.seen.total or 0) // size))
-        exchange = self.visitor.list("open", results_per_page=str(size), page=str(1 + number % pages))
-        self.visitor.evidence.exchanges[-1] = exchange.settled(self.visitor.kind)
+        self.visitor.try_page(results_per_page=str(size), page=str(1 + number % pages))
 
     def _look(self, event: str, identifier: int) -> None:
         """Look at the whole after a create or an update."""
         record, before = self.model[identifier], self.seen
         self.seen = self.visitor.snapshot(lambda look: look.by_id.get(identifier) == record, f"list after {event}")
         made, changed = (frozenset({identifier} if event == each else ()) for each in ("create", "update"))
-        self._note(Phase(event, before, self.seen, made=made, changed=changed))
-
-    def _note(self, phase: Phase) -> None:
-        self.visitor.evidence.phases.setdefault(self.visitor.kind.name, []).append(phase)
+        phases = self.visitor.evidence.phases.setdefault(self.visitor.kind.name, [])
+        phases.append(Phase(event, before, self.seen, made=made, changed=changed))
 
 
 @st.composite

@@ -6,8 +6,18 @@ from collections.abc import Iterator
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Intrusion, Record
-from contract_tests.exchange import OTHER, Exchange
-from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Observations, Unclear, answer, decide
+from contract_tests.exchange import OTHER
+from contract_tests.rules.observation import (
+    Absent,
+    Broken,
+    Kept,
+    Observation,
+    Observations,
+    Unclear,
+    answer,
+    decide,
+    steady,
+)
 from contract_tests.rules.operations import own_requests
 
 
@@ -39,7 +49,7 @@ def strangers_create_nothing(evidence: Evidence, kind: Kind) -> Observations:
 
 def strangers_update_nothing(evidence: Evidence, kind: Kind) -> Observations:
     """Updates by strangers, and the account's reads then."""
-    return _changed_nothing(_by(evidence, kind, "update", other=False), kind)
+    return _changed_nothing(_by(evidence, kind, "update", other=False), evidence, kind)
 
 
 def strangers_delete_nothing(evidence: Evidence, kind: Kind) -> Observations:
@@ -64,7 +74,9 @@ def other_account_creates_apart(evidence: Evidence, kind: Kind) -> Observations:
 
 def other_account_updates_nothing(evidence: Evidence, kind: Kind) -> Observations:
     """Updates by another account, and this one's reads then."""
-    return _if_given(evidence, kind, "update", _changed_nothing(_by(evidence, kind, "update", other=True), kind))
+    return _if_given(
+        evidence, kind, "update", _changed_nothing(_by(evidence, kind, "update", other=True), evidence, kind)
+    )
 
 
 def other_account_deletes_nothing(evidence: Evidence, kind: Kind) -> Observations:
@@ -93,14 +105,14 @@ def _shown_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: Ki
     known = {_look(record, kind): evidence.is_own(kind.name, record) for _, record in evidence.records(kind.name)}
     for intrusion in intrusions:
         exchange = intrusion.exchange
-        if exchange.status is None:
+        if exchange.status is None and not any(each.succeeded for each in own_requests(evidence, kind)):
             yield Unclear(answer(exchange), exchange)
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
         seen = [row for row in rows if known.get(_look(row, kind), False) or intrusion.identity != OTHER]
         shown = [row for row in seen if _look(row, kind) in known]
         received = f"status {exchange.status} and {len(shown) or 'some'} of its records, to {intrusion.identity}"
-        kept = not shown and (intrusion.identity == OTHER or not _holds_marker(exchange, evidence))
+        kept = not shown and not _holds_marker(intrusion, evidence, kind)
         yield decide(exchange, "none of the account's records", received, kept=kept)
 
 
@@ -108,9 +120,19 @@ def _look(record: Record, kind: Kind) -> tuple[str, str, str]:
     return str(record.get("id")), str(record.get("datetime")), str(record.get(kind.label))
 
 
-def _holds_marker(exchange: Exchange, evidence: Evidence) -> bool:
+def _holds_marker(intrusion: Intrusion, evidence: Evidence, kind: Kind) -> bool:
+    """Whether a name or host of the run's is somewhere in the answer, but for those that strangers sent themselves.
+
+    Another account may have records of its own that look alike: of its answers, only a read that shows none counts.
+    """
+    exchange = intrusion.exchange
+    markers = evidence.markers - {each.marker.removesuffix(".example.com") for each in evidence.intrusions[kind.name]}
+    if intrusion.identity == OTHER:
+        if exchange.request.operation != "read" or exchange.record:
+            return False
+        markers = {str((intrusion.before or {}).get(kind.label))}
     body = exchange.body.decode("utf-8", "replace").casefold()
-    return any(f'"{marker}'.casefold() in body for marker in evidence.markers)
+    return any(f'"{marker}'.casefold() in body for marker in markers)
 
 
 def _made_nothing(intrusions: Iterator[Intrusion], kind: Kind) -> Observations:
@@ -124,15 +146,21 @@ def _made_nothing(intrusions: Iterator[Intrusion], kind: Kind) -> Observations:
         yield decide(intrusion.exchange, "no record", received, kept=kept)
 
 
-def _changed_nothing(intrusions: Iterator[Intrusion], kind: Kind) -> Observations:
+def _changed_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: Kind) -> Observations:
+    """The name or host tells who changed it; for other fields those are to blame that were told so, or else all."""
+    attempts = [each for each in evidence.intrusions.get(kind.name, []) if each.exchange.request.operation == "update"]
+    told = [each for each in attempts if each.exchange.succeeded] or attempts
     for intrusion in intrusions:
-        record = intrusion.read.record if intrusion.read else None
+        record, before = intrusion.read.record if intrusion.read else None, intrusion.before or {}
         if record is None:
             yield Unclear("the account's record could not be read then", intrusion.read)
             continue
-        kept = str(record.get(kind.label, "")).casefold() != intrusion.marker.casefold()
-        received = f"status {intrusion.exchange.status}, and its new value, by {intrusion.identity}"
-        yield decide(intrusion.exchange, f"the {kind.label} as it was", received, kept=kept)
+        changed = [name for name in steady(kind) if name != kind.label and record.get(name) != before.get(name)]
+        renamed = str(record.get(kind.label, "")).casefold() == intrusion.marker.casefold()
+        kept = not renamed and not (before and changed and intrusion in told)
+        names = kind.label if renamed else ", ".join(changed)
+        received = f"status {intrusion.exchange.status}, and another {names}, by {intrusion.identity}"
+        yield decide(intrusion.exchange, "the record as it was", received, kept=kept)
 
 
 def _removed_nothing(evidence: Evidence, kind: Kind, *, other: bool) -> Observations:
@@ -156,5 +184,6 @@ def _still_there(intrusion: Intrusion) -> Observation:
         return Unclear("the record was not seen before", intrusion.exchange)
     if read.record is None and read.request.identifier in after.ids:
         return Unclear("the account's record is listed, but not read", read)
+    hidden = after.complete and read.request.identifier not in after.ids
     received = f"status {intrusion.exchange.status}, and it is gone, by {intrusion.identity}"
-    return decide(intrusion.exchange, "the record, still there", received, kept=read.record is not None)
+    return decide(intrusion.exchange, "the record, still there", received, kept=read.record is not None and not hidden)

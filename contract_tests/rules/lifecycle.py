@@ -8,25 +8,35 @@ from typing import Any
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Phase, Record
 from contract_tests.exchange import Exchange
-from contract_tests.rules.observation import Broken, Kept, Observation, Observations, Unclear, answer, decide, shown
-
-NOT_COMPARED = {"splash-pages": set(), "domains": {"is_enabled"}, "notification-handlers": set()}
+from contract_tests.rules.observation import (
+    Broken,
+    Kept,
+    Observation,
+    Observations,
+    Unclear,
+    answer,
+    decide,
+    shown,
+    steady,
+)
+from contract_tests.rules.operations import TOLD_WRONG
 
 
 def created_record_is_read(evidence: Evidence, kind: Kind) -> Observations:
-    """Reads straight after a create."""
+    """Reads straight after a create, and that each later read of one of the run's records shows that one."""
     for creation in evidence.creations.get(kind.name, []):
         read = creation.read
-        if read is None or not creation.exchange.succeeded:
+        if read is None or not creation.exchange.succeeded or read.record is not None:
             continue
-        if read.record is not None:
-            received = f"the id {shown(read.record.get('id'), own=True)}"
-            kept = read.record.get("id") == creation.identifier
-            yield decide(read, f"the record {creation.identifier}", received, kept=kept)
-        elif read.failed or read.status in (401, 403, 429):
-            yield Unclear(f"the read was {answer(read)}", read)
-        else:
+        if read.succeeded or read.status in TOLD_WRONG | {410}:
             yield Broken(read, f"the record {creation.identifier}", answer(read))
+        else:
+            yield Unclear(f"the read was {answer(read)}", read)
+    for read in evidence.of(kind.name, "read"):
+        if read.record is not None and read.request.identifier in evidence.own.get(kind.name, set()):
+            identifier = read.request.identifier
+            received = f"the id {shown(read.record.get('id'), own=True)}"
+            yield decide(read, f"the record {identifier}", received, kept=read.record.get("id") == identifier)
 
 
 def created_record_is_listed_once(evidence: Evidence, kind: Kind) -> Observations:
@@ -91,10 +101,8 @@ def update_leaves_other_fields(evidence: Evidence, kind: Kind) -> Observations:
 
 
 def _untouched(kind: Kind, form: Any) -> list[str]:
-    """Which readable fields an update with this form leaves; a new name may give a new colour."""
-    left = set(kind.shape) - set(form) - {"id", "datetime", "last_datetime", "is_enabled"}
-    if "name" in form:
-        left -= {"color"}
+    """Which readable fields an update with this form leaves; any update may give another colour."""
+    left = set(kind.shape) - set(form) - {"id", "datetime", "last_datetime", "is_enabled", "color"}
     if "host" in form:
         left -= {"scheme"}
     if set(form) - {"name", "is_enabled"} and kind.types:
@@ -128,9 +136,8 @@ def deleted_record_is_not_read(evidence: Evidence, kind: Kind) -> Observations:
     """Reads after a delete."""
     for removal in evidence.removals.get(kind.name, []):
         if removal.read is not None and removal.exchange.succeeded:
-            record = removal.read.record
-            received = f"the record {shown(record.get('id'), own=True)}" if record else ""
-            yield decide(removal.read, "no record", received, kept=record is None)
+            received = f"{answer(removal.read)} and a record"
+            yield decide(removal.read, "no record", received, kept=not removal.read.shows(kind))
 
 
 def deleted_record_is_not_listed(evidence: Evidence, kind: Kind) -> Observations:
@@ -138,7 +145,7 @@ def deleted_record_is_not_listed(evidence: Evidence, kind: Kind) -> Observations
     for removal in evidence.removals.get(kind.name, []):
         if removal.after and removal.after.exchange and removal.exchange.succeeded:
             identifier = removal.exchange.request.identifier
-            listed = identifier in removal.after.ids
+            listed = evidence.is_marked(removal.after.by_id.get(identifier, {}).get(kind.label))
             yield decide(removal.after.exchange, f"no record {identifier}", "it is listed", kept=not listed)
 
 
@@ -147,7 +154,7 @@ def deleted_record_stays_deleted(evidence: Evidence, kind: Kind) -> Observations
     for removal in evidence.removals.get(kind.name, []):
         identifier = removal.exchange.request.identifier
         if removal.late_read is not None:
-            kept = removal.late_read.record is None
+            kept = not removal.late_read.shows(kind)
             yield decide(removal.late_read, "no record", "a record, after an update", kept=kept)
         if removal.late_read is not None and removal.late_list and removal.late_list.exchange:
             listed = identifier in removal.late_list.ids
@@ -202,8 +209,7 @@ def _unchanged(phase: Phase, kind: Kind, exchange: Exchange, own: set[int]) -> I
 
 
 def _same(exchange: Exchange, kind: Kind, before: Record, now: Record, *, own: bool) -> Observation:
-    skipped = NOT_COMPARED.get(kind.name, set())
-    differing = [name for name in kind.shape if name not in skipped and before.get(name) != now.get(name)]
+    differing = [name for name in steady(kind) if before.get(name) != now.get(name)]
     if not differing:
         return Kept(exchange)
     name = differing[0]

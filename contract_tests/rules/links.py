@@ -19,7 +19,7 @@ def links_have_the_stated_path(evidence: Evidence, kind: Kind) -> Observations:
     """All links: one segment behind `/api/`, and nothing behind that."""
     for page, name, link in _links(evidence, kind):
         path = _path(link)
-        kept = re.fullmatch(r"(?:.*)/api/[^/]+", path) is not None
+        kept = re.fullmatch(r"(?:.*[^/])?/api/[^/]+", path) is not None
         yield decide(page.exchange, f"{name} with the path /api/{kind.collection}", f"the path {path}", kept=kept)
 
 
@@ -45,8 +45,9 @@ def links_begin_with_the_base_url(evidence: Evidence, kind: Kind) -> Observation
     """All links: scheme, host, port and path prefix."""
     for page, name, link in _links(evidence, kind):
         front = link.rpartition("/api/")[0] if "/api/" in link else link
-        kept = _origin(front) == _origin(evidence.base_url)
-        expected = f"{name} beginning with {evidence.base_url} (declare another with --public-base-url)"
+        base_url = evidence.public_base_url or evidence.base_url
+        kept = _origin(front) == _origin(base_url)
+        expected = f"{name} beginning with {base_url} (declare another with --public-base-url)"
         yield decide(page.exchange, expected, front[:120] or "no scheme and host", kept=kept)
 
 

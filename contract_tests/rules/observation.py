@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from contract_tests.contract import Kind
 from contract_tests.exchange import Exchange
 
 LONGEST = 60
@@ -61,6 +62,11 @@ def shown(value: Any, *, own: bool) -> str:
         text = re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
     kind = {str: "text", int: "a number", float: "a number", list: "an array", dict: "an object"}.get(type(value), "")
     return f"{kind} {text[:LONGEST]}{'…' if len(text) > LONGEST else ''}"
+
+
+def steady(kind: Kind) -> list[str]:
+    """The fields that nothing but a write changes; whether a domain is enabled may change by itself."""
+    return [name for name in kind.shape if name != "is_enabled" or kind.types]
 
 
 def answer(exchange: Exchange) -> str:

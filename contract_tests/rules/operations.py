@@ -52,7 +52,8 @@ def update_answers(evidence: Evidence, kind: Kind) -> Observations:
 def delete_answers(evidence: Evidence, kind: Kind) -> Observations:
     """Deletes of the run's own records; one that answers after a failure may have been done before it."""
     for exchange in evidence.of(kind.name, "delete"):
-        yield Unclear("an earlier try failed", exchange) if exchange.attempts else accepted(exchange)
+        stumbled = exchange.attempts and not exchange.failed
+        yield Unclear("an earlier try failed", exchange) if stumbled else accepted(exchange)
 
 
 def splash_pages_created_at_projects(evidence: Evidence, kind: Kind) -> Observations:

@@ -17,8 +17,10 @@ def page_defaults_to_1(evidence: Evidence, kind: Kind) -> Observations:
             if not sweep.is_quiet:
                 yield Unclear("others wrote meanwhile", plain.exchange)
                 continue
-            same = _ids(plain) == _ids(first) and plain.meta.get("page") == first.meta.get("page")
-            yield decide(plain.exchange, "what page 1 shows", f"page {plain.meta.get('page')}", kept=same)
+            for page in (plain, _asked(sweep, {"results_per_page": str(kind.default_page_size)})):
+                if page:
+                    same = _ids(page) == _ids(first) and page.meta.get("page") == first.meta.get("page")
+                    yield decide(page.exchange, "what page 1 shows", f"page {page.meta.get('page')}", kept=same)
 
 
 def size_defaults_to_25(evidence: Evidence, kind: Kind) -> Observations:
@@ -55,6 +57,7 @@ def other_sizes_are_not_used(evidence: Evidence, kind: Kind) -> Observations:
         size, rows = page.meta.get("results_per_page"), len(page.rows)
         cut = page.total is not None and rows < page.total
         kept = size in kind.page_sizes and rows <= (size or 0) and (not cut or rows == size)
+        kept = kept or (size is None and not rows)
         yield decide(
             exchange, f"one of the sizes {kind.page_sizes}", f"results_per_page {size} and {rows} records", kept=kept
         )
@@ -106,6 +109,11 @@ def total_counts_the_records(evidence: Evidence, kind: Kind) -> Observations:
                 if page.total is not None and sweep.before.total is not None:
                     kept = page.total == sweep.before.total
                     yield decide(page.exchange, f"total {sweep.before.total}", f"total {page.total}", kept=kept)
+    for phase in evidence.phases.get(kind.name, []):
+        if phase.after.exchange and phase.after.complete and len(phase.after.pages) == 1:
+            counted, total = len(phase.after.rows), phase.after.total
+            received = f"total {total} where {counted} records are listed"
+            yield decide(phase.after.exchange, f"total {counted}", received, kept=total in (None, counted))
 
 
 def total_follows_creates(evidence: Evidence, kind: Kind) -> Observations:

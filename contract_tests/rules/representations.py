@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, id_of, is_integer
-from contract_tests.rules.observation import Broken, Kept, Observations, Unclear, decide, shown
+from contract_tests.rules.observation import Broken, Kept, Observations, Unclear, decide, shown, steady
 
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
@@ -37,7 +38,8 @@ def id_is_an_integer(evidence: Evidence, kind: Kind) -> Observations:
 
 def integers_have_no_fraction(evidence: Evidence, kind: Kind) -> Observations:
     """All records and lists: how integers are written."""
-    for exchange, record in evidence.records(kind.name):
+    made = ((each, each.data) for each in evidence.of(kind.name, "create", "update") if each.made_id is not None)
+    for exchange, record in chain(evidence.records(kind.name), made):
         if isinstance(record.get("id"), float):
             yield Broken(exchange, "an integer without a fraction", shown(record["id"], own=True))
         elif is_integer(record.get("id")):
@@ -171,7 +173,7 @@ def listed_as_read(evidence: Evidence, kind: Kind) -> Observations:
 
 
 def _compared(exchange: Exchange, kind: Kind, one: Record, other: Record, *, own: bool) -> Broken | Kept:
-    differing = [name for name in kind.shape if one.get(name) != other.get(name)]
+    differing = [name for name in steady(kind) if one.get(name) != other.get(name)]
     if not differing:
         return Kept(exchange)
     name = differing[0]

@@ -9,11 +9,11 @@ from contract_tests.exchange import FileContent, FormValue
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
-    "0000000d4944415478da63fccf50cf0000058301811ea9c1910000000049454e44ae426082"
+    "0000000d4944415478da63304e9bf91f0004340232847318f00000000049454e44ae426082"
 )
 TEXTS = {
     "email": "contract-tests@example.com",
-    "telegram": "123456:contract-tests",
+    "telegram": "123456789:AAcontract-tests-0123456789-abcdefg",
     "telegram_chat_id": "-100123456",
     "custom_css": "h1 { color: #336699 }",
     "custom_js": "// contract tests",
@@ -61,6 +61,11 @@ def optional(kind: Kind, variant: str = "", *, files: bool = False) -> dict[str,
     """All optional fields of a form, files if asked for; a handler's type-specific ones are left out."""
     chosen = {name: type_ for name, type_ in kind.optional.items() if files or type_ != "file"}
     return {} if kind.types else {name: value(name, type_, variant) for name, type_ in chosen.items()}
+
+
+def alone(kind: Kind) -> tuple[str, ...]:
+    """The types of a handler that need no field of their own; one of type `email` may need its address."""
+    return tuple(each for each in kind.types if each != "email")
 
 
 def of_type(handler_type: str, variant: str = "") -> dict[str, FormValue]:

@@ -41,7 +41,6 @@ def intrude(visitor: Visitor, identifier: int, seen: Snapshot) -> list[Intrusion
                 break
             with suppress(WriteRefusedError):
                 made.append((identity, _knock(visitor, identifier, identity, operation, marker), marker))
-    _tidy_up(visitor)
     read = visitor.read(identifier, "open")
     return [Intrusion(identity, exchange, marker, record, read) for identity, exchange, marker in made]
 
@@ -63,11 +62,3 @@ def _knock(visitor: Visitor, identifier: int, identity: str, operation: str, mar
 def _has_its_own(visitor: Visitor, read: Exchange) -> bool:
     """Whether the other account has a record of its own under this id, which is not to be touched."""
     return read.record is not None and not visitor.shows(read, visitor.marker)
-
-
-def _tidy_up(visitor: Visitor) -> None:
-    """Delete what was made in the other account, once its list showed it."""
-    ledger, kind = visitor.target.ledger, visitor.kind.name
-    for entry in [entry for entry in ledger.left if entry.owner == OTHER and entry.kind == kind and entry.seen]:
-        if visitor.delete(entry.identifier or 0, "open", OTHER).succeeded:
-            ledger.remove(kind, entry.identifier or 0, OTHER)

@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Record, Snapshot
-from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Page, Request
+from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Page, Request, is_integer
 from contract_tests.ledger import Entry
 from contract_tests.target import TRIES, Target
 
 PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)
+SETTLING = 1.2  # seconds after which no replica or cache shows what was before a write
 MOST_PAGES = 5
 Seen = TypeVar("Seen")
 
@@ -40,6 +41,7 @@ class Visitor:
         self.largest = max(kind.page_sizes)
         self.most_pages = MOST_PAGES
         self._create_path = create_path or kind.create_path
+        self.lags = False
         self._count = 0
         self._impatient: set[str] = set()
 
@@ -74,14 +76,23 @@ class Visitor:
     def post(
         self, form: Mapping[str, FormValue], expects: str = "success", identity: str = OWN, marker: str | None = None
     ) -> Exchange:
-        """Send a create, and note what it may have made; the marker is the name or host, if no other is given."""
+        """Send a create, and note what it may have made; the marker stands first in the name or host."""
         owner = identity if identity == OTHER else OWN
-        entry = self.target.ledger.plan(self.kind.name, marker or str(form.get(self.kind.label, "")), owner)
+        entry = self.target.ledger.plan(self.kind.name, marker or mark_of(form.get(self.kind.label)), owner)
         request = Request("create", self.kind.name, "POST", self._create_path, (), form, identity, None, expects)
+        return self._make(entry, request)
+
+    def post_raw(self, marker: str, media_type: str, body: bytes) -> Exchange:
+        """Send a create whose body is no form, or half of one, with a marker somewhere in it."""
+        entry = self.target.ledger.plan(self.kind.name, marker)
+        raw = (media_type, body)
+        return self._make(entry, Request("create", self.kind.name, "POST", self._create_path, expects="open", body=raw))
+
+    def _make(self, entry: Entry, request: Request) -> Exchange:
         exchange = self.send(request)
-        if exchange.made_id is not None and identity == OWN:
+        if exchange.made_id is not None and request.identity == OWN:
             self.own(entry, exchange.made_id)
-        elif exchange.made_id is not None and identity == OTHER:
+        elif exchange.made_id is not None and request.identity == OTHER:
             self.target.ledger.complete(entry, exchange.made_id)
         return exchange
 
@@ -102,7 +113,7 @@ class Visitor:
             known: the ids that are there before.
             read: whether to read the record.
         """
-        marker = str(form[self.kind.label])
+        marker = mark_of(form[self.kind.label])
         exchange = self.post(form, expects)
         identifier = exchange.made_id
         for _ in range(TRIES - 1):
@@ -143,8 +154,7 @@ class Visitor:
         pages: list[Page] = []
         complete = False
         while len(pages) < self.most_pages and not complete:
-            query = {"results_per_page": str(self.largest)} | ({"page": str(len(pages) + 1)} if pages else {})
-            page = self.page(**query)
+            page = self.page(results_per_page=str(self.largest), page=str(len(pages) + 1))
             if page is None:
                 break
             pages.append(page)
@@ -156,19 +166,21 @@ class Visitor:
         """The id of the record with this marker, if it is listed."""
         for row in self._snapshot().rows:
             if marker and marker.casefold() in json.dumps(row, ensure_ascii=False).casefold():
-                identifier = row.get("id")
-                return identifier if isinstance(identifier, int) else None
+                return int(row["id"]) if is_integer(row.get("id")) else None
         return None
 
     def until(self, aspect: str, look: Callable[[], Seen], good: Callable[[Seen], bool]) -> Seen:
         """Look again, for some two seconds, until what is seen is good; once in vain, not again for this aspect.
 
-        All looks but the last are taken for what a slow replica showed, and judged by no rule.
+        All looks but the last are taken for what a slow replica showed, and judged by no rule. Where one was met,
+        replicas and caches are given time before each later look.
         """
-        begin = len(self.evidence.exchanges)
+        self.settle()
+        first = begin = len(self.evidence.exchanges)
         seen = look()
         for pause in () if aspect in self._impatient else PAUSES:
             if good(seen):
+                self.lags = self.lags or begin > first
                 return seen
             time.sleep(pause)
             self._overlook(begin)
@@ -177,6 +189,25 @@ class Visitor:
         if not good(seen):
             self._impatient.add(aspect)
         return seen
+
+    def try_page(self, **query: str) -> None:
+        """List a page that may not be there; one that is counts as documented."""
+        exchange = self.list("open", **query)
+        self.evidence.exchanges[-1] = exchange.settled(self.kind)
+
+    def document(self, exchange: Exchange) -> None:
+        """Take a request that was sent as open for a documented one."""
+        place = self.evidence.exchanges.index(exchange)
+        self.evidence.exchanges[place] = replace(exchange, request=replace(exchange.request, expects="success"))
+
+    def overlook(self, creation: Creation) -> None:
+        """Judge a create by no rule."""
+        self.evidence.creations[self.kind.name].remove(creation)
+        exchanges = self.evidence.exchanges
+        begin = exchanges.index(creation.exchange)
+        exchanges[begin : begin + 1] = [
+            replace(creation.exchange, request=replace(creation.exchange.request, expects="overlooked"))
+        ]
 
     def insist(self, look: Callable[[], Exchange]) -> Exchange:
         """Send what may fail for a moment, up to three times."""
@@ -197,6 +228,15 @@ class Visitor:
     def shows(self, exchange: Exchange, marker: str) -> bool:
         """Whether a read shows the record with this marker."""
         return exchange.record is not None and marker.casefold() in exchange.body.decode("utf-8", "replace").casefold()
+
+    def settle(self) -> None:
+        """Give replicas and caches time, where reads were seen to lag."""
+        if self.lags:
+            self.rest()
+
+    def rest(self) -> None:
+        """Wait until no replica or cache shows what was before the last write."""
+        time.sleep(SETTLING)
 
     def mark(self) -> str:
         """The marker of a new record, a name or a host."""
@@ -219,11 +259,15 @@ class Visitor:
         if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
             page = exchange.page
             for row in page.rows if page else [exchange.record] if exchange.record else []:
-                if isinstance(row.get("id"), int):
-                    self.target.ledger.see(
-                        self.kind.name, row["id"], json.dumps(row, ensure_ascii=False), request.identity
-                    )
+                if is_integer(row.get("id")):
+                    shown = json.dumps(row, ensure_ascii=False)
+                    self.target.ledger.see(self.kind.name, int(row["id"]), shown, request.identity)
         return exchange
+
+
+def mark_of(label: object) -> str:
+    """The marker in a name or host of the run's; a name may go on behind it."""
+    return str(label or "").partition(" ")[0]
 
 
 def _arrived(form: Mapping[str, str], before: Record, now: Record | None) -> bool:

@@ -42,6 +42,7 @@ def test_a_server_that_breaks_a_rule_fails_by_the_rules_name(
     monkeypatch: pytest.MonkeyPatch, rule: str, kind: str, lie: Lie
 ) -> None:
     monkeypatch.setattr(visitor, "PAUSES", (0.0,))
+    monkeypatch.setattr(visitor, "SETTLING", 0.0)
     monkeypatch.setattr("contract_tests.target.PAUSE", 0.0)
     result = verdicts(lie, kind)[rule]
     expected = Verdict.WARN if CONTRACT.rules[rule].level == "advisory" else Verdict.FAIL

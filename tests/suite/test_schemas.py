@@ -140,6 +140,7 @@ def raving(seed: int) -> Lie:
 @pytest.mark.parametrize("kind", CONTRACT.kinds)
 def test_no_answer_breaks_the_suite(monkeypatch: pytest.MonkeyPatch, kind: str, seed: int) -> None:
     monkeypatch.setattr("contract_tests.survey.visitor.PAUSES", (0.0,))
+    monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.0)
     monkeypatch.setattr("contract_tests.target.PAUSE", 0.0)
     results = verdicts(raving(seed), kind, explore=Exploration(CONTRACT, 60, seed))
     assert any(result.verdict is Verdict.FAIL for result in results.values())

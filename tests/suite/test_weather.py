@@ -34,6 +34,7 @@ def test_no_weather_makes_a_correct_server_fail(
     monkeypatch: pytest.MonkeyPatch, name: str, settings: Settings, kind: str
 ) -> None:
     monkeypatch.setattr("contract_tests.survey.visitor.PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.0)
     monkeypatch.setattr("contract_tests.target.PAUSE", 0.0)
     results = verdicts(WEATHER[name](), kind, settings, Exploration(CONTRACT, 60, seed=1)).values()
     broken = [result for result in results if result.verdict in (Verdict.FAIL, Verdict.WARN)]
