@@ -1,4 +1,4 @@
-"""How a visit goes on after the survey: requests that Schemathesis generates, then a walk of creates and changes.
+"""How a visit goes on after the survey: probes, requests that Schemathesis generates, a walk of creates and changes.
 
 Nothing fails in here: all that is seen goes into the visit's evidence, for the rules to judge.
 """
@@ -18,6 +18,7 @@ from schemathesis.core.result import Ok
 
 from contract_tests.contract import Contract
 from contract_tests.explore.generated import Generated
+from contract_tests.explore.probes import Proceed, probe
 from contract_tests.explore.walk import Walk
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
@@ -44,8 +45,11 @@ class Exploration:
         """Explore the kind of a visit; of a very large collection, only the first page is looked at after each step."""
         see_late(visitor, visitor.snapshot())
         whole, visitor.most_pages = visitor.most_pages, 1
-        self._generate(visitor, self.requests // 3)
-        self._walk(visitor, self.requests - self.requests // 3)
+        end = visitor.target.sent + self.requests
+        probe(visitor, _until(visitor, end))
+        left = max(0, end - visitor.target.sent)
+        self._generate(visitor, left // 3)
+        self._walk(visitor, left - left // 3)
         visitor.most_pages = whole
 
     @cached_property
@@ -55,17 +59,17 @@ class Exploration:
         return schema
 
     def _generate(self, visitor: Visitor, requests: int) -> None:
-        generated, proceed = Generated(visitor), _until_spent(visitor, requests)
+        generated, proceed = Generated(visitor), _until(visitor, visitor.target.sent + requests)
         operations = self._schema.include(tag=visitor.kind.name).get_all_operations()
         cases = one_of([found.ok().as_strategy() for found in operations if isinstance(found, Ok)])
 
         def attempt(case: schemathesis.Case[Any]) -> None:
             proceed(lambda: generated.send(case))
 
-        seed(self.seed)(_settings(requests)(given(cases)(attempt)))()
+        seed(self.seed)(_settings(max(1, requests))(given(cases)(attempt)))()
 
     def _walk(self, visitor: Visitor, requests: int) -> None:
-        proceed = _until_spent(visitor, requests)
+        proceed = _until(visitor, visitor.target.sent + requests)
         factory: Any = seed(self.seed)(lambda: Walk(visitor, proceed))
         run_state_machine_as_test(factory, settings=_settings(requests // STEPS + 1, STEPS))
 
@@ -82,16 +86,14 @@ def _settings(examples: int, steps: int = 1) -> settings:
     )
 
 
-def _until_spent(visitor: Visitor, requests: int) -> Callable[[Callable[[], None]], None]:
-    """Carry out steps until so many requests were sent, or the run may send no more; then do nothing.
+def _until(visitor: Visitor, end: int) -> Proceed:
+    """Carry out steps until the target was sent so many requests, or the run may send no more; then do nothing.
 
     What is drawn never depends on what was answered, so that a seed means the same requests wherever it can.
     """
-    target = visitor.target
-    end = target.sent + requests
-    spent = False
+    target, spent = visitor.target, False
 
-    def proceed(step: Callable[[], None]) -> None:
+    def proceed(step: Callable[[], object]) -> None:
         nonlocal spent
         if spent or target.sent >= end:
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 import hypothesis.strategies as st
@@ -11,6 +10,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from contract_tests.contract import Kind
 from contract_tests.evidence import Phase, Record, Snapshot
 from contract_tests.exchange import FormValue
+from contract_tests.explore.probes import Proceed
 from contract_tests.survey.lifecycle import remove
 from contract_tests.survey.samples import of_type, value
 from contract_tests.survey.visitor import Visitor
@@ -35,7 +35,7 @@ class Walk(RuleBasedStateMachine):
 
     places = Bundle("places")
 
-    def __init__(self, visitor: Visitor, proceed: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, visitor: Visitor, proceed: Proceed) -> None:
         super().__init__()
         self.visitor = visitor
         self.proceed = proceed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from contract_tests.contract import Kind
@@ -132,7 +133,7 @@ def _holds_marker(intrusion: Intrusion, evidence: Evidence, kind: Kind) -> bool:
             return False
         markers = {str((intrusion.before or {}).get(kind.label))}
     body = exchange.body.decode("utf-8", "replace").casefold()
-    return any(f'"{marker}'.casefold() in body for marker in markers)
+    return any(re.search(rf'"{re.escape(marker.casefold())}(?!\d)', body) for marker in markers)
 
 
 def _made_nothing(intrusions: Iterator[Intrusion], kind: Kind) -> Observations:
@@ -149,7 +150,6 @@ def _made_nothing(intrusions: Iterator[Intrusion], kind: Kind) -> Observations:
 def _changed_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: Kind) -> Observations:
     """The name or host tells who changed it; for other fields those are to blame that were told so, or else all."""
     attempts = [each for each in evidence.intrusions.get(kind.name, []) if each.exchange.request.operation == "update"]
-    told = [each for each in attempts if each.exchange.succeeded] or attempts
     for intrusion in intrusions:
         record, before = intrusion.read.record if intrusion.read else None, intrusion.before or {}
         if record is None:
@@ -157,7 +157,7 @@ def _changed_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: 
             continue
         changed = [name for name in steady(kind) if name != kind.label and record.get(name) != before.get(name)]
         renamed = str(record.get(kind.label, "")).casefold() == intrusion.marker.casefold()
-        kept = not renamed and not (before and changed and intrusion in told)
+        kept = not renamed and not (before and changed and _is_to_blame(intrusion, attempts))
         names = kind.label if renamed else ", ".join(changed)
         received = f"status {intrusion.exchange.status}, and another {names}, by {intrusion.identity}"
         yield decide(intrusion.exchange, "the record as it was", received, kept=kept)
@@ -166,14 +166,19 @@ def _changed_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: 
 def _removed_nothing(evidence: Evidence, kind: Kind, *, other: bool) -> Observations:
     """Where the record is gone, those attempts are to blame that were told so; all of them, if none was."""
     attempts = [each for each in evidence.intrusions.get(kind.name, []) if each.exchange.request.operation == "delete"]
-    told = [each for each in attempts if each.exchange.succeeded]
     for intrusion in attempts:
         if (intrusion.identity == OTHER) == other:
             observation = _still_there(intrusion)
-            if isinstance(observation, Broken) and told and intrusion not in told:
+            if isinstance(observation, Broken) and not _is_to_blame(intrusion, attempts):
                 yield Unclear("the record was gone already", intrusion.exchange)
             else:
                 yield observation
+
+
+def _is_to_blame(intrusion: Intrusion, attempts: list[Intrusion]) -> bool:
+    """Whether an attempt was told that it succeeded, or none was, of those before the same look."""
+    told = [each for each in attempts if each.read is intrusion.read and each.exchange.succeeded]
+    return not told or intrusion in told
 
 
 def _still_there(intrusion: Intrusion) -> Observation:

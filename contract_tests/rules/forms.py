@@ -76,18 +76,18 @@ def types_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
 
 def name_comes_back(evidence: Evidence, kind: Kind) -> Observations:
     """Names that were accepted."""
-    return _comes_back(evidence, kind, "name", lambda record: record.get("name"), lambda a, b: a == b)
+    return _comes_back(evidence, kind, "name", lambda record: record.get("name"))
 
 
 def host_comes_back(evidence: Evidence, kind: Kind) -> Observations:
     """Hosts that were accepted."""
-    return _comes_back(evidence, kind, "host", lambda record: record.get("host"), _same_letters)
+    return _comes_back(evidence, kind, "host", lambda record: record.get("host"))
 
 
 def custom_index_url_comes_back(evidence: Evidence, kind: Kind) -> Observations:
     """Addresses for the index that were accepted."""
     name = "custom_index_url"
-    return _comes_back(evidence, kind, name, lambda record: record.get(name), _same_url)
+    return _comes_back(evidence, kind, name, lambda record: record.get(name))
 
 
 def custom_not_found_url_stays_apart(evidence: Evidence, kind: Kind) -> Observations:
@@ -107,7 +107,7 @@ def custom_not_found_url_stays_apart(evidence: Evidence, kind: Kind) -> Observat
 
 def type_comes_back(evidence: Evidence, kind: Kind) -> Observations:
     """Types that were accepted."""
-    return _comes_back(evidence, kind, "type", lambda record: record.get("type"), lambda a, b: a == b)
+    return _comes_back(evidence, kind, "type", lambda record: record.get("type"))
 
 
 def email_comes_back(evidence: Evidence, kind: Kind) -> Observations:
@@ -117,7 +117,7 @@ def email_comes_back(evidence: Evidence, kind: Kind) -> Observations:
         settings = record.get("settings")
         return settings.get("email") if isinstance(settings, dict) and record.get("type") == "email" else None
 
-    return _comes_back(evidence, kind, "email", address, _same_letters)
+    return _comes_back(evidence, kind, "email", address)
 
 
 def type_fields_show_in_settings(evidence: Evidence, kind: Kind) -> Observations:
@@ -198,12 +198,20 @@ def _omitted(omission: Omission, kind: Kind) -> Observation:
     return Kept(exchange)
 
 
-def _comes_back(
-    evidence: Evidence, kind: Kind, field: str, value: Callable[[Record], Any], same: Callable[[str, str], bool]
-) -> Observations:
+def _comes_back(evidence: Evidence, kind: Kind, field: str, value: Callable[[Record], Any]) -> Observations:
     for form, record, exchange in _stored(evidence, kind):
         if field in form and isinstance(now := value(record), str):
-            yield decide(exchange, f"{field} {form[field]!r}", shown(now, own=True), kept=same(now, form[field]))
+            kept = is_same(field, now, form[field])
+            yield decide(exchange, f"{field} {form[field]!r}", shown(now, own=True), kept=kept)
+
+
+def is_same(field: str, shown_value: Any, text: str) -> bool:
+    """Whether a field shows what was written: hosts and addresses without regard to case, URLs by their parts."""
+    if field.endswith("_url") and isinstance(shown_value, str):
+        return _same_url(shown_value, text)
+    if field in ("host", "email"):
+        return str(shown_value).casefold().rstrip(".") == text.casefold()
+    return bool(shown_value == text)
 
 
 def _stored(evidence: Evidence, kind: Kind) -> Iterator[tuple[dict[str, str], Record, Exchange]]:
@@ -220,7 +228,11 @@ def _stored(evidence: Evidence, kind: Kind) -> Iterator[tuple[dict[str, str], Re
 
 
 def _ignored(change: Change, name: str, record: Record) -> bool:
-    return name in record and record[name] == change.before.get(name) and str(record[name]) != change.form[name]
+    return (
+        name in record
+        and record[name] == change.before.get(name)
+        and not is_same(name, record[name], change.form[name])
+    )
 
 
 def _first_shown(evidence: Evidence, kind: Kind, creation: Creation) -> tuple[Record, Exchange] | None:
@@ -248,10 +260,6 @@ def _toggled(evidence: Evidence, kind: Kind, sent: str, *, wanted: bool) -> Obse
             yield decide(change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted)
         elif change.read and change.read.record and change.read.record.get("is_enabled") is not wanted:
             yield Broken(change.read, f"is_enabled {wanted}", f"is_enabled {change.read.record.get('is_enabled')}")
-
-
-def _same_letters(one: str, other: str) -> bool:
-    return one.casefold().rstrip(".") == other.casefold()
 
 
 def _same_url(one: str, other: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Phase, Record
 from contract_tests.exchange import Exchange
+from contract_tests.rules.forms import is_same
 from contract_tests.rules.observation import (
     Broken,
     Kept,
@@ -76,7 +77,9 @@ def update_changes_what_it_names(evidence: Evidence, kind: Kind) -> Observations
             yield Unclear(f"the read behind the update was {answer(change.read)}", change.read)
             continue
         for name, text in change.form.items():
-            if name in kind.shape and name in record and name != "is_enabled" and change.before.get(name) != text:
+            if name not in kind.shape or name not in record or name == "is_enabled":
+                continue
+            if not is_same(name, change.before.get(name), text):
                 kept = record[name] != change.before.get(name)
                 received = f"{name} {shown(record[name], own=True)}, as before"
                 yield decide(change.read, f"{name} {text!r}", received, kept=kept)

@@ -40,12 +40,13 @@ def intrude(visitor: Visitor, identifier: int, seen: Snapshot) -> list[Intrusion
             if identity == OTHER and operation == "update" and _has_its_own(visitor, made[-1][1]):
                 break
             with suppress(WriteRefusedError):
-                made.append((identity, _knock(visitor, identifier, identity, operation, marker), marker))
+                made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
     read = visitor.read(identifier, "open")
     return [Intrusion(identity, exchange, marker, record, read) for identity, exchange, marker in made]
 
 
-def _knock(visitor: Visitor, identifier: int, identity: str, operation: str, marker: str) -> Exchange:
+def knock(visitor: Visitor, identifier: int, identity: str, operation: str, marker: str) -> Exchange:
+    """Try an operation as somebody; the marker is for what is created or changed by it."""
     match operation:
         case "list":
             return visitor.list("open", identity, results_per_page=str(visitor.largest))

@@ -163,7 +163,7 @@ def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, str]]:
     """The forms of creates, what sort each is, and what it expects; the first has a name of several words."""
     kind, least = visitor.kind, visitor.least()
     if kind.label == "name":
-        least["name"] = f"{least['name']} Contract Test Record"
+        least["name"] = f"{least['name']} Test Name"
     if not kind.types:
         return [(least | optional(kind, files=True), "most", "success"), (visitor.least(), "least", "success")]
     return [

@@ -1,0 +1,114 @@
+"""What a survey of few requests leaves out, tried one by one: the rarer types, odd input, writes with odd keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from contract_tests.evidence import Intrusion
+from contract_tests.exchange import FormValue
+from contract_tests.survey.samples import alone, of_type
+from contract_tests.survey.strangers import knock
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target import WriteRefusedError
+
+ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")
+ODD_SIZES = (*ODD_NUMBERS, "1", "200")
+ODD_IDS = ("0", "x", "100000000000000000000")
+ODD_TEXT = "100% & {{1}} '); -- \r\n\t \N{GRINNING FACE}"
+HALF_KEYS = ("a truncated key", "a longer key", "an empty key", "another scheme", "a wrong key")
+BODIES = (
+    ("application/json", b'{"%s": "%s"}'),
+    ("application/x-www-form-urlencoded", b"%s=%s"),
+    ("text/plain", b"%s %s"),
+)
+Proceed = Callable[[Callable[[], object]], None]
+
+
+def probe(visitor: Visitor, proceed: Proceed) -> None:
+    """Try each of them on a record of its own.
+
+    Args:
+        visitor: who sends the requests.
+        proceed: carries a step out, as long as there is room for it.
+    """
+    subject: list[int] = []
+    proceed(lambda: subject.extend(_made(visitor, {}, "success")))
+    if subject:
+        for step in _on_a_record(visitor, subject[0]):
+            proceed(step)
+    for step in _elsewhere(visitor):
+        proceed(step)
+
+
+def _on_a_record(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:
+    """Steps on one record: the same state again, each type, keys that are nearly right."""
+    if visitor.kind.types:
+        for state in "1100":
+            yield partial(_change, visitor, identifier, {"is_enabled": state})
+        for handler_type in alone(visitor.kind):
+            yield partial(_change, visitor, identifier, of_type(handler_type, "other-"))
+    yield partial(_knock, visitor, identifier)
+
+
+def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
+    """Steps that need no record: creates of each type, names of several scripts, odd sizes, pages, ids and bodies."""
+    for handler_type in alone(visitor.kind):
+        yield partial(_made, visitor, {"type": handler_type}, "success")
+    if visitor.kind.label == "name":
+        yield partial(_made, visitor, {"name": f"{visitor.mark()} Größe 東京"}, "open")
+        yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
+    for size in ODD_SIZES:
+        yield partial(_list, visitor, results_per_page=size)
+    for page in ODD_NUMBERS:
+        yield partial(_list, visitor, page=page)
+    for identifier in ODD_IDS:
+        yield partial(_read, visitor, identifier)
+    for media_type, body in BODIES:
+        yield partial(_post_raw, visitor, media_type, body)
+
+
+def _made(visitor: Visitor, more: dict[str, FormValue], expects: str) -> list[int]:
+    creation = visitor.create(visitor.least() | more, "probe", expects, frozenset())
+    return [] if creation.identifier is None else [creation.identifier]
+
+
+def _post(visitor: Visitor, more: dict[str, FormValue]) -> None:
+    form = visitor.least() | more
+    visitor.insist(lambda: visitor.post(form, "open"))
+
+
+def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue]) -> None:
+    before = visitor.read(identifier).record
+    if before:
+        with suppress(WriteRefusedError):
+            visitor.change(identifier, form, before)
+
+
+def _knock(visitor: Visitor, identifier: int) -> None:
+    """Try every write with keys that are nearly right, and see what became of it."""
+    kind, before = visitor.kind.name, visitor.read(identifier).record
+    made = []
+    for identity in (each for each in HALF_KEYS if before and each in visitor.target.keys):
+        for operation in ("create", "update", "delete"):
+            marker = visitor.mark() if operation != "delete" else ""
+            with suppress(WriteRefusedError):
+                made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
+    read, after = visitor.read(identifier, "open"), visitor.snapshot()
+    intrusions = [Intrusion(identity, exchange, marker, before, read, after) for identity, exchange, marker in made]
+    visitor.evidence.intrusions.setdefault(kind, []).extend(intrusions)
+
+
+def _list(visitor: Visitor, **query: str) -> None:
+    visitor.list("open", **query)
+
+
+def _read(visitor: Visitor, identifier: str) -> None:
+    visitor.read(identifier, "open")
+
+
+def _post_raw(visitor: Visitor, media_type: str, body: bytes) -> None:
+    marker = visitor.mark()
+    text = body % (visitor.kind.label.encode(), marker.encode())
+    visitor.insist(lambda: visitor.post_raw(marker, media_type, text))
