@@ -144,10 +144,10 @@ def zero_disables(evidence: Evidence, kind: Kind) -> Observations:
 def is_enabled_is_optional_on_update(evidence: Evidence, kind: Kind) -> Observations:
     """Updates without `is_enabled`; a handler that becomes one of type `email` may have to wait for its address."""
     for change in evidence.changes.get(kind.name, []):
-        if "is_enabled" in change.form or change.exchange.request.expects == "open":
+        if "is_enabled" in change.form:
             continue
         if not change.exchange.succeeded:
-            yield accepted(change.exchange)
+            yield from map(accepted, [change.exchange] if change.exchange.request.expects == "success" else [])
         elif change.form.get("type") != "email" and "email" not in change.form and change.read and change.read.record:
             before, now = change.before.get("is_enabled"), change.read.record.get("is_enabled")
             yield decide(change.read, f"is_enabled {before}, as before", f"is_enabled {now}", kept=before == now)

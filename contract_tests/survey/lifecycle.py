@@ -104,9 +104,11 @@ def remove_all(visitor: Visitor) -> None:
     deletes = _delete_own(visitor)
     seen = visitor.snapshot(lambda look: not deletes.keys() & set(look.ids), "list after clean-up")
     see_late(visitor, seen)
-    for identifier, deleted in deletes.items():
-        evidence.removals.setdefault(kind.name, []).append(Removal(deleted, after=seen))
-        if not evidence.is_marked(seen.by_id.get(identifier, {}).get(kind.label)):
+    for entry in [entry for entry in ledger.left if entry.kind == kind.name and entry.identifier in deletes]:
+        identifier = entry.identifier or 0
+        evidence.removals.setdefault(kind.name, []).append(Removal(deletes[identifier], after=seen))
+        label = str(seen.by_id.get(identifier, {}).get(kind.label, "")).casefold()
+        if not evidence.is_marked(label) and not label.startswith(entry.marker.casefold()):
             ledger.remove(kind.name, identifier)
     if _adopt(visitor, seen):
         for identifier in _delete_own(visitor):
