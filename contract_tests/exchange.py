@@ -112,7 +112,8 @@ class Exchange:
     def shows(self, kind: Kind) -> bool:
         """Whether a read shows a record, whatever its status: more than an id, and fields that are not all empty."""
         record = self.data if isinstance(self.data, dict) and _names_record(self.data.get("id")) else {}
-        return any(record.get(name) for name in kind.shape if name != "id")
+        named = record.get("id") == self.request.identifier or record.get(kind.label)
+        return bool(named) and any(record.get(name) for name in kind.shape if name != "id")
 
     @cached_property
     def page(self) -> Page | None:

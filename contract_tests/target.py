@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -171,7 +172,10 @@ def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:
         "a wrong key": "Bearer contract-tests-wrong-key",
         "a longer key": f"Bearer {api_key}0",
         "an empty key": "Bearer ",
+        "a similar key": f"Bearer {api_key[:-1]}{'y' if api_key.endswith('x') else 'x'}",
+        "no scheme": api_key,
         "another scheme": f"Basic {api_key}",
+        "the key as a user's name": f"Basic {b64encode(f'{api_key}:'.encode()).decode()}",
     }
     if len(api_key) > 1:
         headers["a truncated key"] = f"Bearer {api_key[:-1]}"

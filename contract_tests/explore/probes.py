@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import cycle
 
 from contract_tests.evidence import Intrusion
 from contract_tests.exchange import FormValue
@@ -14,15 +15,25 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target import WriteRefusedError
 
 ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")
-ODD_SIZES = (*ODD_NUMBERS, "1", "200")
+ODD_SIZES = (*ODD_NUMBERS, "1", "15", "30", "200", "2000")
 ODD_IDS = ("0", "x", "100000000000000000000")
 ODD_TEXT = "100% & {{1}} '); -- \r\n\t \N{GRINNING FACE}"
-HALF_KEYS = ("a truncated key", "a longer key", "an empty key", "another scheme", "a wrong key")
+ODD_KEYS = (
+    "a wrong key",
+    "a truncated key",
+    "a longer key",
+    "a similar key",
+    "an empty key",
+    "no scheme",
+    "another scheme",
+    "the key as a user's name",
+)
 BODIES = (
     ("application/json", b'{"%s": "%s"}'),
     ("application/x-www-form-urlencoded", b"%s=%s"),
     ("text/plain", b"%s %s"),
 )
+WRITES = ("create", "update", "delete")
 Proceed = Callable[[Callable[[], object]], None]
 
 
@@ -45,7 +56,7 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
 def _on_a_record(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:
     """Steps on one record: the same state again, each type, keys that are nearly right."""
     if visitor.kind.types:
-        for state in "1100":
+        for state in "0011":
             yield partial(_change, visitor, identifier, {"is_enabled": state})
         for handler_type in alone(visitor.kind):
             yield partial(_change, visitor, identifier, of_type(handler_type, "other-"))
@@ -87,12 +98,14 @@ def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue]) -> No
 
 
 def _knock(visitor: Visitor, identifier: int) -> None:
-    """Try every write with keys that are nearly right, and see what became of it."""
+    """List and write with keys that are nearly right, and see what became of it; each of them writes in another way."""
     kind, before = visitor.kind.name, visitor.read(identifier).record
     made = []
-    for identity in (each for each in HALF_KEYS if before and each in visitor.target.keys):
-        for operation in ("create", "update", "delete"):
-            marker = visitor.mark() if operation != "delete" else ""
+    writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(kind, WRITES[2:] + WRITES[:2])
+    identities = [each for each in ODD_KEYS if before and each in visitor.target.keys]
+    for identity, write in zip(identities, cycle(writes), strict=False):
+        for operation in ("list", write):
+            marker = visitor.mark() if operation in ("create", "update") else ""
             with suppress(WriteRefusedError):
                 made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
     read, after = visitor.read(identifier, "open"), visitor.snapshot()

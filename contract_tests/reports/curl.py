@@ -14,6 +14,9 @@ HEADERS = {
     "a truncated key": '-H "Authorization: Bearer ${CONTRACT_API_KEY%?}"',
     "a longer key": '-H "Authorization: Bearer ${CONTRACT_API_KEY}0"',
     "an empty key": '-H "Authorization: Bearer "',
+    "a similar key": '-H "Authorization: Bearer ${CONTRACT_API_KEY%?}x"',
+    "no scheme": '-H "Authorization: $CONTRACT_API_KEY"',
+    "the key as a user's name": '-u "$CONTRACT_API_KEY:"',
     "another scheme": '-H "Authorization: Basic $CONTRACT_API_KEY"',
 }
 

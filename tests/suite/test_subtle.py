@@ -98,7 +98,7 @@ FAULTS: dict[str, tuple[str, str, Lie]] = {
     "the third delete does nothing": ("lifecycle.deleted-record-is-not-listed", N, tires_of_deleting),
     "a refusal shows the record": ("accounts.other-account-reads-nothing", D, forbids_and_shows),
     "nobody's update changes another field": ("accounts.strangers-update-nothing", D, touched_by_nobody),
-    "Basic creates": ("accounts.strangers-create-nothing", D, let_in("create", when=is_basic)),
+    "Basic creates": ("accounts.strangers-create-nothing", S, let_in("create", when=is_basic)),
     "NaN": ("envelopes.body-is-json", S, on("list", lambda body: body["meta"].__setitem__("ratio", float("nan")))),
     "a double slash": ("pagination.links-have-the-stated-path", S, links(lambda url: url.replace("/api/", "//api/"))),
     "an old record is not read": (
