@@ -45,12 +45,17 @@ class Exploration:
         """Explore the kind of a visit; of a very large collection, only the first page is looked at after each step."""
         see_late(visitor, visitor.snapshot())
         whole, visitor.most_pages = visitor.most_pages, 1
+        try:
+            self._explore(visitor)
+        finally:
+            visitor.most_pages = whole
+
+    def _explore(self, visitor: Visitor) -> None:
         end = visitor.target.sent + self.requests
         probe(visitor, _until(visitor, end))
         left = max(0, end - visitor.target.sent)
         self._generate(visitor, left // 3)
         self._walk(visitor, left - left // 3)
-        visitor.most_pages = whole
 
     @cached_property
     def _schema(self) -> schemathesis.BaseSchema:
