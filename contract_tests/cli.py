@@ -92,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--strict", action="store_true", help="let advisory rules fail the run too")
     add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
     add("--splash-create-path", metavar="PATH", help="where splash pages are created, if not at the documented path")
-    add("--max-requests", type=_number, default=2000, metavar="N", help="at most so many, clean-up aside")
+    add("--max-requests", type=_number, metavar="N", help="at most so many, clean-up aside")
     add("--explore", type=_count, default=360, metavar="N", help="generate about N requests too (default: %(default)s)")
     add("--seed", type=_count, default=0, metavar="N", help="generate others (default: %(default)s)")
     add("--rate", type=_rate, default=0.0, metavar="60/m", help="at most so many requests in a second, minute or hour")

@@ -39,7 +39,7 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
     """
     options = options_of(given)
     _known(contract, given.resources)
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # as Ctrl-C: what was made is removed on the way out
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what was made is removed on the way out
     errors = Console(stderr=True)
     with errors.status("") as status:
         began = monotonic()
@@ -100,7 +100,11 @@ def options_of(given: argparse.Namespace) -> Options:
         public_base_url=given.public_base_url and given.public_base_url.rstrip("/"),
         splash_create_path=given.splash_create_path,
         strict=given.strict,
-        limits=Limits(requests=given.max_requests, interval=given.rate, timeout=given.timeout),
+        limits=Limits(
+            requests=given.max_requests or Limits.requests + 2 * given.explore,  # there may be a second look
+            interval=given.rate,
+            timeout=given.timeout,
+        ),
         ledger=given.ledger,
         explore=given.explore,
         seed=given.seed,

@@ -12,7 +12,7 @@ from contract_tests.exchange import FormValue
 from contract_tests.survey.samples import alone, of_type
 from contract_tests.survey.strangers import knock
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import WriteRefusedError
+from contract_tests.target import BOUNDARY, WriteRefusedError
 
 ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")
 ODD_SIZES = (*ODD_NUMBERS, "1", "15", "30", "200", "2000")
@@ -29,9 +29,10 @@ ODD_KEYS = (
     "the key as a user's name",
 )
 BODIES = (
-    ("application/json", b'{"%s": "%s"}'),
-    ("application/x-www-form-urlencoded", b"%s=%s"),
-    ("text/plain", b"%s %s"),
+    ("application/json", '{"LABEL": "MARKER"}'),
+    ("application/x-www-form-urlencoded", "LABEL=MARKER"),
+    ("text/plain", "LABEL MARKER"),
+    (f"multipart/form-data; boundary={BOUNDARY}", f"--{BOUNDARY}--\r\n"),
 )
 WRITES = ("create", "update", "delete")
 Proceed = Callable[[Callable[[], object]], None]
@@ -121,7 +122,7 @@ def _read(visitor: Visitor, identifier: str) -> None:
     visitor.read(identifier, "open")
 
 
-def _post_raw(visitor: Visitor, media_type: str, body: bytes) -> None:
+def _post_raw(visitor: Visitor, media_type: str, body: str) -> None:
     marker = visitor.mark()
-    text = body % (visitor.kind.label.encode(), marker.encode())
-    visitor.insist(lambda: visitor.post_raw(marker, media_type, text))
+    text = body.replace("LABEL", visitor.kind.label).replace("MARKER", marker)
+    visitor.insist(lambda: visitor.post_raw(marker, media_type, text.encode()))

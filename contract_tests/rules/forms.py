@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -126,9 +127,9 @@ def type_fields_show_in_settings(evidence: Evidence, kind: Kind) -> Observations
         given = [value for name, value in form.items() if name not in ("name", "type", "is_enabled", "email")]
         settings = record.get("settings")
         if given and isinstance(settings, dict) and record.get("type") == form.get("type"):
-            held = {str(value) for value in settings.values()}
-            kept = held >= set(given)
-            yield decide(exchange, "settings that hold what was given", f"{len(held)} other values", kept=kept)
+            held = json.dumps(settings, ensure_ascii=False)
+            kept = any(json.dumps(value, ensure_ascii=False)[1:-1] in held for value in given)
+            yield decide(exchange, "settings that hold what was given", f"{len(settings)} other values", kept=kept)
 
 
 def one_enables(evidence: Evidence, kind: Kind) -> Observations:

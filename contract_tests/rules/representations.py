@@ -98,11 +98,9 @@ def custom_index_url_is_a_string(evidence: Evidence, kind: Kind) -> Observations
 
 def custom_index_url_is_empty_when_unset(evidence: Evidence, kind: Kind) -> Observations:
     """New records that were created without one."""
-    unset = {
-        creation.identifier
-        for creation in evidence.creations.get(kind.name, [])
-        if "custom_index_url" not in creation.form and creation.identifier is not None
-    }
+    creations = evidence.creations.get(kind.name, [])
+    given = {creation.identifier for creation in creations if "custom_index_url" in creation.form}
+    unset = {creation.identifier for creation in creations} - given - {None}  # some services give an id again
     for exchange, record in _never_updated(evidence, kind):
         if id_of(record) in unset and isinstance(record.get("custom_index_url"), str):
             value = record["custom_index_url"]

@@ -20,7 +20,6 @@ ENOUGH = 26  # more than the default page size, and three pages of the smallest
 ODD_SIZES = ("7", "60", "5000")
 ODD_PAGES = {"splash-pages": ("-1",)}
 QUIET_TRIES = 3
-SECOND = 1.1  # and a little more
 
 
 def visit(
@@ -132,7 +131,7 @@ def _let_a_second_pass(visitor: Visitor, began: float) -> None:
     creations = visitor.evidence.creations.get(visitor.kind.name, [])
     times = [each.read.record.get("datetime") for each in creations if each.read and each.read.record]
     if len(times) > 1 and times[0] == times[1]:
-        time.sleep(max(0.0, began + SECOND - time.monotonic()))
+        visitor.rest(since=began)
 
 
 def _fill(visitor: Visitor, created: list[int], start: Snapshot, seen: Snapshot) -> tuple[list[int], Snapshot]:

@@ -15,7 +15,7 @@ from contract_tests.ledger import Entry
 from contract_tests.target import TRIES, Target
 
 PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)
-SETTLING = 1.2  # seconds after which no replica or cache shows what was before a write
+SETTLING = 1.2  # seconds after which no replica or cache shows what was before a write, and clocks have moved on
 MOST_PAGES = 5
 Seen = TypeVar("Seen")
 
@@ -234,9 +234,10 @@ class Visitor:
         if self.lags:
             self.rest()
 
-    def rest(self) -> None:
-        """Wait until no replica or cache shows what was before the last write."""
-        time.sleep(SETTLING)
+    def rest(self, since: float | None = None) -> None:
+        """Wait until no replica or cache shows what was before, and another second has begun, since now or a time."""
+        passed = 0.0 if since is None else time.monotonic() - since
+        time.sleep(max(0.0, SETTLING - passed))
 
     def mark(self) -> str:
         """The marker of a new record, a name or a host."""

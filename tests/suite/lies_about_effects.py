@@ -98,7 +98,7 @@ LIES: dict[str, list[tuple[str, Lie]]] = {
     ],
     "forms.email-comes-back": [(N, form("create", lambda f: {k: v for k, v in f.items() if k != "email"}))],
     "forms.type-fields-show-in-settings": [
-        (N, form("create", lambda f: {k: v for k, v in f.items() if k != "telegram_chat_id"}))
+        (N, form("create", lambda f: {k: v for k, v in f.items() if not k.startswith("telegram")}))
     ],
     "forms.one-enables": [(N, form("update", lambda f: f | {"is_enabled": "0"}, lambda f: "is_enabled" in f))],
     "forms.zero-disables": [

@@ -14,7 +14,7 @@ from mock_server import Settings
 def test_an_implementation_that_shares_nothing_with_the_mock_conforms(
     monkeypatch: pytest.MonkeyPatch, records: int
 ) -> None:
-    monkeypatch.setattr("contract_tests.survey.visit.SECOND", 0.0)
+    monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.0)
     target = LyingTarget(honest, Settings(fixture="empty"))
     target.wsgi = WsgiClient(Stranger(records))
     for kind in CONTRACT.kinds.values():
