@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 from flask import Flask, Response, current_app, request
@@ -18,11 +19,15 @@ from mock_server.error_pages import ErrorPages
 from mock_server.errors import SettingsError
 from mock_server.fixtures import FixtureReader
 from mock_server.forms import Forms
+from mock_server.grease import Grease
 from mock_server.paging import Paging
 from mock_server.representations import Representations
 from mock_server.settings import Settings
 from mock_server.spellings import Spellings
 from mock_server.uploads import Uploads
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -39,7 +44,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     """
     settings = settings or Settings()
     contract = _read(settings.contract) if settings.contract else shipped_contract()
-    choices = Choices(contract.open_points, settings.choices)
+    choices = Choices(contract.open_points, settings.choices, settings.grease)
     representations = Representations(choices, settings.seed)
     uploads = Uploads()
     service = Service(
@@ -59,7 +64,10 @@ def create_app(settings: Settings | None = None) -> Flask:
     service.errors.register(app)
     app.before_request(_refuse_redirect)
     app.add_url_rule(f"{settings.base_path}/login", "login", service.errors.login_page)
-    app.wsgi_app = AccessLog(Spellings(app, choices))  # type: ignore[method-assign]
+    answer: WSGIApplication = Spellings(app, choices)
+    if settings.grease is not None:
+        answer = Grease(answer, settings.grease)
+    app.wsgi_app = AccessLog(answer)  # type: ignore[method-assign]
     return app
 
 

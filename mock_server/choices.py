@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from mock_server.contract import OpenPoint
 from mock_server.errors import SettingsError
+from mock_server.grease import greased
 
 
 class Choices(dict[str, str]):
@@ -15,13 +16,15 @@ class Choices(dict[str, str]):
     Args:
         points: the open points of the contract.
         chosen: values other than the defaults.
+        grease: a seed from which those come that are not chosen; the defaults, if None.
 
     Raises:
         SettingsError: if a point or value is not known.
     """
 
-    def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str]) -> None:
-        super().__init__({name: point.default for name, point in points.items()})
+    def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str], grease: int | None = None) -> None:
+        defaults = {name: point.default for name, point in points.items()}
+        super().__init__(defaults if grease is None else greased(points, grease))
         for key, value in chosen.items():
             name = key.removeprefix("open.")
             if name not in points:

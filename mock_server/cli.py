@@ -15,6 +15,7 @@ from typing import NoReturn
 from mock_server.clock import system_clock
 from mock_server.contract import shipped_contract
 from mock_server.errors import SettingsError
+from mock_server.grease import HEADER
 from mock_server.server import MockServer
 from mock_server.settings import SANDBOX_PREFIX
 
@@ -70,6 +71,7 @@ def _server(options: argparse.Namespace) -> MockServer:
         records=options.records,
         api_keys=tuple(options.api_key),
         choices=dict(options.open),
+        grease=options.grease,
         base_path=options.base_path.rstrip("/"),
         public_base_url=options.public_base_url and options.public_base_url.rstrip("/"),
         seed=options.seed,
@@ -95,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--base-path", default="", metavar="/PREFIX", help="a path in front of /api")
     add("--public-base-url", metavar="URL", help="what page links begin with (default: as requested)")
     add("--open", type=_choice, action="append", default=[], metavar="POINT=VALUE", help="choose for an open point")
+    add("--grease", type=_seed, metavar="SEED", help="choose by chance for the other open points")
     add("--list-open", action="store_true", help="list the open points with their values, and end")
     add("--seed", type=_seed, default=0, metavar="N", help="what colours are derived from (default: %(default)s)")
     add(
@@ -113,6 +116,11 @@ def _banner(server: MockServer) -> str:
         *(f"API key      {key}  ({name})" for key, name in keys.items()),
         f"             {SANDBOX_PREFIX}ANYTHING  (a private copy of {keys[first]})",
         f"Try          curl -H 'Authorization: Bearer {first}' '{server.base_url}/api/domains/?results_per_page=10'",
+        *(
+            []
+            if server.settings.grease is None
+            else [f"Grease       seed {server.settings.grease}, in each answer's {HEADER}"]
+        ),
         f"Contract     {server.base_url}/openapi.yaml",
         "Stop         Ctrl-C",
     ]

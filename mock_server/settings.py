@@ -24,6 +24,7 @@ class Settings:
         records: how many generated records of each kind the first account has beside the fixture's.
         api_keys: keys that each open an account of their own, which starts as a copy of the fixture's first.
         choices: values of open points other than the defaults, by name.
+        grease: a seed from which all choices come that `choices` does not make; the defaults, if None.
         base_path: a path in front of `/api`, such as `/prefix`.
         public_base_url: what page links begin with; where the request was sent to, if None.
         seed: what colours that nobody chose are derived from.
@@ -38,6 +39,7 @@ class Settings:
     records: int = 0
     api_keys: tuple[str, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
+    grease: int | None = None
     base_path: str = ""
     public_base_url: str | None = None
     seed: int = 0
