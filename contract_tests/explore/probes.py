@@ -28,6 +28,7 @@ ODD_KEYS = (
     "another scheme",
     "the key as a user's name",
 )
+CLOSEST_KEYS = ("a truncated key", "a longer key")
 BODIES = (
     ("application/json", '{"LABEL": "MARKER"}'),
     ("application/x-www-form-urlencoded", "LABEL=MARKER"),
@@ -99,13 +100,16 @@ def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue]) -> No
 
 
 def _knock(visitor: Visitor, identifier: int) -> None:
-    """List and write with keys that are nearly right, and see what became of it; each of them writes in another way."""
+    """List and write with keys that are nearly right, and see what became of it.
+
+    Those that a careless comparison lets in write in every way, the others each in one.
+    """
     kind, before = visitor.kind.name, visitor.read(identifier).record
     made = []
     writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(kind, WRITES[2:] + WRITES[:2])
     identities = [each for each in ODD_KEYS if before and each in visitor.target.keys]
     for identity, write in zip(identities, cycle(writes), strict=False):
-        for operation in ("list", write):
+        for operation in ("list", *(WRITES if identity in CLOSEST_KEYS else (write,))):
             marker = visitor.mark() if operation in ("create", "update") else ""
             with suppress(WriteRefusedError):
                 made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
