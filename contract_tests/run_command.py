@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic
 from urllib.parse import urlsplit
 
+import platformdirs
 from rich.console import Console
 
 from contract_tests.contract import Contract
@@ -40,6 +41,8 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
     options = options_of(given)
     _known(contract, given.resources)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what was made is removed on the way out
+    cache = platformdirs.user_cache_path("link-management-contract") / "hypothesis"
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache))  # by default it is the folder that one works in
     errors = Console(stderr=True)
     with errors.status("") as status:
         began = monotonic()

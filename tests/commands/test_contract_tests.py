@@ -109,10 +109,14 @@ def test_what_was_chosen_where_the_contract_leaves_room_is_told() -> None:
     }
 
 
-def test_a_path_prefix_and_quiet_print_the_word_alone() -> None:
+def test_a_path_prefix_and_quiet_print_the_word_alone_and_leave_no_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with MockServer(fixture="empty", base_path="/prefix") as prefixed:
         ended = command("run", "--base-url", f"{prefixed.base_url}/", "--quiet")
     assert (ended.returncode, ended.stdout) == (0, "conforms\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_broken_rule_is_told_with_a_request_that_repeats_it(server: MockServer) -> None:
