@@ -173,7 +173,6 @@ def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:
         "a longer key": f"Bearer {api_key}0",
         "an empty key": "Bearer ",
         "a similar key": f"Bearer {api_key[:-1]}{'y' if api_key.endswith('x') else 'x'}",
-        "no scheme": api_key,
         "another scheme": f"Basic {api_key}",
         "the key as a user's name": f"Basic {b64encode(f'{api_key}:'.encode()).decode()}",
     }

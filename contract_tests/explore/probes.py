@@ -24,7 +24,6 @@ ODD_KEYS = (
     "a longer key",
     "a similar key",
     "an empty key",
-    "no scheme",
     "another scheme",
     "the key as a user's name",
 )

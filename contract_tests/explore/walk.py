@@ -11,6 +11,7 @@ from contract_tests.contract import Kind
 from contract_tests.evidence import Phase, Record, Snapshot
 from contract_tests.exchange import FormValue
 from contract_tests.explore.probes import Proceed
+from contract_tests.rules.observation import TOGGLED
 from contract_tests.survey.lifecycle import remove
 from contract_tests.survey.samples import of_type, value
 from contract_tests.survey.visitor import Visitor
@@ -19,7 +20,6 @@ from contract_tests.target import WriteRefusedError
 Form = dict[str, FormValue]
 VARIANTS = st.sampled_from(("", "other-", "third-"))
 LETTERS = st.text("aZ09éŁЖяΩ東한", min_size=1, max_size=12)
-TOGGLED = ("webhook", "slack")  # types that no service has a reason to switch on or off by itself
 
 
 class Walk(RuleBasedStateMachine):

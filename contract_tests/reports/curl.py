@@ -15,7 +15,6 @@ HEADERS = {
     "a longer key": '-H "Authorization: Bearer ${CONTRACT_API_KEY}0"',
     "an empty key": '-H "Authorization: Bearer "',
     "a similar key": '-H "Authorization: Bearer ${CONTRACT_API_KEY%?}x"',
-    "no scheme": '-H "Authorization: $CONTRACT_API_KEY"',
     "the key as a user's name": '-u "$CONTRACT_API_KEY:"',
     "another scheme": '-H "Authorization: Basic $CONTRACT_API_KEY"',
 }

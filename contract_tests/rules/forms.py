@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import Exchange
-from contract_tests.rules.observation import Broken, Kept, Observation, Observations, Unclear, decide, shown
+from contract_tests.rules.observation import TOGGLED, Broken, Kept, Observation, Observations, Unclear, decide, shown
 from contract_tests.rules.operations import accepted
 
 
@@ -143,15 +143,19 @@ def zero_disables(evidence: Evidence, kind: Kind) -> Observations:
 
 
 def is_enabled_is_optional_on_update(evidence: Evidence, kind: Kind) -> Observations:
-    """Updates without `is_enabled`; a handler that becomes one of type `email` may have to wait for its address."""
+    """Updates without `is_enabled`; one that gives another type or address may have to wait for a confirmation."""
     for change in evidence.changes.get(kind.name, []):
         if "is_enabled" in change.form:
             continue
         if not change.exchange.succeeded:
             yield from map(accepted, [change.exchange] if change.exchange.request.expects == "success" else [])
-        elif change.form.get("type") != "email" and "email" not in change.form and change.read and change.read.record:
+        elif _keeps_state(change.form) and change.read and change.read.record:
             before, now = change.before.get("is_enabled"), change.read.record.get("is_enabled")
             yield decide(change.read, f"is_enabled {before}, as before", f"is_enabled {now}", kept=before == now)
+
+
+def _keeps_state(form: Mapping[str, str]) -> bool:
+    return form.get("type", TOGGLED[0]) in TOGGLED and "email" not in form
 
 
 def is_enabled_is_not_accepted_on_create(evidence: Evidence, kind: Kind) -> Observations:

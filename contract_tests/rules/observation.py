@@ -11,6 +11,7 @@ from contract_tests.contract import Kind
 from contract_tests.exchange import Exchange
 
 LONGEST = 60
+TOGGLED = ("webhook", "slack")  # types of a handler that no service has a reason to switch on or off by itself
 
 
 @dataclass(frozen=True)
