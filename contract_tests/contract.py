@@ -12,6 +12,11 @@ ROOT = Path(__file__).parents[1]
 OPERATIONS = ("list", "create", "read", "update", "delete")
 
 
+def operation_of(operation_id: str) -> str:
+    """Which of the operations an `operationId` names."""
+    return next(each for each in OPERATIONS if operation_id.startswith(each))
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule of the contract.
@@ -80,7 +85,7 @@ class Contract:
         }
         size = self.document["components"]["parameters"]["results_per_page"]["schema"]
         paths = {identifier: path for identifier, (path, _) in operations.items()}
-        by_start = {start: next(key for key in operations if key.startswith(start)) for start in OPERATIONS}
+        by_start = {operation_of(key): key for key in operations}
         read = self.resolve(operations[by_start["read"]][1]["responses"]["2XX"])["content"]["application/json"]
         form, required = self._object(
             operations[by_start["create"]][1]["requestBody"]["content"]["multipart/form-data"]["schema"]

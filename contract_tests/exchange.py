@@ -120,6 +120,10 @@ class Exchange:
         """The page that a list answered, or None if it cannot be read."""
         return _page_of(self)
 
+    def expecting(self, expects: str) -> Exchange:
+        """This exchange, as one of a request that expected something else."""
+        return replace(self, request=replace(self.request, expects=expects))
+
     def settled(self, kind: Kind) -> Exchange:
         """This exchange as one of a documented request, if the request might have been refused and was accepted."""
         size = self.request.asked.get("results_per_page", str(kind.default_page_size))
@@ -128,7 +132,7 @@ class Exchange:
             "list": page is not None and page.number > 0 and page.is_there,
             "read": self.record is not None,
         }.get(self.request.operation, self.made_id is not None)
-        return replace(self, request=replace(self.request, expects="success")) if accepted else self
+        return self.expecting("success") if accepted else self
 
     @property
     def made_id(self) -> int | None:

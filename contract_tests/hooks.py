@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 import schemathesis
 from schemathesis.core.failures import CustomFailure, FailureGroup
 
-from contract_tests.contract import OPERATIONS, Contract
+from contract_tests.contract import Contract, operation_of
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange, Request
 from contract_tests.rules.observation import Broken
@@ -32,7 +32,7 @@ def contract_rules(
     kind = CONTRACT.kinds[case.operation.tags[0]]
     url = urlsplit(str(response.request.url))
     prefix, _, path = url.path.rpartition("/api/")
-    operation = next(name for name in OPERATIONS if str(case.operation.definition.raw["operationId"]).startswith(name))
+    operation = operation_of(str(case.operation.definition.raw["operationId"]))
     identity = OWN if "Authorization" in response.request.headers else NOBODY
     query, last = tuple(parse_qsl(url.query, keep_blank_values=True)), path.rpartition("/")[2]
     identifier = int(last) if last.removeprefix("-").isdecimal() else None

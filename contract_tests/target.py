@@ -166,18 +166,18 @@ class Target:
 
 
 def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:
-    """The `Authorization` header that each identity sends; `no key` sends none."""
+    """The `Authorization` header that each identity sends; `no key` sends none, and probes try them in this order."""
+    shorter = api_key[:-1]
     headers = {
         OWN: f"Bearer {api_key}",
         "a wrong key": "Bearer contract-tests-wrong-key",
+        **({"a truncated key": f"Bearer {shorter}"} if shorter else {}),
         "a longer key": f"Bearer {api_key}0",
+        "a similar key": f"Bearer {shorter}{'y' if api_key.endswith('x') else 'x'}",
         "an empty key": "Bearer ",
-        "a similar key": f"Bearer {api_key[:-1]}{'y' if api_key.endswith('x') else 'x'}",
         "another scheme": f"Basic {api_key}",
         "the key as a user's name": f"Basic {b64encode(f'{api_key}:'.encode()).decode()}",
     }
-    if len(api_key) > 1:
-        headers["a truncated key"] = f"Bearer {api_key[:-1]}"
     if second_api_key:
         headers["another account's key"] = f"Bearer {second_api_key}"
     return headers

@@ -8,8 +8,9 @@ from typing import Any
 
 import schemathesis
 
-from contract_tests.evidence import Removal
-from contract_tests.exchange import Exchange, FormValue
+from contract_tests.contract import operation_of
+from contract_tests.exchange import FormValue
+from contract_tests.survey.lifecycle import delete
 from contract_tests.survey.samples import harmless
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target import WriteRefusedError
@@ -27,28 +28,28 @@ class Generated:
 
     def send(self, case: schemathesis.Case[Any]) -> None:
         """Send a generated request; the id in it gives way to that of a record made here, but in every other read."""
-        operation = str(case.operation.definition.raw["operationId"])
+        operation = operation_of(str(case.operation.definition.raw["operationId"]))
         fields = case.body if isinstance(case.body, Mapping) else {}
-        if operation.startswith("list"):
+        if operation == "list":
             self._list({name: str(text) for name, text in case.query.items()})
-        elif operation.startswith("create") or not self._own:
+        elif operation == "create" or not self._own:
             self._create(fields)
-        elif operation.startswith("read"):
+        elif operation == "read":
             self._read(*case.path_parameters.values())
-        elif operation.startswith("update"):
+        elif operation == "update":
             self._update(fields)
         else:
             self._delete()
 
     def _list(self, query: dict[str, str]) -> None:
-        self._settle(self._visitor.list("open", **query))
+        self._visitor.settle_last(self._visitor.list("open", **query))
 
     def _create(self, fields: Mapping[str, Any]) -> None:
         visitor, least = self._visitor, self._visitor.least()
         marker = str(least[visitor.kind.label])
         form = least | self._form(fields, marker)
-        exchange = visitor.insist(lambda: visitor.post(form, "open", marker=marker))
-        self._settle(exchange)
+        exchange = visitor.insist(lambda: visitor.post(form, "open"))
+        self._visitor.settle_last(exchange)
         if exchange.made_id is not None:
             self._own.append((exchange.made_id, marker))
             self._look(exchange.made_id)
@@ -62,23 +63,20 @@ class Generated:
     def _update(self, fields: Mapping[str, Any]) -> None:
         identifier, marker = self._own[-1]
         with suppress(WriteRefusedError):
-            self._settle(self._visitor.update(identifier, self._form(fields, marker), "open"))
+            self._visitor.settle_last(self._visitor.update(identifier, self._form(fields, marker), "open"))
             self._look(identifier)
 
     def _delete(self) -> None:
         visitor, (identifier, _) = self._visitor, self._own.pop(0)
         with suppress(WriteRefusedError):
-            deleted = visitor.delete(identifier, "open")
-            read = visitor.until(
-                "delete", lambda: visitor.read(identifier, "open"), lambda seen: not seen.shows(visitor.kind)
-            )
-            visitor.evidence.removals.setdefault(visitor.kind.name, []).append(Removal(deleted, read))
-            if deleted.succeeded and not read.shows(visitor.kind):
+            removal = delete(visitor, identifier, "open")
+            visitor.evidence.removals.setdefault(visitor.kind.name, []).append(removal)
+            if removal.is_seen(visitor.kind):
                 visitor.target.ledger.remove(visitor.kind.name, identifier)
 
     def _look(self, identifier: int) -> None:
         """Read a record that was made here, so that it is known by its marker, and may be written to."""
-        self._settle(self._visitor.read(identifier, "open"))
+        self._visitor.settle_last(self._visitor.read(identifier, "open"))
 
     def _form(self, fields: Mapping[str, Any], marker: str) -> dict[str, FormValue]:
         """The documented fields among generated ones; a name keeps the marker in front, and a host is the marker."""
@@ -88,9 +86,6 @@ class Generated:
         if kind.label in form:
             form[kind.label] = marker if kind.label == "host" else f"{marker} {form[kind.label]}"
         return form
-
-    def _settle(self, exchange: Exchange) -> None:
-        self._visitor.evidence.exchanges[-1] = exchange.settled(self._visitor.kind)
 
 
 def _plain(made_up: Any) -> Any:

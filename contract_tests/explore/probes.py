@@ -8,8 +8,8 @@ from functools import partial
 from itertools import cycle
 
 from contract_tests.evidence import Intrusion
-from contract_tests.exchange import FormValue
-from contract_tests.survey.samples import alone, of_type
+from contract_tests.exchange import OTHER, OWN, FormValue
+from contract_tests.survey.samples import SCRIPTS, alone, of_type
 from contract_tests.survey.strangers import knock
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target import BOUNDARY, WriteRefusedError
@@ -18,15 +18,6 @@ ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")
 ODD_SIZES = (*ODD_NUMBERS, "1", "15", "30", "200", "2000")
 ODD_IDS = ("0", "x", "100000000000000000000")
 ODD_TEXT = "100% & {{1}} '); -- \r\n\t \N{GRINNING FACE}"
-ODD_KEYS = (
-    "a wrong key",
-    "a truncated key",
-    "a longer key",
-    "a similar key",
-    "an empty key",
-    "another scheme",
-    "the key as a user's name",
-)
 CLOSEST_KEYS = ("a truncated key", "a longer key")
 BODIES = (
     ("application/json", '{"LABEL": "MARKER"}'),
@@ -69,7 +60,7 @@ def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
     for handler_type in alone(visitor.kind):
         yield partial(_made, visitor, {"type": handler_type}, "success")
     if visitor.kind.label == "name":
-        yield partial(_made, visitor, {"name": f"{visitor.mark()} Größe 東京"}, "open")
+        yield partial(_made, visitor, {"name": f"{visitor.mark()} {SCRIPTS}"}, "open")
         yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
     for size in ODD_SIZES:
         yield partial(_list, visitor, results_per_page=size)
@@ -106,7 +97,7 @@ def _knock(visitor: Visitor, identifier: int) -> None:
     kind, before = visitor.kind.name, visitor.read(identifier).record
     made = []
     writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(kind, WRITES[2:] + WRITES[:2])
-    identities = [each for each in ODD_KEYS if before and each in visitor.target.keys]
+    identities = [each for each in visitor.target.keys if before and each not in (OWN, OTHER)]
     for identity, write in zip(identities, cycle(writes), strict=False):
         for operation in ("list", *(WRITES if identity in CLOSEST_KEYS else (write,))):
             marker = visitor.mark() if operation in ("create", "update") else ""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from contract_tests.evidence import Phase, Record, Removal, Snapshot
 from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, is_integer
 from contract_tests.ledger import Entry
-from contract_tests.survey.samples import of_type, optional, value
+from contract_tests.survey.samples import SCRIPTS, of_type, optional, value
 from contract_tests.survey.visitor import Visitor, mark_of
 from contract_tests.target import WriteRefusedError
 
@@ -33,7 +33,7 @@ def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue
     A handler is updated without `is_enabled` both while it is enabled and while it is not; it ends as it did not begin.
     """
     kind = visitor.kind
-    renamed: dict[str, FormValue] = {"name": f"{visitor.mark()} Größe 東京"}
+    renamed: dict[str, FormValue] = {"name": f"{visitor.mark()} {SCRIPTS}"}
     label: dict[str, FormValue] = {kind.label: visitor.mark()}
     if kind.types:
         other, begun = ("0", "1") if record.get("is_enabled") is True else ("1", "0")
@@ -76,17 +76,26 @@ def remove(visitor: Visitor, identifier: int, before: Snapshot) -> Removal:
     Raises:
         WriteRefusedError: if the record is not known to be the run's own.
     """
-    kind = visitor.kind
-    deleted = visitor.delete(identifier)
-    read = visitor.until("delete", lambda: visitor.read(identifier, "open"), lambda seen: not seen.shows(kind))
+    kind, removal = visitor.kind, delete(visitor, identifier)
     after = visitor.snapshot(
         lambda seen: identifier not in seen.ids and (seen.total or 0) < (before.total or 0), "list after delete"
     )
-    removal = Removal(deleted, read, after)
+    removal = replace(removal, after=after)
     visitor.evidence.removals.setdefault(kind.name, []).append(removal)
-    removed = frozenset({identifier} if deleted.succeeded else ())
+    removed = frozenset({identifier} if removal.exchange.succeeded else ())
     visitor.evidence.phases.setdefault(kind.name, []).append(Phase("delete", before, after, removed=removed))
     return removal
+
+
+def delete(visitor: Visitor, identifier: int, expects: str = "success") -> Removal:
+    """Delete a record, and read it until it is gone.
+
+    Raises:
+        WriteRefusedError: if the record is not known to be the run's own.
+    """
+    deleted = visitor.delete(identifier, expects)
+    read = visitor.until("delete", lambda: visitor.read(identifier, "open"), lambda seen: not seen.shows(visitor.kind))
+    return Removal(deleted, read)
 
 
 def see_late(visitor: Visitor, seen: Snapshot) -> None:

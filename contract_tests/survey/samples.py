@@ -18,6 +18,7 @@ TEXTS = {
     "custom_css": "h1 { color: #336699 }",
     "custom_js": "// contract tests",
 }
+SCRIPTS = "Größe 東京"  # letters of several scripts, composed
 TYPE_FIELDS = {"telegram": ("telegram", "telegram_chat_id")}
 LONGEST_PATH = 200
 ADDRESSES = ("webhook", "slack", "discord", "microsoft_teams")

@@ -194,7 +194,7 @@ def _page(visitor: Visitor, before: Snapshot) -> Snapshot:
         read = visitor.read(before.ids[-1], "open") if before.ids else None
         after = visitor.snapshot()
         if read and (read.record or read.request.identifier in after.ids):
-            visitor.document(read)
+            visitor.restate(read, "success")
         sweep = Sweep(before, tuple(page for page in pages if page), after)
         visitor.evidence.sweeps[visitor.kind.name] = [sweep]
         if sweep.is_quiet and sweep.agrees:

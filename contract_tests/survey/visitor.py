@@ -73,12 +73,10 @@ class Visitor:
         path = f"{self.kind.record_path}{identifier}"
         return self.send(Request("delete", self.kind.name, "DELETE", path, (), None, identity, identifier, expects))
 
-    def post(
-        self, form: Mapping[str, FormValue], expects: str = "success", identity: str = OWN, marker: str | None = None
-    ) -> Exchange:
+    def post(self, form: Mapping[str, FormValue], expects: str = "success", identity: str = OWN) -> Exchange:
         """Send a create, and note what it may have made; the marker stands first in the name or host."""
         owner = identity if identity == OTHER else OWN
-        entry = self.target.ledger.plan(self.kind.name, marker or mark_of(form.get(self.kind.label)), owner)
+        entry = self.target.ledger.plan(self.kind.name, mark_of(form.get(self.kind.label)), owner)
         request = Request("create", self.kind.name, "POST", self._create_path, (), form, identity, None, expects)
         return self._make(entry, request)
 
@@ -192,22 +190,20 @@ class Visitor:
 
     def try_page(self, **query: str) -> None:
         """List a page that may not be there; one that is counts as documented."""
-        exchange = self.list("open", **query)
+        self.settle_last(self.list("open", **query))
+
+    def settle_last(self, exchange: Exchange) -> None:
+        """Count the request that was sent last as documented, if it was accepted."""
         self.evidence.exchanges[-1] = exchange.settled(self.kind)
 
-    def document(self, exchange: Exchange) -> None:
-        """Take a request that was sent as open for a documented one."""
-        place = self.evidence.exchanges.index(exchange)
-        self.evidence.exchanges[place] = replace(exchange, request=replace(exchange.request, expects="success"))
+    def restate(self, exchange: Exchange, expects: str) -> None:
+        """Judge an exchange as one of a request that expected something else."""
+        self.evidence.exchanges[self.evidence.exchanges.index(exchange)] = exchange.expecting(expects)
 
     def overlook(self, creation: Creation) -> None:
         """Judge a create by no rule."""
         self.evidence.creations[self.kind.name].remove(creation)
-        exchanges = self.evidence.exchanges
-        begin = exchanges.index(creation.exchange)
-        exchanges[begin : begin + 1] = [
-            replace(creation.exchange, request=replace(creation.exchange.request, expects="overlooked"))
-        ]
+        self.restate(creation.exchange, "overlooked")
 
     def insist(self, look: Callable[[], Exchange]) -> Exchange:
         """Send what may fail for a moment, up to three times."""
@@ -221,9 +217,7 @@ class Visitor:
 
     def _overlook(self, begin: int) -> None:
         exchanges = self.evidence.exchanges
-        exchanges[begin:] = [
-            replace(each, request=replace(each.request, expects="overlooked")) for each in exchanges[begin:]
-        ]
+        exchanges[begin:] = [each.expecting("overlooked") for each in exchanges[begin:]]
 
     def shows(self, exchange: Exchange, marker: str) -> bool:
         """Whether a read shows the record with this marker."""
