@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -153,6 +154,10 @@ class Intrusion:
     after: Snapshot | None = None
 
 
+def _lists() -> dict[str, list[Any]]:
+    return defaultdict(list)
+
+
 @dataclass
 class Evidence:
     """All that one visit saw of each kind.
@@ -168,15 +173,15 @@ class Evidence:
     base_url: str
     exchanges: list[Exchange] = field(default_factory=list)
     markers: set[str] = field(default_factory=set)
-    own: dict[str, set[int]] = field(default_factory=dict)
-    creations: dict[str, list[Creation]] = field(default_factory=dict)
-    changes: dict[str, list[Change]] = field(default_factory=dict)
-    removals: dict[str, list[Removal]] = field(default_factory=dict)
-    phases: dict[str, list[Phase]] = field(default_factory=dict)
-    sweeps: dict[str, list[Sweep]] = field(default_factory=dict)
-    omissions: dict[str, list[Omission]] = field(default_factory=dict)
-    intrusions: dict[str, list[Intrusion]] = field(default_factory=dict)
-    notes: dict[str, list[str]] = field(default_factory=dict)
+    own: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    creations: dict[str, list[Creation]] = field(default_factory=_lists)
+    changes: dict[str, list[Change]] = field(default_factory=_lists)
+    removals: dict[str, list[Removal]] = field(default_factory=_lists)
+    phases: dict[str, list[Phase]] = field(default_factory=_lists)
+    sweeps: dict[str, list[Sweep]] = field(default_factory=_lists)
+    omissions: dict[str, list[Omission]] = field(default_factory=_lists)
+    intrusions: dict[str, list[Intrusion]] = field(default_factory=_lists)
+    notes: dict[str, list[str]] = field(default_factory=_lists)
     has_second_key: bool = False
     public_base_url: str | None = None
 

@@ -115,31 +115,21 @@ def run(contract: Contract, options: Options, progress: Progress = lambda _chapt
     with Ledger(options.ledger) as ledger:
         target = Target(options.base_url, keys, ledger, options.limits)
         visit_kind = partial(visit, target, explore=_exploration(contract, options))
-
-        def report(chapter: str) -> None:
-            progress(chapter, target.sent)
-
         for kind in contract.kinds.values():
             of_kind = [(rule, of) for rule, of in chosen if of is kind]
             if of_kind:
-                first, second = _look(visit_kind, kind, of_kind, options, report)
+                first, second = _look(
+                    visit_kind, kind, of_kind, options, lambda chapter: progress(chapter, target.sent)
+                )
                 seen.append(first)
                 results += [judge(rule, kind, first, second) for rule, _ in of_kind]
         target.close()
     _refuse_unusable(seen)
     every = sum(len(rule.resources) for rule in contract.rules.values())
     word, status = overall(results, partial=len(chosen) < every, strict=options.strict)
-    created = sum(entry.identifier is not None for entry in ledger.entries)
-    return Outcome(
-        word,
-        status,
-        tuple(results),
-        tuple(target.exchanges),
-        tuple(ledger.left),
-        target.sent,
-        created,
-        monotonic() - began,
-    )
+    created, seconds = sum(entry.identifier is not None for entry in ledger.entries), monotonic() - began
+    exchanges, left = tuple(target.exchanges), tuple(ledger.left)
+    return Outcome(word, status, tuple(results), exchanges, left, target.sent, created, seconds)
 
 
 def _exploration(contract: Contract, options: Options) -> Explore:

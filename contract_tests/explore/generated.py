@@ -70,7 +70,7 @@ class Generated:
         visitor, (identifier, _) = self._visitor, self._own.pop(0)
         with suppress(WriteRefusedError):
             removal = delete(visitor, identifier, "open")
-            visitor.evidence.removals.setdefault(visitor.kind.name, []).append(removal)
+            visitor.evidence.removals[visitor.kind.name].append(removal)
             if removal.is_seen(visitor.kind):
                 visitor.target.ledger.remove(visitor.kind.name, identifier)
 

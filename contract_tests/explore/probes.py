@@ -105,7 +105,7 @@ def _knock(visitor: Visitor, identifier: int) -> None:
                 made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
     read, after = visitor.read(identifier, "open"), visitor.snapshot()
     intrusions = [Intrusion(identity, exchange, marker, before, read, after) for identity, exchange, marker in made]
-    visitor.evidence.intrusions.setdefault(kind, []).extend(intrusions)
+    visitor.evidence.intrusions[kind].extend(intrusions)
 
 
 def _list(visitor: Visitor, **query: str) -> None:

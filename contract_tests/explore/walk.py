@@ -136,8 +136,8 @@ class Walk(RuleBasedStateMachine):
         record, before = self.model[identifier], self.seen
         self.seen = self.visitor.snapshot(lambda look: look.by_id.get(identifier) == record, f"list after {event}")
         made, changed = (frozenset({identifier} if event == each else ()) for each in ("create", "update"))
-        phases = self.visitor.evidence.phases.setdefault(self.visitor.kind.name, [])
-        phases.append(Phase(event, before, self.seen, made=made, changed=changed))
+        phase = Phase(event, before, self.seen, made=made, changed=changed)
+        self.visitor.evidence.phases[self.visitor.kind.name].append(phase)
 
 
 @st.composite

@@ -21,7 +21,7 @@ def update(visitor: Visitor, identifier: int) -> Record:
         for form, expects in _changes(visitor, record):
             record = visitor.change(identifier, form, record, expects)
     except WriteRefusedError:
-        visitor.evidence.notes.setdefault(visitor.kind.name, []).append(
+        visitor.evidence.notes[visitor.kind.name].append(
             f"the record {identifier} that a create answered does not show its marker, so it was not written to"
         )
     return record
@@ -81,9 +81,9 @@ def remove(visitor: Visitor, identifier: int, before: Snapshot) -> Removal:
         lambda seen: identifier not in seen.ids and (seen.total or 0) < (before.total or 0), "list after delete"
     )
     removal = replace(removal, after=after)
-    visitor.evidence.removals.setdefault(kind.name, []).append(removal)
+    visitor.evidence.removals[kind.name].append(removal)
     removed = frozenset({identifier} if removal.exchange.succeeded else ())
-    visitor.evidence.phases.setdefault(kind.name, []).append(Phase("delete", before, after, removed=removed))
+    visitor.evidence.phases[kind.name].append(Phase("delete", before, after, removed=removed))
     return removal
 
 
@@ -115,7 +115,7 @@ def remove_all(visitor: Visitor) -> None:
     see_late(visitor, seen)
     for entry in [entry for entry in ledger.left if entry.kind == kind.name and entry.identifier in deletes]:
         identifier = entry.identifier or 0
-        evidence.removals.setdefault(kind.name, []).append(Removal(deletes[identifier], after=seen))
+        evidence.removals[kind.name].append(Removal(deletes[identifier], after=seen))
         label = str(seen.by_id.get(identifier, {}).get(kind.label, "")).casefold()
         if not evidence.is_marked(label) and not label.startswith(entry.marker.casefold()):
             ledger.remove(kind.name, identifier)

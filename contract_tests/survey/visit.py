@@ -56,7 +56,7 @@ def visit(
         progress("exploring")
         explore(visitor)
     except BudgetSpentError:
-        evidence.notes.setdefault(kind.name, []).append("the budget of requests was spent")
+        evidence.notes[kind.name].append("the budget of requests was spent")
     finally:
         progress("cleaning up")
         with target.cleaning_up():
@@ -90,7 +90,7 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
     _let_a_second_pass(visitor, began)
     changed = update(visitor, subject)
     later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "list after update")
-    _phase(visitor, Phase("update", seen, later, changed=frozenset({subject})))
+    visitor.evidence.phases[visitor.kind.name].append(Phase("update", seen, later, changed=frozenset({subject})))
     progress("leaving out required fields")
     omitted = _omit(visitor, later)
     _try_odd_forms(visitor)
@@ -99,10 +99,6 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
     later = _look_after(visitor, later, omitted, attempts)
     progress("deleting")
     remove_one(visitor, subject, later)
-
-
-def _phase(visitor: Visitor, phase: Phase) -> None:
-    visitor.evidence.phases.setdefault(visitor.kind.name, []).append(phase)
 
 
 def _create(visitor: Visitor, start: Snapshot) -> tuple[list[int], Snapshot]:
@@ -156,7 +152,7 @@ def _fill(visitor: Visitor, created: list[int], start: Snapshot, seen: Snapshot)
 def _after_creates(visitor: Visitor, before: Snapshot, made: list[int]) -> Snapshot:
     total = (before.total or 0) + len(made)
     after = visitor.snapshot(lambda look: set(made) <= set(look.ids) and look.total == total, "list after create")
-    _phase(visitor, Phase("create", before, after, made=frozenset(made)))
+    visitor.evidence.phases[visitor.kind.name].append(Phase("create", before, after, made=frozenset(made)))
     return after
 
 
@@ -256,9 +252,9 @@ def _look_after(
     for field, exchange in omitted:
         again = bool(foreign) and exchange.made_id is None and _appears_again(visitor, field)
         omission = Omission(field, exchange, before, after, appears_again=again)
-        visitor.evidence.omissions.setdefault(visitor.kind.name, []).append(omission)
+        visitor.evidence.omissions[visitor.kind.name].append(omission)
     intrusions = [replace(each, after=after) for each in attempts]
-    visitor.evidence.intrusions.setdefault(visitor.kind.name, []).extend(intrusions)
+    visitor.evidence.intrusions[visitor.kind.name].extend(intrusions)
     return visitor.snapshot() if foreign else after
 
 

@@ -97,7 +97,7 @@ class Visitor:
     def own(self, entry: Entry, identifier: int) -> None:
         """Note a record as one that the run made."""
         self.target.ledger.complete(entry, identifier)
-        self.evidence.own.setdefault(self.kind.name, set()).add(identifier)
+        self.evidence.own[self.kind.name].add(identifier)
 
     def create(
         self, form: Mapping[str, FormValue], label: str, expects: str, known: frozenset[Any], *, read: bool = True
@@ -130,7 +130,7 @@ class Visitor:
             shown = self.until("create", lambda: self.read(known_id), lambda seen: self.shows(seen, marker))
         texts = {name: value for name, value in form.items() if isinstance(value, str)}
         creation = Creation(exchange, texts, known, identifier, shown, label)
-        self.evidence.creations.setdefault(self.kind.name, []).append(creation)
+        self.evidence.creations[self.kind.name].append(creation)
         return creation
 
     def change(
@@ -141,7 +141,7 @@ class Visitor:
         texts = {name: value for name, value in form.items() if isinstance(value, str)}
         aspect = f"update {','.join(sorted(form))}"
         read = self.until(aspect, lambda: self.read(identifier), lambda seen: _arrived(texts, before, seen.record))
-        self.evidence.changes.setdefault(self.kind.name, []).append(Change(exchange, texts, before, read))
+        self.evidence.changes[self.kind.name].append(Change(exchange, texts, before, read))
         return read.record or before
 
     def snapshot(self, good: Callable[[Snapshot], bool] = lambda _: True, aspect: str = "list") -> Snapshot:
