@@ -211,6 +211,13 @@ class Evidence:
         """Whether the run created a record."""
         return id_of(record) in self.own.get(kind, set())
 
+    def is_missing(self, kind: str, identifier: Any) -> bool:
+        """Whether the whole list after a record's create lacks it."""
+        return any(
+            identifier in phase.made and phase.after.complete and identifier not in phase.after.ids
+            for phase in self.phases.get(kind, [])
+        )
+
     def is_marked(self, label: Any) -> bool:
         """Whether a name or host begins with a marker of the run."""
         return any(str(label).casefold().startswith(marker.casefold()) for marker in self.markers)

@@ -127,7 +127,7 @@ class Exchange:
     def settled(self, kind: Kind) -> Exchange:
         """This exchange as one of a documented request, if the request might have been refused and was accepted."""
         size = self.request.asked.get("results_per_page", str(kind.default_page_size))
-        page = self.page if size in map(str, kind.page_sizes) else None
+        page = (self.page or _page_of(self, rows_too=False)) if size in map(str, kind.page_sizes) else None
         accepted = {
             "list": page is not None and page.number > 0 and page.is_there,
             "read": self.record is not None,
@@ -199,13 +199,15 @@ class Page:
         return bool(self.pages) and self.number <= (self.pages or 0)
 
 
-def _page_of(exchange: Exchange) -> Page | None:
+def _page_of(exchange: Exchange, *, rows_too: bool = True) -> Page | None:
     body = exchange.json
     if exchange.request.operation != "list" or not exchange.succeeded or not isinstance(body, dict):
         return None
     rows, meta, links = (body.get(name) for name in ("data", "meta", "links"))
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        return None
+        if rows_too:
+            return None
+        rows = []
     asked = exchange.request.asked
     return Page(
         exchange=exchange,

@@ -65,9 +65,9 @@ class Ledger:
 
     def see(self, kind: str, identifier: int, shown: str, owner: str = OWN) -> None:
         """Note that a record was read or listed; if its own marker is in it, the run may write to it."""
-        entry = self._find(kind, identifier, owner)
-        if entry and entry.marker and entry.marker.casefold() in shown.casefold():
-            self.vouch(entry)
+        for entry in self._of(kind, identifier, owner):
+            if entry.marker and entry.marker.casefold() in shown.casefold():
+                self.vouch(entry)
 
     def vouch(self, entry: Entry) -> None:
         """Note that a record is the run's own."""
@@ -77,26 +77,28 @@ class Ledger:
 
     def remove(self, kind: str, identifier: int, owner: str = OWN) -> None:
         """Note that a record is gone."""
-        entry = self._find(kind, identifier, owner)
-        if entry and not entry.removed:
+        entries = [entry for entry in self._of(kind, identifier, owner) if not entry.removed]
+        for entry in [entry for entry in entries if entry.seen] or entries:
             entry.removed = True
             self._write("removed", entry)
 
     def allows_write(self, kind: str, identifier: int, owner: str = OWN) -> bool:
         """Whether a record is the run's own: created by it, and seen with its marker."""
-        entry = self._find(kind, identifier, owner)
-        return entry is not None and entry.seen
+        return any(entry.seen for entry in self._of(kind, identifier, owner))
 
     @property
     def left(self) -> list[Entry]:
         """What was created and not removed."""
         return [entry for entry in self.entries if entry.identifier is not None and not entry.removed]
 
-    def _find(self, kind: str, identifier: int, owner: str) -> Entry | None:
-        """The entry of an id, the latest that is not removed: some services give an id again when it is free."""
+    def _of(self, kind: str, identifier: int, owner: str) -> list[Entry]:
+        """The entries of an id: those not removed, for a create may answer an id that was there; or else the latest.
+
+        Some services give an id again when it is free, and some answer that of another record.
+        """
         sought = (kind, identifier, owner)
         found = [entry for entry in self.entries if (entry.kind, entry.identifier, entry.owner) == sought]
-        return next((entry for entry in reversed(found) if not entry.removed), found[-1] if found else None)
+        return [entry for entry in found if not entry.removed] or found[-1:]
 
     def _write(self, event: str, entry: Entry) -> None:
         if self._file:

@@ -15,11 +15,13 @@ from mock_server.accounts import Accounts
 from mock_server.api import Service, create_blueprint
 from mock_server.choices import Choices
 from mock_server.contract import Contract, shipped_contract
+from mock_server.defects import chosen
 from mock_server.error_pages import ErrorPages
 from mock_server.errors import SettingsError
 from mock_server.fixtures import FixtureReader
 from mock_server.forms import Forms
 from mock_server.grease import Grease
+from mock_server.interposed import Interposed
 from mock_server.paging import Paging
 from mock_server.representations import Representations
 from mock_server.settings import Settings
@@ -44,7 +46,9 @@ def create_app(settings: Settings | None = None) -> Flask:
     """
     settings = settings or Settings()
     contract = _read(settings.contract) if settings.contract else shipped_contract()
-    choices = Choices(contract.open_points, settings.choices, settings.grease)
+    defects = chosen(settings.defects)
+    needed = {point: value for defect in defects for point, value in defect.needs.items()}
+    choices = Choices(contract.open_points, needed | settings.choices, settings.grease)
     representations = Representations(choices, settings.seed)
     uploads = Uploads()
     service = Service(
@@ -64,6 +68,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     service.errors.register(app)
     app.before_request(_refuse_redirect)
     app.add_url_rule(f"{settings.base_path}/login", "login", service.errors.login_page)
+    if defects:
+        app.wsgi_app = Interposed(app, service, defects)  # type: ignore[method-assign]
     answer: WSGIApplication = Spellings(app, choices)
     if settings.grease is not None:
         answer = Grease(answer, settings.grease)

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from mock_server.clock import system_clock
 from mock_server.contract import shipped_contract
+from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
 from mock_server.grease import HEADER
 from mock_server.server import MockServer
@@ -46,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.list_open:
         _say(_open_points())
         return
+    if options.list_defects:
+        _say("\n".join(f"{each.name}: {each.what} ({each.rule})" for each in DEFECTS.values()))
+        return
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
     logging.raiseExceptions = False  # likewise a log that cannot be written
     logging.basicConfig(level=options.log_level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
@@ -72,6 +76,7 @@ def _server(options: argparse.Namespace) -> MockServer:
         api_keys=tuple(options.api_key),
         choices=dict(options.open),
         grease=options.grease,
+        defects=tuple(options.defect),
         base_path=options.base_path.rstrip("/"),
         public_base_url=options.public_base_url and options.public_base_url.rstrip("/"),
         seed=options.seed,
@@ -98,6 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--public-base-url", metavar="URL", help="what page links begin with (default: as requested)")
     add("--open", type=_choice, action="append", default=[], metavar="POINT=VALUE", help="choose for an open point")
     add("--grease", type=_seed, metavar="SEED", help="choose by chance for the other open points")
+    add("--defect", action="append", default=[], metavar="NAME", help="be wrong in one way; --list-defects names them")
+    add("--list-defects", action="store_true", help="list the defects with the rules that they break, and end")
     add("--list-open", action="store_true", help="list the open points with their values, and end")
     add("--seed", type=_seed, default=0, metavar="N", help="what colours are derived from (default: %(default)s)")
     add(

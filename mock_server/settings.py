@@ -25,6 +25,9 @@ class Settings:
         api_keys: keys that each open an account of their own, which starts as a copy of the fixture's first.
         choices: values of open points other than the defaults, by name.
         grease: a seed from which all choices come that `choices` does not make; the defaults, if None.
+        grease_each_request: whether the choices that need not stay the same are made for each request anew.
+        defects: names of defects, each of which breaks a rule.
+        conditions: what befalls the server from outside, by name, each with its measure.
         base_path: a path in front of `/api`, such as `/prefix`.
         public_base_url: what page links begin with; where the request was sent to, if None.
         seed: what colours that nobody chose are derived from.
@@ -40,6 +43,9 @@ class Settings:
     api_keys: tuple[str, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
     grease: int | None = None
+    grease_each_request: bool = False
+    defects: tuple[str, ...] = ()
+    conditions: Mapping[str, float] = field(default_factory=dict)
     base_path: str = ""
     public_base_url: str | None = None
     seed: int = 0

@@ -36,6 +36,7 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
         visitor: who sends the requests.
         proceed: carries a step out, as long as there is room for it.
     """
+    proceed(partial(_edges, visitor))
     subject: list[int] = []
     proceed(lambda: subject.extend(_made(visitor, {}, "success")))
     if subject:
@@ -72,6 +73,18 @@ def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
         yield partial(_post_raw, visitor, media_type, body)
 
 
+def _edges(visitor: Visitor) -> None:
+    """Look at a last page that is just full, and at one that holds a single record."""
+    page = visitor.page(results_per_page="10")
+    total = page.total if page else None
+    for _ in range(11 if total is not None else 0):
+        if total and total % 10 < 2:  # noqa: PLR2004 - full, or one record more
+            visitor.try_page(results_per_page="10", page=str(-(-total // 10)))
+        if total and total % 10 == 1:
+            break
+        total = (total or 0) + len(_made(visitor, {}, "success"))
+
+
 def _made(visitor: Visitor, more: dict[str, FormValue], expects: str) -> list[int]:
     creation = visitor.create(visitor.least() | more, "probe", expects, frozenset())
     return [] if creation.identifier is None else [creation.identifier]
@@ -99,7 +112,7 @@ def _knock(visitor: Visitor, identifier: int) -> None:
     writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(kind, WRITES[2:] + WRITES[:2])
     identities = [each for each in visitor.target.keys if before and each not in (OWN, OTHER)]
     for identity, write in zip(identities, cycle(writes), strict=False):
-        for operation in ("list", *(WRITES if identity in CLOSEST_KEYS else (write,))):
+        for operation in ("list", *(("read", *WRITES) if identity in CLOSEST_KEYS else (write,))):
             marker = visitor.mark() if operation in ("create", "update") else ""
             with suppress(WriteRefusedError):
                 made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))

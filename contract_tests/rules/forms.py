@@ -128,7 +128,7 @@ def type_fields_show_in_settings(evidence: Evidence, kind: Kind) -> Observations
         settings = record.get("settings")
         if given and isinstance(settings, dict) and record.get("type") == form.get("type"):
             held = json.dumps(settings, ensure_ascii=False)
-            kept = any(json.dumps(value, ensure_ascii=False)[1:-1] in held for value in given)
+            kept = all(json.dumps(value, ensure_ascii=False)[1:-1] in held for value in given)
             yield decide(exchange, "settings that hold what was given", f"{len(settings)} other values", kept=kept)
 
 

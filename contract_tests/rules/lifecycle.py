@@ -29,7 +29,8 @@ def created_record_is_read(evidence: Evidence, kind: Kind) -> Observations:
         read = creation.read
         if read is None or not creation.exchange.succeeded or read.record is not None:
             continue
-        if read.succeeded or read.status in TOLD_WRONG | {410}:
+        missing = evidence.is_missing(kind.name, creation.identifier)
+        if read.succeeded or read.status in TOLD_WRONG | {410} or (missing and not read.failed):
             yield Broken(read, f"the record {creation.identifier}", answer(read))
         else:
             yield Unclear(f"the read was {answer(read)}", read)

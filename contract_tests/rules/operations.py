@@ -64,7 +64,9 @@ def splash_pages_created_at_projects(evidence: Evidence, kind: Kind) -> Observat
         elif creation.read is not None and creation.exchange.succeeded:
             marker = creation.form.get(kind.label, "").casefold()
             record = creation.read.record
-            if record is None and not creation.read.succeeded and creation.read.status not in TOLD_WRONG | {410}:
+            told = creation.read.succeeded or creation.read.status in TOLD_WRONG | {410}
+            missing = evidence.is_missing(kind.name, creation.identifier) and not creation.read.failed
+            if record is None and not told and not missing:
                 yield Unclear(f"the read of the new record was {answer(creation.read)}", creation.read)
             elif record is None:
                 yield Broken(creation.read, f"the splash page that {kind.create_path} made", answer(creation.read))

@@ -113,7 +113,8 @@ def remove_all(visitor: Visitor) -> None:
     deletes = _delete_own(visitor)
     seen = visitor.snapshot(lambda look: not deletes.keys() & set(look.ids), "list after clean-up")
     see_late(visitor, seen)
-    for entry in [entry for entry in ledger.left if entry.kind == kind.name and entry.identifier in deletes]:
+    own = [entry for entry in ledger.left if entry.kind == kind.name and entry.seen]
+    for entry in [entry for entry in own if entry.identifier in deletes]:
         identifier = entry.identifier or 0
         evidence.removals[kind.name].append(Removal(deletes[identifier], after=seen))
         label = str(seen.by_id.get(identifier, {}).get(kind.label, "")).casefold()
@@ -170,12 +171,15 @@ def _adopt(visitor: Visitor, seen: Snapshot) -> bool:
     """Find listed records with a marker of the run whose create told no id; whether there are any."""
     ledger, kind = visitor.target.ledger, visitor.kind.name
     entries = [entry for entry in ledger.entries if entry.kind == kind and entry.owner == OWN]
-    orphans = [entry for entry in entries if entry.identifier is None and entry.marker]
-    known = {entry.identifier for entry in entries}
+    orphans = [entry for entry in entries if entry.marker and not entry.seen]
+    known = {entry.identifier for entry in entries if entry.seen}
+    adopted = False
     for row in seen.rows:
         marker = mark_of(row.get(visitor.kind.label)).casefold()
         entry = next((each for each in orphans if each.marker.casefold() == marker), None)
         if entry and is_integer(row.get("id")) and row["id"] not in known:
             ledger.complete(entry, int(row["id"]))
+            ledger.see(kind, int(row["id"]), entry.marker)
             orphans.remove(entry)
-    return any(entry.identifier is not None and not entry.seen for entry in entries)
+            adopted = True
+    return adopted

@@ -44,7 +44,25 @@ def intrude(visitor: Visitor, identifier: int, seen: Snapshot) -> list[Intrusion
             with suppress(WriteRefusedError):
                 made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
     read = visitor.read(identifier, "open")
-    return [Intrusion(identity, exchange, marker, record, read) for identity, exchange, marker in made]
+    intrusions = [Intrusion(identity, exchange, marker, record, read) for identity, exchange, marker in made]
+    if read.failed or read.shows(visitor.kind):
+        return intrusions
+    others = [each for each in intrusions if each.exchange.request.operation != "delete"]
+    deleters = [each.identity for each in intrusions if each.exchange.request.operation == "delete"]
+    return others + [each for identity in deleters for each in _delete_alone(visitor, identity)]
+
+
+def _delete_alone(visitor: Visitor, identity: str) -> list[Intrusion]:
+    """Try a delete on a record of its own, where it is not known whose delete removed the one that all tried."""
+    creation = visitor.create(visitor.least(), "alone", "open", frozenset())
+    before = creation.read.record if creation.read else None
+    if creation.identifier is None or before is None:
+        return []
+    try:
+        exchange = visitor.delete(creation.identifier, "open", identity)
+    except WriteRefusedError:
+        return []
+    return [Intrusion(identity, exchange, "", before, visitor.read(creation.identifier, "open"))]
 
 
 def knock(visitor: Visitor, identifier: int, identity: str, operation: str, marker: str) -> Exchange:

@@ -9,7 +9,7 @@ from itertools import count, cycle
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Intrusion, Omission, Phase, Snapshot, Sweep
-from contract_tests.exchange import OTHER, Exchange, FormValue
+from contract_tests.exchange import OTHER, Exchange, FormValue, is_integer
 from contract_tests.survey.lifecycle import remove_all, remove_one, update
 from contract_tests.survey.samples import alone, of_type, optional
 from contract_tests.survey.strangers import intrude
@@ -187,7 +187,8 @@ def _page(visitor: Visitor, before: Snapshot) -> Snapshot:
                 for size in visitor.kind.page_sizes
                 if size not in (10, visitor.largest)
             ]
-        read = visitor.read(before.ids[-1], "open") if before.ids else None
+        oldest = min(filter(is_integer, before.ids), default=None)
+        read = None if oldest is None else visitor.read(int(oldest), "open")
         after = visitor.snapshot()
         if read and (read.record or read.request.identifier in after.ids):
             visitor.restate(read, "success")

@@ -1,0 +1,368 @@
+"""Forms that are refused, misread, or that do something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from werkzeug.wrappers import Response
+
+from mock_server.calls import Call, Serve, done
+from mock_server.defects.defect import D, Defect, N, S
+from mock_server.defects.means import also, answers, form, gives, has, loses, made_id
+
+MADE_UP = {"name": "Untitled", "host": "untitled-{}.example.com", "type": "webhook"}
+OPTIONAL = {
+    S: (
+        "title",
+        "description",
+        "secondary_button_name",
+        "secondary_button_url",
+        "custom_css",
+        "custom_js",
+        "ads_header",
+        "ads_footer",
+        "link_unlock_seconds",
+        "auto_redirect",
+    ),
+    D: ("custom_index_url", "custom_not_found_url"),
+}
+TYPES = ("email", "webhook", "slack", "discord", "telegram", "microsoft_teams")
+SINGULAR = {S: "splash-page", D: "domain", N: "handler"}
+
+
+def _filled_in(field: str, status: int | None = None) -> Callable[[Call, Serve], Response]:
+    """Make up a required field that is missing; answer with another status, if one is given."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation != "create" or not call.account or not call.parts or field in call.form:
+            return serve(call)
+        call.memory["count"] = call.memory.get("count", 0) + 1
+        answer = serve(call.sending(call.form | {field: MADE_UP[field].format(call.memory["count"])}))
+        return Response(b"{}", status, content_type="application/json") if status and done(call, answer) else answer
+
+    return transformation
+
+
+def _called_made(call: Call, serve: Serve) -> Response:
+    """Say that a record was made where a required field is missing, and make none."""
+    required = [field.name for field in call.resource.fields.values() if field.required]
+    if (
+        call.operation == "create"
+        and call.account
+        and call.parts
+        and not all(has(name)(call.form) for name in required)
+    ):
+        return call.service.representations.json({"data": {"id": 999_999}}, 201)
+    return serve(call)
+
+
+def _latin(text: str) -> str:
+    return text.encode().decode("latin-1")
+
+
+def _changed(field: str, change: Callable[[str], str]) -> Callable[[dict[str, str]], dict[str, str]]:
+    return lambda fields: fields | {field: change(fields[field])}
+
+
+def _starts(word: str, enabled: bool) -> Callable[[Call, Response], None]:  # noqa: FBT001 - what the word is taken for
+    """Let `is_enabled` in a create have influence."""
+
+    def effect(call: Call, answer: Response) -> None:
+        if call.form.get("is_enabled") == word:
+            _enable(call, made_id(call, answer), enabled)
+
+    return effect
+
+
+def _enable(call: Call, identifier: int, enabled: bool) -> None:  # noqa: FBT001 - the value itself
+    call.collection.update(identifier, lambda old: replace(old, values={**old.values, "is_enabled": enabled}))
+
+
+def _toggles(call: Call, serve: Serve) -> Response:
+    if call.operation == "update" and call.record and "is_enabled" in call.form:
+        word = "0" if call.record.values["is_enabled"] else "1"
+        return serve(call.sending(call.form | {"is_enabled": word}))
+    return serve(call)
+
+
+DEFECTS = (
+    *(
+        Defect(
+            f"{SINGULAR[kind]}-without-{field}-is-made",
+            f"forms.{field}-required",
+            f"A create without `{field}` makes a record, with one that is made up.",
+            _filled_in(field),
+            (kind,),
+        )
+        for kind, field in ((S, "name"), (D, "host"), (N, "name"), (N, "type"))
+    ),
+    *(
+        Defect(
+            f"{SINGULAR[kind]}-without-{field}-is-refused-and-made",
+            f"forms.{field}-required",
+            f"A create without `{field}` is refused, and makes a record all the same.",
+            _filled_in(field, 400),
+            (kind,),
+        )
+        for kind, field in ((S, "name"), (D, "host"), (N, "type"))
+    ),
+    Defect(
+        "splash-page-without-name-is-called-made",
+        "forms.name-required",
+        "A create without `name` is told that it succeeded, and makes no record.",
+        _called_made,
+        (S,),
+    ),
+    *(
+        Defect(
+            f"{SINGULAR[kind]}-needs-{field.replace('_', '-')}",
+            "forms.required-fields-alone-suffice",
+            f"A create without `{field}` is refused, where it is optional.",
+            answers("create", 422, when=lambda call, field=field: bool(call.parts) and not gives(field)(call)),  # type: ignore[misc]
+            (kind,),
+        )
+        for kind, field in ((S, "title"), (D, "custom_index_url"), (N, "webhook"))
+    ),
+    *(
+        Defect(
+            f"create-takes-no-{field.replace('_', '-')}",
+            "forms.optional-fields-are-accepted-on-create",
+            f"A create with `{field}` is refused.",
+            answers("create", 400, when=gives(field)),
+            (kind,),
+        )
+        for kind, fields in OPTIONAL.items()
+        for field in fields
+    ),
+    *(
+        Defect(
+            f"update-takes-no-{field.replace('_', '-')}",
+            "forms.optional-fields-are-accepted-on-update",
+            f"An update with `{field}` is refused.",
+            answers("update", 422, when=gives(field)),
+            (kind,),
+        )
+        for kind, fields in (OPTIONAL | {N: ("email", "slack", "telegram_chat_id")}).items()
+        for field in fields
+    ),
+    *(
+        Defect(
+            f"{SINGULAR[kind]}-update-needs-{field}",
+            "forms.required-fields-are-optional-on-update",
+            f"An update without `{field}` is refused.",
+            answers("update", 400, when=lambda call, field=field: bool(call.parts) and not gives(field)(call)),  # type: ignore[misc]
+            (kind,),
+        )
+        for kind, field in ((S, "name"), (D, "host"), (N, "name"), (N, "type"))
+    ),
+    *(
+        Defect(
+            f"{operation}-takes-no-{field}",
+            "forms.files-are-accepted",
+            f"A file in `{field}` makes {'a create' if operation == 'create' else 'an update'} {how}.",
+            answers(operation, status, when=gives(field)),
+            (S,),
+        )
+        for operation, field, status, how in (
+            ("create", "logo", 422, "refused"),
+            ("create", "favicon", 415, "refused"),
+            ("create", "opengraph", 500, "fail"),
+            ("update", "logo", 500, "fail"),
+            ("update", "favicon", 400, "refused"),
+            ("update", "opengraph", 501, "refused"),
+        )
+    ),
+    *(
+        Defect(
+            f"type-{name.replace('_', '-')}-is-refused",
+            "forms.types-are-accepted",
+            f"No handler of type `{name}` can be made.",
+            answers("create", 400, when=lambda call, name=name: call.form.get("type") == name),  # type: ignore[misc]
+            (N,),
+        )
+        for name in TYPES
+    ),
+    Defect(
+        "name-is-misread",
+        "forms.name-comes-back",
+        "Names are read in another encoding than they were sent in.",
+        form("create update", _changed("name", _latin), has("name")),
+    ),
+    Defect(
+        "name-is-capital-on-create",
+        "forms.name-comes-back",
+        "A create turns names into capital letters.",
+        form("create", _changed("name", str.upper), has("name")),
+    ),
+    Defect(
+        "name-is-marked-on-update",
+        "forms.name-comes-back",
+        "An update puts an exclamation mark behind names.",
+        form("update", _changed("name", lambda name: f"{name}!"), has("name")),
+    ),
+    Defect(
+        "name-is-cut",
+        "forms.name-comes-back",
+        "Names are cut at ten characters.",
+        form("create update", _changed("name", lambda name: name[:10]), has("name")),
+    ),
+    Defect(
+        "name-loses-other-scripts",
+        "forms.name-comes-back",
+        "Names lose all letters beyond ASCII.",
+        form("create update", _changed("name", lambda name: name.encode("ascii", "ignore").decode()), has("name")),
+        needs={"text": "verbatim"},
+    ),
+    Defect(
+        "name-is-a-slug",
+        "forms.name-comes-back",
+        "Spaces in names become hyphens.",
+        form("create update", _changed("name", lambda name: name.replace(" ", "-")), has("name")),
+    ),
+    Defect(
+        "host-gets-www",
+        "forms.host-comes-back",
+        "Hosts get `www.` in front.",
+        form("create", _changed("host", lambda host: f"www.{host}"), has("host")),
+    ),
+    Defect(
+        "host-is-marked-on-update",
+        "forms.host-comes-back",
+        "An update puts a dot behind hosts.",
+        form("update", _changed("host", lambda host: f"{host}.local"), has("host")),
+    ),
+    Defect(
+        "host-loses-hyphens",
+        "forms.host-comes-back",
+        "Hosts lose their hyphens.",
+        form("create update", _changed("host", lambda host: host.replace("-", "")), has("host")),
+    ),
+    Defect(
+        "index-url-loses-its-path",
+        "forms.custom-index-url-comes-back",
+        "A `custom_index_url` loses its path.",
+        form(
+            "create update",
+            _changed("custom_index_url", lambda url: "/".join(url.split("/")[:3])),
+            has("custom_index_url"),
+        ),
+    ),
+    Defect(
+        "index-url-gets-another-scheme",
+        "forms.custom-index-url-comes-back",
+        "A `custom_index_url` with `https` gets `http`.",
+        form(
+            "create update",
+            _changed("custom_index_url", lambda url: url.replace("https:", "http:")),
+            has("custom_index_url"),
+        ),
+    ),
+    Defect(
+        "index-url-is-ignored-on-create",
+        "forms.custom-index-url-comes-back",
+        "A create ignores `custom_index_url`.",
+        form("create", loses("custom_index_url"), has("custom_index_url")),
+    ),
+    Defect(
+        "not-found-url-becomes-the-index-url",
+        "forms.custom-not-found-url-stays-apart",
+        "A `custom_not_found_url` is stored as `custom_index_url`.",
+        form(
+            "create update", lambda f: f | {"custom_index_url": f["custom_not_found_url"]}, has("custom_not_found_url")
+        ),
+    ),
+    Defect(
+        "not-found-url-clears-the-index-url",
+        "forms.custom-not-found-url-stays-apart",
+        "An update of `custom_not_found_url` clears `custom_index_url`.",
+        form("update", lambda f: {"custom_index_url": ""} | f, has("custom_not_found_url")),
+    ),
+    Defect(
+        "slack-becomes-webhook",
+        "forms.type-comes-back",
+        "A handler of type `slack` is made as one of type `webhook`.",
+        form("create", lambda f: f | {"type": "webhook"}, lambda f: f.get("type") == "slack"),
+    ),
+    Defect(
+        "every-type-is-webhook",
+        "forms.type-comes-back",
+        "Every handler is made as one of type `webhook`.",
+        form("create", lambda f: f | {"type": "webhook"}, lambda f: f.get("type") in TYPES),
+    ),
+    Defect(
+        "email-is-ignored-on-create",
+        "forms.email-comes-back",
+        "A create ignores the address of a handler of type `email`.",
+        form("create", lambda f: f | {"email": ""}, has("email")),
+        needs={"email-missing": "accepted"},
+    ),
+    Defect(
+        "email-is-obscured",
+        "forms.email-comes-back",
+        "An address is stored with stars.",
+        form(
+            "create update", _changed("email", lambda email: f"{email[:1]}***{email[email.find('@') :]}"), has("email")
+        ),
+    ),
+    *(
+        Defect(
+            f"{name.replace('_', '-')}-is-lost",
+            "forms.type-fields-show-in-settings",
+            f"What is given as `{name}` does not show in the settings.",
+            form("create update", loses(name), has(name)),
+        )
+        for name in ("webhook", "slack", "telegram", "telegram_chat_id")
+    ),
+    Defect(
+        "one-disables",
+        "forms.one-enables",
+        "An update with `is_enabled` of `1` disables.",
+        form("update", lambda f: f | {"is_enabled": "0"}, has("is_enabled")),
+    ),
+    Defect(
+        "only-true-enables",
+        "forms.one-enables",
+        "An update with `is_enabled` of `1` has no influence, only the word does.",
+        form("update", loses("is_enabled"), lambda f: f.get("is_enabled") == "1"),
+    ),
+    Defect("is-enabled-toggles", "forms.one-enables", "Any `is_enabled` turns the state around.", _toggles),
+    Defect(
+        "zero-has-no-influence",
+        "forms.zero-disables",
+        "An update with `is_enabled` of `0` has no influence.",
+        form("update", loses("is_enabled"), lambda f: f.get("is_enabled") == "0"),
+    ),
+    Defect(
+        "zero-enables",
+        "forms.zero-disables",
+        "Any `is_enabled` enables.",
+        form("update", lambda f: f | {"is_enabled": "1"}, has("is_enabled")),
+    ),
+    Defect(
+        "update-enables",
+        "forms.is-enabled-is-optional-on-update",
+        "An update without `is_enabled` enables.",
+        form("update", lambda f: {"is_enabled": "1"} | f),
+    ),
+    Defect(
+        "update-disables",
+        "forms.is-enabled-is-optional-on-update",
+        "An update without `is_enabled` disables, as a form's empty box does.",
+        form("update", lambda f: {"is_enabled": "0"} | f),
+    ),
+    Defect(
+        "create-takes-a-zero",
+        "forms.is-enabled-is-not-accepted-on-create",
+        "A create with `is_enabled` of `0` makes a handler that is disabled.",
+        also("create", _starts("0", enabled=False)),
+        needs={"is-enabled-on-create": "ignored", "handler-starts": "enabled"},
+    ),
+    Defect(
+        "create-takes-a-one",
+        "forms.is-enabled-is-not-accepted-on-create",
+        "A create with `is_enabled` of `1` makes a handler that is enabled.",
+        also("create", _starts("1", enabled=True)),
+        needs={"is-enabled-on-create": "ignored", "handler-starts": "disabled"},
+    ),
+)
