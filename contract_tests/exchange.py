@@ -144,6 +144,8 @@ class Exchange:
 def id_of(record: Any) -> Any:
     """The id of a record, or None if there is none that ids can be compared with."""
     identifier = record.get("id") if isinstance(record, dict) else None
+    if isinstance(identifier, str) and identifier.isdecimal() and identifier.isascii():
+        return int(identifier)  # a number all the same, to tell records apart by
     return identifier if isinstance(identifier, (int, float, str)) else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Intrusion, Record
-from contract_tests.exchange import OTHER
+from contract_tests.exchange import OTHER, id_of
 from contract_tests.rules.observation import (
     Absent,
     Broken,
@@ -148,16 +148,19 @@ def _made_nothing(intrusions: Iterator[Intrusion], kind: Kind) -> Observations:
 
 
 def _changed_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: Kind) -> Observations:
-    """The name or host tells who changed it; for other fields those are to blame that were told so, or else all."""
+    """The name or host tells who changed it; else those are to blame that were told so, or all if none was."""
     attempts = [each for each in evidence.intrusions.get(kind.name, []) if each.exchange.request.operation == "update"]
+    steady_ones = [name for name in steady(kind) if name not in (kind.label, "last_datetime")]
     for intrusion in intrusions:
         record, before = intrusion.read.record if intrusion.read else None, intrusion.before or {}
         if record is None:
             yield Unclear("the account's record could not be read then", intrusion.read)
             continue
-        changed = [name for name in steady(kind) if name != kind.label and record.get(name) != before.get(name)]
-        renamed = str(record.get(kind.label, "")).casefold() == intrusion.marker.casefold()
-        kept = not renamed and not (before and changed and _is_to_blame(intrusion, attempts))
+        changed = [name for name in steady_ones if before and record.get(name) != before.get(name)]
+        label = str(record.get(kind.label, "")).casefold()
+        renamed = label == intrusion.marker.casefold()
+        is_known = any(label == each.marker.casefold() for each in attempts)
+        kept = not renamed and (is_known or not changed or not _is_to_blame(intrusion, attempts))
         names = kind.label if renamed else ", ".join(changed)
         received = f"status {intrusion.exchange.status}, and another {names}, by {intrusion.identity}"
         yield decide(intrusion.exchange, "the record as it was", received, kept=kept)
@@ -168,7 +171,7 @@ def _removed_nothing(evidence: Evidence, kind: Kind, *, other: bool) -> Observat
     attempts = [each for each in evidence.intrusions.get(kind.name, []) if each.exchange.request.operation == "delete"]
     for intrusion in attempts:
         if (intrusion.identity == OTHER) == other:
-            observation = _still_there(intrusion)
+            observation = _still_there(intrusion, evidence, kind)
             if isinstance(observation, Broken) and not _is_to_blame(intrusion, attempts):
                 yield Unclear("the record was gone already", intrusion.exchange)
             else:
@@ -181,7 +184,7 @@ def _is_to_blame(intrusion: Intrusion, attempts: list[Intrusion]) -> bool:
     return not told or intrusion in told
 
 
-def _still_there(intrusion: Intrusion) -> Observation:
+def _still_there(intrusion: Intrusion, evidence: Evidence, kind: Kind) -> Observation:
     read, after = intrusion.read, intrusion.after
     if read is None or read.failed or after is None:
         return Unclear("the account's record could not be read then", read)
@@ -189,6 +192,8 @@ def _still_there(intrusion: Intrusion) -> Observation:
         return Unclear("the record was not seen before", intrusion.exchange)
     if read.record is None and read.request.identifier in after.ids:
         return Unclear("the account's record is listed, but not read", read)
-    hidden = after.complete and read.request.identifier not in after.ids
+    earlier = [page for page in evidence.pages(kind.name) if page.exchange.number < intrusion.exchange.number]
+    was_listed = any(id_of(row) == read.request.identifier for page in earlier for row in page.rows)
+    hidden = after.complete and was_listed and read.request.identifier not in after.ids
     received = f"status {intrusion.exchange.status}, and it is gone, by {intrusion.identity}"
     return decide(intrusion.exchange, "the record, still there", received, kept=read.record is not None and not hidden)

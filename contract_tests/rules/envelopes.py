@@ -60,6 +60,8 @@ def list_neighbours_are_strings_or_null(evidence: Evidence, kind: Kind) -> Obser
 def read_data_is_an_object(evidence: Evidence, kind: Kind) -> Observations:
     """Reads of records that are there."""
     for exchange, body in _json(evidence, kind, "read"):
+        if evidence.is_missing(kind.name, exchange.request.identifier):
+            continue
         data = body.get("data") if isinstance(body, dict) else None
         yield decide(exchange, "data, an object", shown(data, own=False), kept=isinstance(data, dict))
 

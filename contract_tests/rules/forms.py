@@ -47,14 +47,30 @@ def optional_fields_are_accepted_on_update(evidence: Evidence, kind: Kind) -> Ob
     """Updates with optional fields, files aside."""
     for exchange in evidence.of(kind.name, "update"):
         if set(exchange.request.form or {}) - set(kind.required):
-            yield accepted(exchange)
+            observation = accepted(exchange)
+            if isinstance(observation, Broken) and any(map(_was_accepted, _fuller(evidence, kind, exchange))):
+                observation = Unclear("the same fields were accepted beside those that a create requires", exchange)
+            yield observation
 
 
 def required_fields_are_optional_on_update(evidence: Evidence, kind: Kind) -> Observations:
     """Updates without a field that a create requires."""
     for exchange in evidence.of(kind.name, "update"):
         if set(kind.required) - set(exchange.request.form or {}):
-            yield accepted(exchange)
+            observation, fuller = accepted(exchange), _fuller(evidence, kind, exchange)
+            if isinstance(observation, Broken) and fuller and not any(map(_was_accepted, fuller)):
+                observation = Unclear("the same fields were refused beside those that a create requires too", exchange)
+            yield observation
+
+
+def _fuller(evidence: Evidence, kind: Kind, exchange: Exchange) -> list[Exchange]:
+    """Updates with the fields of this one and all that a create requires."""
+    fields = {*(exchange.request.form or {}), *kind.required}
+    return [each for each in evidence.of(kind.name, "update") if fields <= set(each.request.form or {})]
+
+
+def _was_accepted(exchange: Exchange) -> bool:
+    return isinstance(accepted(exchange), Kept)
 
 
 def files_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
@@ -193,7 +209,8 @@ def _omitted(omission: Omission, kind: Kind) -> Observation:
         return Broken(exchange, expected, f"status {exchange.status} and the id {exchange.made_id}")
     label = str((exchange.request.form or {}).get(kind.label, "")).casefold()
     came = set(omission.after.ids) - set(omission.before.ids)
-    labels = [str(omission.after.by_id[identifier].get(kind.label) or "").casefold() for identifier in came]
+    records = [omission.after.by_id[identifier] for identifier in came]
+    labels = [str(record[kind.label] or "").casefold() for record in records if kind.label in record]
     if label in labels or (not label and any(not each.strip() for each in labels)):
         return Broken(exchange, expected, f"status {exchange.status}, and a record that was listed then")
     if exchange.failed:
@@ -260,11 +277,12 @@ def _toggled(evidence: Evidence, kind: Kind, sent: str, *, wanted: bool) -> Obse
             continue
         if not change.exchange.succeeded:
             yield accepted(change.exchange)
-        elif change.read and change.read.record and change.before.get("is_enabled") is not wanted:
-            now = change.read.record.get("is_enabled")
-            yield decide(change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted)
-        elif change.read and change.read.record and change.read.record.get("is_enabled") is not wanted:
-            yield Broken(change.read, f"is_enabled {wanted}", f"is_enabled {change.read.record.get('is_enabled')}")
+        elif change.read and change.read.record:
+            before, now = change.before.get("is_enabled"), change.read.record.get("is_enabled")
+            if not isinstance(now, bool):
+                yield Unclear("the read behind the update shows no boolean", change.read)
+            elif before is not wanted or now is not wanted:
+                yield decide(change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted)
 
 
 def _same_url(one: str, other: str) -> bool:

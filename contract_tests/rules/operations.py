@@ -41,12 +41,19 @@ def read_answers(evidence: Evidence, kind: Kind) -> Observations:
 
 def create_answers(evidence: Evidence, kind: Kind) -> Observations:
     """Creates with the required fields."""
-    yield from map(accepted, evidence.of(kind.name, "create"))
+    yield from _as_a_whole(list(evidence.of(kind.name, "create")))
 
 
 def update_answers(evidence: Evidence, kind: Kind) -> Observations:
     """Updates of the run's own records."""
-    yield from map(accepted, evidence.of(kind.name, "update"))
+    yield from _as_a_whole(list(evidence.of(kind.name, "update")))
+
+
+def _as_a_whole(exchanges: list[Exchange]) -> Observations:
+    """Whether writes are accepted; where some are, the fields of those that are not were to blame."""
+    observations = [accepted(exchange) for exchange in exchanges]
+    some = any(isinstance(each, Kept) for each in observations)
+    yield from (each for each in observations if not (some and isinstance(each, Broken)))
 
 
 def delete_answers(evidence: Evidence, kind: Kind) -> Observations:
@@ -62,12 +69,14 @@ def splash_pages_created_at_projects(evidence: Evidence, kind: Kind) -> Observat
         if creation.exchange.request.path != kind.create_path:
             yield Broken(creation.exchange, f"creates at {kind.create_path}", "another path was given to this run")
         elif creation.read is not None and creation.exchange.succeeded:
-            marker = creation.form.get(kind.label, "").casefold()
+            marker = creation.form.get(kind.label, "").partition(" ")[0].casefold()
             record = creation.read.record
             told = creation.read.succeeded or creation.read.status in TOLD_WRONG | {410}
             missing = evidence.is_missing(kind.name, creation.identifier) and not creation.read.failed
             if record is None and not told and not missing:
                 yield Unclear(f"the read of the new record was {answer(creation.read)}", creation.read)
+            elif record is None and marker and marker.encode() in creation.read.body.lower():
+                yield Kept(creation.read)
             elif record is None:
                 yield Broken(creation.read, f"the splash page that {kind.create_path} made", answer(creation.read))
             elif isinstance(record.get("name"), str) and creation.identifier in creation.before:

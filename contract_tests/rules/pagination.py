@@ -5,7 +5,7 @@ from __future__ import annotations
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Phase, Sweep
 from contract_tests.exchange import Page
-from contract_tests.rules.observation import Kept, Observations, Unclear, decide
+from contract_tests.rules.observation import Broken, Kept, Observations, Unclear, decide
 
 
 def page_defaults_to_1(evidence: Evidence, kind: Kind) -> Observations:
@@ -18,8 +18,9 @@ def page_defaults_to_1(evidence: Evidence, kind: Kind) -> Observations:
                 yield Unclear("others wrote meanwhile", plain.exchange)
                 continue
             for page in (plain, _asked(sweep, {"results_per_page": str(kind.default_page_size)})):
-                if page:
-                    same = _ids(page) == _ids(first) and page.meta.get("page") == first.meta.get("page")
+                if page and page.meta.get("results_per_page") == first.meta.get("results_per_page"):
+                    said = {each.meta["page"] for each in (page, first) if "page" in each.meta}
+                    same = _ids(page) == _ids(first) and len(said) < 2  # noqa: PLR2004 - they differ
                     yield decide(page.exchange, "what page 1 shows", f"page {page.meta.get('page')}", kept=same)
 
 
@@ -46,6 +47,7 @@ def allowed_sizes_are_kept(evidence: Evidence, kind: Kind) -> Observations:
 def other_sizes_are_not_used(evidence: Evidence, kind: Kind) -> Observations:
     """Lists with a page size outside the seven; one that is refused keeps the rule too."""
     sizes = {str(size) for size in kind.page_sizes}
+    filled = not any(isinstance(each, Broken) for each in page_is_filled(evidence, kind))
     for exchange in evidence.of(kind.name, "list", expects="open"):
         asked = exchange.request.asked
         if "page" in asked or asked.get("results_per_page", "10") in sizes:
@@ -55,7 +57,7 @@ def other_sizes_are_not_used(evidence: Evidence, kind: Kind) -> Observations:
             yield Kept(exchange)
             continue
         size, rows = page.meta.get("results_per_page"), len(page.rows)
-        cut = page.total is not None and rows < page.total
+        cut = filled and page.total is not None and rows < page.total
         kept = size in kind.page_sizes and rows <= (size or 0) and (not cut or rows == size)
         kept = kept or (size is None and not rows)
         yield decide(

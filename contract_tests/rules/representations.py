@@ -171,7 +171,8 @@ def listed_as_read(evidence: Evidence, kind: Kind) -> Observations:
 
 
 def _compared(exchange: Exchange, kind: Kind, one: Record, other: Record, *, own: bool) -> Broken | Kept:
-    differing = [name for name in steady(kind) if one.get(name) != other.get(name)]
+    both = [name for name in steady(kind) if name in one and name in other]
+    differing = [name for name in both if one[name] != other[name]]
     if not differing:
         return Kept(exchange)
     name = differing[0]

@@ -42,7 +42,7 @@ def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue
             (of_type("slack"), "success"),
             ({"is_enabled": begun}, "success"),
             (renamed, "open"),
-            (of_type("email"), "success"),
+            (of_type("email") | {kind.label: visitor.mark()}, "success"),
             ({"email": value("email", "text", "other-")}, "success"),
             (of_type("slack", "other-") | label | {"is_enabled": other}, "success"),
         ]

@@ -32,9 +32,9 @@ ATTEMPTS: dict[str, dict[str, tuple[str, ...]]] = {
 
 def intrude(visitor: Visitor, identifier: int, seen: Snapshot) -> list[Intrusion]:
     """Try to reach one of the run's records as a stranger, and read it as the account then."""
-    creations = visitor.evidence.creations.get(visitor.kind.name, [])
-    reads = (each.read.record for each in creations if each.identifier == identifier and each.read)
-    record = next(reads, None) or seen.by_id.get(identifier) or {}
+    reads = [each for each in visitor.evidence.of(visitor.kind.name, "read") if each.request.identifier == identifier]
+    shown = [each.record for each in reads if each.record]
+    record = shown[-1] if shown else seen.by_id.get(identifier) or {}
     made: list[tuple[str, Exchange, str]] = []
     for identity in (each for each in ATTEMPTS if each == NOBODY or each in visitor.target.keys):
         for operation in ATTEMPTS[identity][visitor.kind.name]:

@@ -83,7 +83,11 @@ def turns(name: str, change: Callable[[Any], Any]) -> Callable[[Body], None]:
 
 def drops(name: str) -> Callable[[Body], None]:
     """Leave a field out."""
-    return lambda body: body.pop(name, None) and None
+
+    def change(body: Body) -> None:
+        body.pop(name, None)
+
+    return change
 
 
 def meta(name: str, value: Callable[[Body], Any], when: Asked = always) -> Transformation:
