@@ -6,15 +6,17 @@ import argparse
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from contract_tests.catalogue import explain, overview
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
 
+LONGEST_LAG = 60
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -36,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parser().parse_args(arguments)
         contract = Contract()
-        return _rules(contract, options.rule) if options.command == "rules" else _run(contract, options)
+        return _rules(contract, options.rule) if options.command == "rules" else _carry_out(contract, options)
     except StoppedError as error:
         return _say(str(error), error.status)
     except KeyboardInterrupt:
@@ -56,12 +58,13 @@ def _rules(contract: Contract, name: str | None) -> int:
     return 0
 
 
-def _run(contract: Contract, given: argparse.Namespace) -> int:
+def _carry_out(contract: Contract, given: argparse.Namespace) -> int:
     try:
-        from contract_tests.run_command import run_command  # noqa: PLC0415 - the rules are listed without what it needs
+        module = import_module(f"contract_tests.{given.command}_command")  # the rules are listed without what it needs
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is not installed; install link-management-contract[tests]") from error
-    return run_command(contract, given)
+    status: int = getattr(module, f"{given.command}_command")(contract, given)
+    return status
 
 
 def parse_run(arguments: Sequence[str]) -> argparse.Namespace:
@@ -75,10 +78,27 @@ def parse_run(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="contract-tests", description="Judge implementations of the contract.")
-    commands = parser.add_subparsers(required=True, dest="command", metavar="run|rules")
+    commands = parser.add_subparsers(required=True, dest="command", metavar="run|rules|prove")
     rules = commands.add_parser("rules", help="list the rules and open points, or explain one")
     rules.add_argument("rule", nargs="?", metavar="RULE", help="the id of a rule or an open point")
-    add = commands.add_parser("run", help="judge an implementation").add_argument
+    _add_run(commands.add_parser("run", help="judge an implementation").add_argument)
+    _add_prove(
+        commands.add_parser("prove", help="show that each rule falls when it should, and only then").add_argument
+    )
+    return parser
+
+
+def _add_prove(add: Callable[..., Any]) -> None:
+    add("--defect", action="append", default=[], metavar="NAME", help="this one alone (default: all that the mock has)")
+    add("--seeds", type=_number, default=5, metavar="N", help="servers with each defect (default: %(default)s)")
+    add("--grease", type=_number, default=300, metavar="N", help="servers that are right (default: %(default)s)")
+    add("--short", action="store_true", help="a sample of both, in less than a minute")
+    add("--jobs", type=_number, metavar="N", help="how many are judged at once (default: 6 a core)")
+    add("--markdown", metavar="FILE", help="write the matrix there")
+    add("--json", metavar="FILE", help="likewise")
+
+
+def _add_run(add: Callable[..., Any]) -> None:
     add("--base-url", type=_url, required=True, metavar="URL", help="where it answers, its path prefix too")
     add("--api-key", metavar="KEY", help="or CONTRACT_API_KEY in the environment")
     add("--second-api-key", metavar="KEY", help="another account's, or CONTRACT_SECOND_API_KEY")
@@ -97,10 +117,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=_count, default=0, metavar="N", help="generate others (default: %(default)s)")
     add("--rate", type=_rate, default=0.0, metavar="60/m", help="at most so many requests in a second, minute or hour")
     add("--timeout", type=_number, default=30, metavar="SECONDS", help="for an answer (default: %(default)s)")
+    add("--lag", type=_seconds, default=2.1, metavar="SECONDS", help="by which reads may lag (default: %(default)s)")
     add("--ledger", type=Path, metavar="FILE", help="write down there what the run creates")
     add("--report-dir", type=Path, metavar="DIR", help="write junit.xml there")
     add("--quiet", action="store_true", help="print the overall word alone")
-    return parser
 
 
 def _url(text: str) -> str:
@@ -118,6 +138,16 @@ def _number(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f'"{text}" is no number; give 1 or more')
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= LONGEST_LAG:
+        raise argparse.ArgumentTypeError(f'"{text}" is no lag; give seconds from 0 to {LONGEST_LAG}')
+    return seconds
 
 
 def _count(text: str) -> int:

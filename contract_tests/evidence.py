@@ -144,7 +144,12 @@ class Omission:
 
 @dataclass(frozen=True)
 class Intrusion:
-    """A request by somebody who is not the account, and what the account then sees."""
+    """A request by somebody who is not the account, and what the account then sees.
+
+    Attributes:
+        before: the record as it was last read before.
+        listed: the record as it was listed just before.
+    """
 
     identity: str
     exchange: Exchange
@@ -152,6 +157,7 @@ class Intrusion:
     before: Record | None = None
     read: Exchange | None = None
     after: Snapshot | None = None
+    listed: Record | None = None
 
 
 def _lists() -> dict[str, list[Any]]:

@@ -107,6 +107,7 @@ def options_of(given: argparse.Namespace) -> Options:
             requests=given.max_requests or Limits.requests + 2 * given.explore,  # there may be a second look
             interval=given.rate,
             timeout=given.timeout,
+            lag=given.lag,
         ),
         ledger=given.ledger,
         explore=given.explore,

@@ -160,7 +160,7 @@ def _refuse_unusable(seen: list[Evidence]) -> None:
     """Refuse a target of which no list could be had."""
     lists = [exchange for evidence in seen for exchange in evidence.exchanges if exchange.request.operation == "list"]
     if any(exchange.succeeded for exchange in lists):
-        if any(exchange.json is not None for exchange in lists if exchange.succeeded):
+        if any(exchange.json is not None or b'"data"' in exchange.body for exchange in lists if exchange.succeeded):
             return
         kind = next(each for each in lists if each.succeeded).headers.get("Content-Type", "no media type")
         raise UnusableTargetError(f"every list is answered with {kind} that is no JSON; is the base URL right?")

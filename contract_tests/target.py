@@ -20,6 +20,7 @@ TRIES = 3
 PAUSE = 0.2
 BOUNDARY = "contract-tests-boundary-7f3a"
 EPOCH = 1e9
+MOST_REDIRECTS = 5
 REDIRECTS = {301, 302, 303, 307, 308}
 
 
@@ -40,12 +41,14 @@ class Limits:
         interval: seconds between two requests at least.
         timeout: seconds to wait for an answer.
         patience: seconds to wait, in all, for rate limits to pass.
+        lag: seconds by which reads may lag behind writes.
     """
 
     requests: int = 2000
     interval: float = 0.0
     timeout: float = 30.0
     patience: float = 300.0
+    lag: float = 2.1
 
 
 class Target:
@@ -121,7 +124,7 @@ class Target:
         if self._counting and self._counted >= self.limits.requests:
             raise BudgetSpentError
         self._counted += self._counting
-        headers = {"User-Agent": "contract-tests"}
+        headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate"}
         if request.identity in self.keys:
             headers["Authorization"] = self.keys[request.identity]
         body = None
@@ -133,12 +136,14 @@ class Target:
         redirects: list[tuple[int, str]] = []
         try:
             answer = self._call(request.method, url, body, headers)
-            location = answer.headers.get("Location", "")
-            if answer.status in REDIRECTS:
+            there = url
+            while answer.status in REDIRECTS and len(redirects) < MOST_REDIRECTS:
+                location = answer.headers.get("Location", "")
                 redirects.append((answer.status, location))
-                there = urljoin(url, location)
-                if request.method == "GET" and location and urlsplit(there).netloc == urlsplit(url).netloc:
-                    answer = self._call("GET", there, None, headers)
+                there = urljoin(there, location)
+                if request.method != "GET" or not location or urlsplit(there).netloc != urlsplit(url).netloc:
+                    break
+                answer = self._call("GET", there, None, headers)
         except urllib3.exceptions.HTTPError as error:
             return Exchange(request, self.sent, None, error=str(error), attempts=attempts)
         return Exchange(request, self.sent, answer.status, answer.headers, answer.data, "", attempts, tuple(redirects))

@@ -15,6 +15,7 @@ from mock_server.clock import Clock, ticking
 from mock_server.contract import Contract, Resource
 from mock_server.errors import SettingsError
 from mock_server.fixtures import Fixture, FixtureReader
+from mock_server.grease import leaping
 from mock_server.settings import SANDBOX_PREFIX, Settings
 from mock_server.store import Collection, IdSequence, Record
 
@@ -95,7 +96,9 @@ class Accounts:
         return Account(name, {kind: records.copy() for kind, records in account.collections.items()}, self._clock())
 
     def _clock(self) -> Clock:
-        return self._settings.clock or ticking(self._start)
+        if self._settings.clock or self._settings.grease is None:
+            return self._settings.clock or ticking(self._start)
+        return leaping(self._start, self._settings.grease)
 
     def _generate(self, fixture: Fixture, reader: FixtureReader) -> None:
         start = fixture.now - timedelta(days=365)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,11 @@ from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import RequestRedirect
 
+from mock_server import conditions
 from mock_server.access_log import AccessLog
 from mock_server.accounts import Accounts
 from mock_server.api import Service, create_blueprint
+from mock_server.calls import Transformation
 from mock_server.choices import Choices
 from mock_server.contract import Contract, shipped_contract
 from mock_server.defects import chosen
@@ -47,8 +50,11 @@ def create_app(settings: Settings | None = None) -> Flask:
     settings = settings or Settings()
     contract = _read(settings.contract) if settings.contract else shipped_contract()
     defects = chosen(settings.defects)
-    needed = {point: value for defect in defects for point, value in defect.needs.items()}
-    choices = Choices(contract.open_points, needed | settings.choices, settings.grease)
+    needed: dict[str, str] = {point: value for defect in defects for point, value in defect.needs.items()}
+    choices = Choices(
+        contract.open_points, {**needed, **settings.choices}, settings.grease, each_request=settings.grease_each_request
+    )
+    conditions.check(settings.conditions)
     representations = Representations(choices, settings.seed)
     uploads = Uploads()
     service = Service(
@@ -68,11 +74,13 @@ def create_app(settings: Settings | None = None) -> Flask:
     service.errors.register(app)
     app.before_request(_refuse_redirect)
     app.add_url_rule(f"{settings.base_path}/login", "login", service.errors.login_page)
-    if defects:
-        app.wsgi_app = Interposed(app, service, defects)  # type: ignore[method-assign]
+    between: list[Transformation] = [*conditions.within(settings.conditions), *defects]
+    if between:
+        app.wsgi_app = Interposed(app, service, between)  # type: ignore[method-assign]
     answer: WSGIApplication = Spellings(app, choices)
     if settings.grease is not None:
-        answer = Grease(answer, settings.grease)
+        answer = Grease(answer, settings.grease, each_request=settings.grease_each_request)
+    answer = conditions.around(answer, settings.conditions, lambda: create_app(replace(settings, conditions={})))
     app.wsgi_app = AccessLog(answer)  # type: ignore[method-assign]
     return app
 

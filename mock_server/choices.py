@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from mock_server.contract import OpenPoint
 from mock_server.errors import SettingsError
-from mock_server.grease import greased
+from mock_server.grease import EACH_REQUEST, again, greased
 
 
 class Choices(dict[str, str]):
@@ -17,12 +17,20 @@ class Choices(dict[str, str]):
         points: the open points of the contract.
         chosen: values other than the defaults.
         grease: a seed from which those come that are not chosen; the defaults, if None.
+        each_request: whether those that need not stay the same are chosen for each request anew.
 
     Raises:
         SettingsError: if a point or value is not known.
     """
 
-    def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str], grease: int | None = None) -> None:
+    def __init__(
+        self,
+        points: Mapping[str, OpenPoint],
+        chosen: Mapping[str, str],
+        grease: int | None = None,
+        *,
+        each_request: bool = False,
+    ) -> None:
         defaults = {name: point.default for name, point in points.items()}
         super().__init__(defaults if grease is None else greased(points, grease))
         for key, value in chosen.items():
@@ -33,6 +41,15 @@ class Choices(dict[str, str]):
                 known = ", ".join(points[name].values)
                 raise SettingsError(f'open point "{name}" has no value "{value}"; it takes {known}')
             self[name] = value
+        given = {key.removeprefix("open.") for key in chosen}
+        self._points = points
+        self._seed = grease
+        self._fleeting = EACH_REQUEST & set(points) - given if each_request and grease is not None else frozenset()
+
+    def __getitem__(self, name: str) -> str:
+        """The value of an open point, for this request where it is chosen for each."""
+        value = super().__getitem__(name)
+        return again(self._points[name], self._seed or 0, value) if name in self._fleeting else value
 
 
 def _hint(name: str, points: Mapping[str, OpenPoint]) -> str:

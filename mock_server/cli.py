@@ -13,6 +13,7 @@ from threading import Event
 from typing import NoReturn
 
 from mock_server.clock import system_clock
+from mock_server.conditions import CONDITIONS
 from mock_server.contract import shipped_contract
 from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
@@ -44,12 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with suppress(AttributeError):  # a stream of one's own may have no encoding
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    if options.list_open:
-        _say(_open_points())
-        return
-    if options.list_defects:
-        _say("\n".join(f"{each.name}: {each.what} ({each.rule})" for each in DEFECTS.values()))
-        return
+    lists = {"open": _open_points, "defects": _defects, "conditions": _conditions}
+    for name, text in lists.items():
+        if getattr(options, f"list_{name}"):
+            return _say(text())
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
     logging.raiseExceptions = False  # likewise a log that cannot be written
     logging.basicConfig(level=options.log_level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
@@ -76,6 +75,8 @@ def _server(options: argparse.Namespace) -> MockServer:
         api_keys=tuple(options.api_key),
         choices=dict(options.open),
         grease=options.grease,
+        grease_each_request=options.grease_each_request,
+        conditions=dict(options.condition),
         defects=tuple(options.defect),
         base_path=options.base_path.rstrip("/"),
         public_base_url=options.public_base_url and options.public_base_url.rstrip("/"),
@@ -103,8 +104,18 @@ def _parser() -> argparse.ArgumentParser:
     add("--public-base-url", metavar="URL", help="what page links begin with (default: as requested)")
     add("--open", type=_choice, action="append", default=[], metavar="POINT=VALUE", help="choose for an open point")
     add("--grease", type=_seed, metavar="SEED", help="choose by chance for the other open points")
+    add("--grease-each-request", action="store_true", help="and for each request anew, where that keeps the contract")
     add("--defect", action="append", default=[], metavar="NAME", help="be wrong in one way; --list-defects names them")
     add("--list-defects", action="store_true", help="list the defects with the rules that they break, and end")
+    add(
+        "--condition",
+        type=_condition,
+        action="append",
+        default=[],
+        metavar="NAME[=N]",
+        help="--list-conditions explains",
+    )
+    add("--list-conditions", action="store_true", help="list what may befall the server from outside, and end")
     add("--list-open", action="store_true", help="list the open points with their values, and end")
     add("--seed", type=_seed, default=0, metavar="N", help="what colours are derived from (default: %(default)s)")
     add(
@@ -143,6 +154,24 @@ def _open_points() -> str:
             for value, meaning in point.values.items()
         ]
     return "\n".join(lines)
+
+
+def _defects() -> str:
+    return "\n".join(f"{each.name}: {each.what} ({each.rule})" for each in DEFECTS.values())
+
+
+def _conditions() -> str:
+    return "\n".join(f"{name}={each.measure:g}: {each.what}" for name, each in CONDITIONS.items())
+
+
+def _condition(text: str) -> tuple[str, float]:
+    name, equals, measure = text.partition("=")
+    if name not in CONDITIONS:
+        raise argparse.ArgumentTypeError(f'no condition "{name}"; conditions are {", ".join(CONDITIONS)}')
+    try:
+        return name, float(measure) if equals else CONDITIONS[name].measure
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{measure}" is no measure of {name}; give a number') from None
 
 
 def _port(text: str) -> int:

@@ -2,39 +2,149 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from datetime import datetime, timedelta
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from werkzeug.wrappers import Response
+
+from mock_server.clock import Clock
 from mock_server.contract import OpenPoint
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 HEADER = "X-Mock-Grease"
+LONGEST_GAP = 90_000  # seconds, somewhat more than a day
+WORDS = ("Das geht nicht.", "Requête refusée", "見つかりません", "Error 0x80070057", "null", "<b>Oops</b>", "", "🚫")
+HEADERS = {
+    "X-Request-Id": ("7f3a", "00000000-0000-4000-8000-000000000000"),
+    "Server-Timing": ("app;dur=12.3", "miss, db;dur=53"),
+    "Cache-Control": ("no-store", "private, max-age=0", "no-cache"),
+    "X-Powered-By": ("PHP/8.3", "Express"),
+    "Vary": ("Accept", "Origin, Accept-Encoding"),
+}
+# What a server may decide anew with each answer; what is left must be the same from one request to the next, for it
+# shows in records or in how they are listed.
+EACH_REQUEST = frozenset(
+    {
+        "create-status",
+        "update-status",
+        "delete-status",
+        "write-answer",
+        "key-order",
+        "json-escapes",
+        "media-type",
+        "size-not-allowed",
+        "odd-page",
+        "page-past-the-end",
+        "empty-collection-pages",
+        "empty-collection-last",
+        "link-query",
+        "put-and-patch",
+        "stranger-status",
+        "unknown-id",
+        "invalid-field",
+        "error-body",
+        "rate-limit-headers",
+        "blank-required",
+        "boolean-words",
+        "email-missing",
+        "bad-value",
+        "other-form-encoding",
+        "json-body",
+        "last-datetime-after-update",
+        "domain-after-host-change",
+    }
+)
+_request: ContextVar[int | None] = ContextVar("number of the request", default=None)
 
 
 def greased(points: Mapping[str, OpenPoint], seed: int) -> dict[str, str]:
     """A value for each open point; the same for the same seed, and a further point changes no other's value."""
-    return {name: random.Random(f"{seed} {name}").choice(list(point.values)) for name, point in points.items()}  # noqa: S311 - no secret
+    return {name: _chance(seed, name).choice(list(point.values)) for name, point in points.items()}
+
+
+def again(point: OpenPoint, seed: int, otherwise: str) -> str:
+    """The value of an open point that is chosen for each request; outside of one, another."""
+    number = _request.get()
+    return otherwise if number is None else _chance(seed, point.name, number).choice(list(point.values))
+
+
+def leaping(start: datetime, seed: int) -> Clock:
+    """A clock that moves on with each look, by nothing, by some seconds or by a day."""
+    chance, now, lock = _chance(seed, "clock"), start, threading.Lock()
+
+    def clock() -> datetime:
+        nonlocal now
+        with lock:
+            now += timedelta(seconds=chance.choice((0, 1, 1, chance.randrange(1, LONGEST_GAP))))
+            return now
+
+    return clock
 
 
 class Grease:
-    """Says in every answer which seed the choices come from.
+    """Varies what the contract does not speak of, and says in every answer which seed all choices come from.
+
+    The order of keys, further headers and the wording of errors differ from answer to answer.
 
     Args:
         app: what answers.
         seed: the seed.
+        each_request: whether open points are chosen for each request too.
     """
 
-    def __init__(self, app: WSGIApplication, seed: int) -> None:
+    def __init__(self, app: WSGIApplication, seed: int, *, each_request: bool) -> None:
         self._app = app
-        self._seed = str(seed)
+        self._seed = seed
+        self._each_request = each_request
+        self._numbers = count(1)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
+        number = next(self._numbers)
+        token = _request.set(number if self._each_request else None)
+        try:
+            answer = Response.from_app(self._app, environ, buffered=True)
+        finally:
+            _request.reset(token)
+        chance = _chance(self._seed, "answer", number)
+        for name, values in HEADERS.items():
+            if chance.random() < 0.3 and name not in answer.headers:  # noqa: PLR2004 - now and then
+                answer.headers[name] = chance.choice(values)
+        answer.headers[HEADER] = f"{self._seed} each request" if self._each_request else str(self._seed)
+        self._reword(answer, chance)
+        return answer(environ, start_response)
 
-        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Callable[[bytes], object]:
-            return start_response(status, [*headers, (HEADER, self._seed)], *rest)
+    def _reword(self, answer: Response, chance: random.Random) -> None:
+        """Order keys by chance, and tell errors in other words."""
+        text = answer.get_data()
+        try:
+            body = json.loads(text.decode())
+        except ValueError:
+            return
+        if not isinstance(body, dict):
+            return
+        shuffled = _shuffled(body, chance)
+        for error in [shuffled, *(shuffled.get("errors") or ())]:
+            if isinstance(error, dict) and "title" in error and "status" in error:
+                error["title"] = chance.choice(WORDS)
+        escaped = b"\\/" in text
+        written = json.dumps(shuffled, ensure_ascii=text.isascii(), indent=chance.choice((None, None, 1)))
+        answer.set_data(written.replace("/", "\\/") if escaped else written)
 
-        return self._app(environ, start)
+
+def _shuffled(value: Any, chance: random.Random) -> Any:
+    if isinstance(value, dict):
+        return {name: _shuffled(value[name], chance) for name in chance.sample(list(value), len(value))}
+    return [_shuffled(each, chance) for each in value] if isinstance(value, list) else value
+
+
+def _chance(*of: object) -> random.Random:
+    return random.Random(" ".join(map(str, of)))  # noqa: S311 - no secret

@@ -7,11 +7,12 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
+from flask import Flask
 from granian.constants import Interfaces, RuntimeModes
 from granian.net import SocketHolder
 from granian.server.mt import MTServer
 
-from mock_server.app import create_app
+from mock_server.control import Control, is_loopback
 from mock_server.errors import SettingsError
 from mock_server.settings import Settings
 
@@ -63,9 +64,15 @@ class MockServer:
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, **settings: Any) -> None:
         self.settings = Settings(**settings)
-        self.app = create_app(self.settings)
+        self._control = Control(self.settings)
+        self._is_controlled = is_loopback(host)
         self._address = (host, port)
         self._worker: _Worker | None = None
+
+    @property
+    def app(self) -> Flask:
+        """The application that answers, as it is since the last reset."""
+        return self._control.app
 
     @property
     def api_keys(self) -> dict[str, str]:
@@ -84,7 +91,7 @@ class MockServer:
         listener = _listen(*self._address)
         self._address = listener.getsockname()[:2]
         self._worker = _Worker(listener)
-        self._worker.start(self.app)
+        self._worker.start(self._control if self._is_controlled else self.app)
         return self
 
     def __exit__(

@@ -153,10 +153,14 @@ def _changed_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: 
     steady_ones = [name for name in steady(kind) if name not in (kind.label, "last_datetime")]
     for intrusion in intrusions:
         record, before = intrusion.read.record if intrusion.read else None, intrusion.before or {}
-        if record is None:
+        if record is None or id_of(record) != intrusion.exchange.request.identifier:
             yield Unclear("the account's record could not be read then", intrusion.read)
             continue
-        changed = [name for name in steady_ones if before and record.get(name) != before.get(name)]
+        changed = [
+            name
+            for name in steady_ones
+            if name in before and record.get(name) not in (before[name], (intrusion.listed or {}).get(name))
+        ]
         label = str(record.get(kind.label, "")).casefold()
         renamed = label == intrusion.marker.casefold()
         is_known = any(label == each.marker.casefold() for each in attempts)

@@ -44,7 +44,10 @@ def intrude(visitor: Visitor, identifier: int, seen: Snapshot) -> list[Intrusion
             with suppress(WriteRefusedError):
                 made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
     read = visitor.read(identifier, "open")
-    intrusions = [Intrusion(identity, exchange, marker, record, read) for identity, exchange, marker in made]
+    listed = seen.by_id.get(identifier)
+    intrusions = [
+        Intrusion(identity, exchange, marker, record, read, listed=listed) for identity, exchange, marker in made
+    ]
     if read.failed or read.shows(visitor.kind):
         return intrusions
     others = [each for each in intrusions if each.exchange.request.operation != "delete"]

@@ -46,7 +46,7 @@ def visit(
     visitor = Visitor(target, kind, evidence, "", create_path)
     try:
         progress("looking at what is there")
-        start = visitor.snapshot()
+        start = _first_look(visitor)
         first = evidence.exchanges[-1]
         if not start.pages and (not first.succeeded or first.json is None):  # then nothing is written there
             evidence.notes[kind.name] = [f"the list was answered with status {first.status} and no JSON"]
@@ -62,6 +62,25 @@ def visit(
         with target.cleaning_up():
             remove_all(visitor)
     return evidence
+
+
+def _first_look(visitor: Visitor) -> Snapshot:
+    """The whole; by a smaller page size, or none, where the largest is refused or fails."""
+    start = visitor.snapshot()
+    for size in sorted(visitor.kind.page_sizes, reverse=True)[2::2]:
+        if start.pages or _is_final(visitor):
+            break
+        visitor.largest = size
+        start = visitor.snapshot()
+    if not start.pages and not _is_final(visitor):
+        visitor.list()
+    return start
+
+
+def _is_final(visitor: Visitor) -> bool:
+    """Whether the last answer is none at all, is about the key or the path, or is a success, whatever it shows."""
+    last = visitor.evidence.exchanges[-1]
+    return last.status is None or last.succeeded or last.status in (401, 403, 404)
 
 
 def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:
@@ -91,11 +110,11 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
     changed = update(visitor, subject)
     later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "list after update")
     visitor.evidence.phases[visitor.kind.name].append(Phase("update", seen, later, changed=frozenset({subject})))
+    progress("knocking as a stranger")
+    attempts = intrude(visitor, neighbour, later)
     progress("leaving out required fields")
     omitted = _omit(visitor, later)
     _try_odd_forms(visitor)
-    progress("knocking as a stranger")
-    attempts = intrude(visitor, neighbour, later)
     later = _look_after(visitor, later, omitted, attempts)
     progress("deleting")
     remove_one(visitor, subject, later)

@@ -12,10 +12,10 @@ from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Record, Snapshot
 from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Page, Request, is_integer
 from contract_tests.ledger import Entry
-from contract_tests.target import TRIES, Target
+from contract_tests.target import TRIES, Limits, Target
 
-PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)
-SETTLING = 1.2  # seconds after which no replica or cache shows what was before a write, and clocks have moved on
+PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)  # seconds between looks, of a lag of 2.1 seconds
+SETTLING = 1.2  # seconds after which no usual replica or cache shows what was before a write, and clocks have moved on
 MOST_PAGES = 5
 Seen = TypeVar("Seen")
 
@@ -42,6 +42,7 @@ class Visitor:
         self.most_pages = MOST_PAGES
         self._create_path = create_path or kind.create_path
         self.lags = False
+        self._patience = target.limits.lag / Limits.lag
         self._count = 0
         self._impatient: set[str] = set()
 
@@ -176,11 +177,11 @@ class Visitor:
         self.settle()
         first = begin = len(self.evidence.exchanges)
         seen = look()
-        for pause in () if aspect in self._impatient else PAUSES:
+        for pause in () if aspect in self._impatient or not self._patience else PAUSES:
             if good(seen):
                 self.lags = self.lags or begin > first
                 return seen
-            time.sleep(pause)
+            time.sleep(pause * self._patience)
             self._overlook(begin)
             begin = len(self.evidence.exchanges)
             seen = look()
@@ -230,8 +231,10 @@ class Visitor:
 
     def rest(self, since: float | None = None) -> None:
         """Wait until no replica or cache shows what was before, and another second has begun, since now or a time."""
-        passed = 0.0 if since is None else time.monotonic() - since
-        time.sleep(max(0.0, SETTLING - passed))
+        if since is None:
+            time.sleep(SETTLING * self._patience)
+        else:
+            time.sleep(max(0.0, SETTLING - (time.monotonic() - since)))
 
     def mark(self) -> str:
         """The marker of a new record, a name or a host."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from werkzeug.wrappers import Response
 
-from mock_server.calls import Call, Serve, content, done
-from mock_server.defects.defect import D, Defect, S
-from mock_server.defects.means import Asked, Transformation, answers, says
+from mock_server.calls import Call, Serve, Transformation, content, done
+from mock_server.defects.defect import D, Defect, N, S
+from mock_server.defects.means import Asked, answers, says
 
 
 def _first_key(call: Call) -> str:
@@ -98,14 +98,16 @@ DEFECTS = (
     Defect(
         "key-is-not-understood",
         "accounts.bearer-key-is-accepted",
-        "The account's key opens nothing.",
+        "The account's key opens no splash page.",
         answers("list create read update delete", 401),
+        (S,),
     ),
     Defect(
         "key-is-forbidden",
         "accounts.bearer-key-is-accepted",
-        "The account's key may read nothing.",
+        "The account's key may read no handler.",
         answers("list read", 403),
+        (N,),
     ),
     *(
         Defect(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation
+from mock_server.defects.consequences import also
 
 S, D, N = "splash-pages", "domains", "notification-handlers"
 
@@ -22,7 +23,6 @@ class Defect:
         what: what is wrong, in a sentence.
         transformation: what stands between the network and the honest server.
         kinds: the kinds of record that it befalls; all of which the rule speaks, if empty.
-        also: further rules that it breaks.
         needs: the values of open points without which it does not show.
     """
 
@@ -31,8 +31,12 @@ class Defect:
     what: str
     transformation: Transformation
     kinds: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def also(self) -> frozenset[str]:
+        """Further rules that a server with this defect cannot keep either."""
+        return also(self.rule)
 
     def __call__(self, call: Call, serve: Serve) -> Response:
         """Answer a call, wrongly if it is of a kind that the defect befalls."""

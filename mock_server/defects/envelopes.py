@@ -169,7 +169,7 @@ DEFECTS = (
         "meta-is-an-empty-array",
         "envelopes.list-meta-holds-integers",
         "Beyond page 1, `meta` is an empty array.",
-        on("list", lambda body: (body["meta"]["page"] > 1 and body.__setitem__("meta", [])) or None),
+        on("list", lambda body: body | {"meta": []} if body["meta"]["page"] > 1 else None),
     ),
     Defect(
         "link-self-is-null",

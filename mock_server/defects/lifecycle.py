@@ -8,11 +8,10 @@ from typing import Any
 
 from werkzeug.wrappers import Response
 
-from mock_server.calls import Call, Serve, content, done
+from mock_server.calls import Call, Serve, Transformation, content, done
 from mock_server.defects.defect import D, Defect, N, S
 from mock_server.defects.means import (
     Body,
-    Transformation,
     also,
     form,
     has,
@@ -145,29 +144,34 @@ def _undone(operation: str) -> Transformation:
     return transformation
 
 
-def _hidden(*, comes_back: bool, is_read: bool, is_listed: bool) -> Transformation:
-    """Deletes hide a record; perhaps until it is updated, or from one way of looking alone."""
+def _kept(*, until_updated: bool) -> Transformation:
+    """Show deleted records when they are read; perhaps only once they were updated."""
 
     def transformation(call: Call, serve: Serve) -> Response:
-        hidden: set[int] = call.memory.setdefault(call.kind, set())
-        if call.operation == "delete" and call.record and call.record.id not in hidden:
-            hidden.add(call.record.id)
-            return Response(status=204)
-        if call.record and call.record.id in hidden:
-            if call.operation == "update" and comes_back:
-                hidden.discard(call.record.id)
-            elif not (call.operation == "read" and is_read):
-                return Response(b"{}", 404, content_type="application/json")
-        answer = serve(call)
-        if call.operation != "list" or is_listed or not hidden or not done(call, answer):
-            return answer
-        body = content(answer)
-        kept = [row for row in body["data"] if row["id"] not in hidden]
-        body["meta"]["total"] -= len(hidden)
-        body["data"] = kept
-        return says(call, answer, body)
+        deleted: dict[str, Record] = call.memory.setdefault(f"{call.kind} deleted", {})
+        shown: dict[str, Record] = call.memory.setdefault(f"{call.kind} shown", {})
+        record = call.record
+        if record is None and call.identifier in deleted and call.operation == "update":
+            shown[call.identifier] = deleted[call.identifier]
+        if record is None and call.identifier in shown and call.operation == "read":
+            body = call.service.representations.read(call.resource, shown[call.identifier])
+            return call.service.representations.json(body, 200)
+        if record is not None and call.operation == "delete":
+            (deleted if until_updated else shown)[call.identifier] = record
+        return serve(call)
 
     return transformation
+
+
+def _still_listed(call: Call, serve: Serve) -> Response:
+    """Deletes keep a record from being read or updated, but not from being listed."""
+    deleted: set[str] = call.memory.setdefault(call.kind, set())
+    if call.record is None or (call.operation != "delete" and call.identifier not in deleted):
+        return serve(call)
+    if call.identifier in deleted:
+        return Response(b"{}", 404, content_type="application/json")
+    deleted.add(call.identifier)
+    return Response(status=204)
 
 
 def _tires(call: Call, serve: Serve) -> Response:
@@ -402,7 +406,7 @@ DEFECTS = (
         "deleted-records-are-read",
         "deleted-record-is-not-read",
         "Deleted records are still read, but not listed.",
-        _hidden(comes_back=False, is_read=True, is_listed=False),
+        _kept(until_updated=False),
     ),
     _breaks(
         "reads-of-deleted-records-show-another",
@@ -414,7 +418,7 @@ DEFECTS = (
         "deleted-records-are-listed",
         "deleted-record-is-not-listed",
         "Deleted records are still listed, but not read.",
-        _hidden(comes_back=False, is_read=False, is_listed=True),
+        _still_listed,
     ),
     _breaks(
         "third-delete-does-nothing", "deleted-record-is-not-listed", "From the third on, deletes do nothing.", _tires
@@ -422,8 +426,8 @@ DEFECTS = (
     _breaks(
         "update-brings-back",
         "deleted-record-stays-deleted",
-        "An update brings a deleted record back.",
-        _hidden(comes_back=True, is_read=False, is_listed=False),
+        "A deleted record is read again once it was updated.",
+        _kept(until_updated=True),
     ),
     _breaks(
         "delete-removes-another-too",
@@ -447,4 +451,3 @@ DEFECTS = (
         "reads-touch-the-record", "reads-change-nothing", "A read sets `last_datetime`.", also("read", _read_is_touched)
     ),
 )
-

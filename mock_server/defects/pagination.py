@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 from werkzeug.wrappers import Response
 
-from mock_server.calls import Call, Serve, content, done
+from mock_server.calls import Call, Serve, Transformation, content, done
 from mock_server.defects.defect import D, Defect, N, S
 from mock_server.defects.means import (
     Asked,
     Body,
-    Transformation,
     also,
     asks,
     link,

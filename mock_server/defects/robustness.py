@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from werkzeug.wrappers import Response
 
-from mock_server.calls import Call, Serve
+from mock_server.calls import Call, Serve, Transformation
 from mock_server.defects.defect import Defect
-from mock_server.defects.means import Asked, Transformation, answers
+from mock_server.defects.means import Asked, answers
 
 LONG = 200
 

@@ -1,0 +1,104 @@
+"""Mock servers, as processes beside the suite, and what their control plane tells and takes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import urllib3
+
+from contract_tests.errors import UsageError
+
+KEY, SECOND_KEY = "demo-key-harbour", "demo-key-alpine"
+SECONDS_TO_STOP = 5
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A named way of being wrong, as the mock tells of it.
+
+    Attributes:
+        name: what is wrong, in a few words.
+        rule: the rule that it breaks.
+        what: what is wrong, in a sentence.
+        kinds: the kinds of record that it befalls; all of which the rule speaks, if empty.
+        also: further rules that a server with it cannot keep either.
+    """
+
+    name: str
+    rule: str
+    what: str
+    kinds: tuple[str, ...]
+    also: frozenset[str]
+
+
+class Mock:
+    """A `mock-server` on a free port, as a context manager.
+
+    Raises:
+        UsageError: if there is no such program, or it does not start.
+    """
+
+    def __init__(self) -> None:
+        beside = Path(sys.executable).with_name("mock-server")
+        program = str(beside) if beside.exists() else shutil.which("mock-server")
+        if program is None:
+            raise UsageError("the program mock-server is not installed; it comes with this one")
+        self._command = [program, "--port", "0", "--log-level", "error"]
+        self._process: subprocess.Popen[str] | None = None
+        self.base_url = ""
+
+    def __enter__(self) -> Self:
+        """Start it, and wait until it listens."""
+        self._process = subprocess.Popen(  # noqa: S603 - our own
+            self._command, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        self.base_url = line.rpartition(" ")[2].strip()
+        if not self.base_url.startswith("http://"):
+            self.__exit__(None, None, None)
+            raise UsageError("mock-server does not start; `mock-server --port 0` says why")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop it."""
+        if self._process:
+            self._process.terminate()
+            try:
+                self._process.wait(SECONDS_TO_STOP)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+            if self._process.stdout:
+                self._process.stdout.close()
+
+
+def reset(base_url: str, **switches: Any) -> None:
+    """Let a mock begin anew, with these switches alone.
+
+    Raises:
+        UsageError: if it takes none of that name or value; the message is the mock's.
+    """
+    answer = urllib3.request("POST", f"{base_url}/_mock/reset", json=switches)
+    if answer.status != 200:  # noqa: PLR2004 - what the control plane answers
+        raise UsageError(json.loads(answer.data)["errors"][0]["title"])
+
+
+def defects(base_url: str) -> dict[str, Defect]:
+    """All defects that a mock has, by name."""
+    answer = urllib3.request("GET", f"{base_url}/_mock/defects")
+    every = (each | {"kinds": tuple(each["kinds"]), "also": frozenset(each["also"])} for each in answer.json())
+    return {each["name"]: Defect(**each) for each in every}
+
+
+def conditions(base_url: str) -> dict[str, float]:
+    """All conditions that a mock can be put under, each with its usual measure."""
+    measures: dict[str, float] = urllib3.request("GET", f"{base_url}/_mock/conditions").json()
+    return measures
