@@ -174,6 +174,7 @@ class Evidence:
         markers: the texts that mark the run's records.
         own: the ids that the run created, by kind.
         notes: why something could not be tried, by kind.
+        observations: what rules found in all this, by rule and kind; they are asked more than once.
     """
 
     base_url: str
@@ -190,6 +191,7 @@ class Evidence:
     notes: dict[str, list[str]] = field(default_factory=_lists)
     has_second_key: bool = False
     public_base_url: str | None = None
+    observations: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
 
     def of(self, kind: str, *operations: str, expects: str = "success") -> Iterator[Exchange]:
         """The account's own exchanges of some operations on a kind."""

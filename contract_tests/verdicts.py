@@ -47,7 +47,10 @@ class Result:
 
 def observe(rule: Rule, kind: Kind, evidence: Evidence) -> list[Observation]:
     """All that a rule finds in one visit's evidence."""
-    return list(judge_of(rule)(evidence, kind))
+    found: list[Observation] = evidence.observations.setdefault((rule.id, kind.name), [])
+    if not found:
+        found += judge_of(rule)(evidence, kind)
+    return found
 
 
 def needs_second_look(rules: Iterable[Rule], kind: Kind, evidence: Evidence) -> bool:

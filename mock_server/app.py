@@ -23,7 +23,7 @@ from mock_server.error_pages import ErrorPages
 from mock_server.errors import SettingsError
 from mock_server.fixtures import FixtureReader
 from mock_server.forms import Forms
-from mock_server.grease import Grease
+from mock_server.grease import Grease, Voice
 from mock_server.interposed import Interposed
 from mock_server.paging import Paging
 from mock_server.representations import Representations
@@ -55,7 +55,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         contract.open_points, {**needed, **settings.choices}, settings.grease, each_request=settings.grease_each_request
     )
     conditions.check(settings.conditions)
-    representations = Representations(choices, settings.seed)
+    representations = Representations(choices, settings.seed, Voice(settings.grease))
     uploads = Uploads()
     service = Service(
         settings=settings,

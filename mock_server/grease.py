@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
-
-from werkzeug.wrappers import Response
 
 from mock_server.clock import Clock
 from mock_server.contract import OpenPoint
@@ -20,6 +17,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 HEADER = "X-Mock-Grease"
+MOST_KEYS = 20
 LONGEST_GAP = 90_000  # seconds, somewhat more than a day
 WORDS = ("Das geht nicht.", "Requête refusée", "見つかりません", "Error 0x80070057", "null", "<b>Oops</b>", "", "🚫")
 HEADERS = {
@@ -89,10 +87,30 @@ def leaping(start: datetime, seed: int) -> Clock:
     return clock
 
 
-class Grease:
-    """Varies what the contract does not speak of, and says in every answer which seed all choices come from.
+class Voice:
+    """Says the same in another order of keys and, where it is an error, in other words; anew with each answer.
 
-    The order of keys, further headers and the wording of errors differ from answer to answer.
+    Args:
+        seed: the seed, or None to leave all as it is.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._seed = seed
+
+    def __call__(self, payload: Any) -> Any:
+        """What is to be written as JSON in place of a payload."""
+        if self._seed is None or not isinstance(payload, dict):
+            return payload
+        chance = _chance(self._seed, "voice", _request.get())
+        turned = _turned(payload, chance.randrange(MOST_KEYS))
+        for error in [turned, *(turned.get("errors") or ())]:
+            if "title" in error and "status" in error:
+                error["title"] = chance.choice(WORDS)
+        return turned
+
+
+class Grease:
+    """Adds headers that the contract does not speak of, and says in every answer which seed all choices come from.
 
     Args:
         app: what answers.
@@ -103,47 +121,32 @@ class Grease:
     def __init__(self, app: WSGIApplication, seed: int, *, each_request: bool) -> None:
         self._app = app
         self._seed = seed
-        self._each_request = each_request
+        self._name = f"{seed} each request" if each_request else str(seed)
         self._numbers = count(1)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
         number = next(self._numbers)
-        token = _request.set(number if self._each_request else None)
+        chance = _chance(self._seed, "headers", number)
+        further = [(name, chance.choice(HEADERS[name])) for name in chance.sample(list(HEADERS), chance.randrange(3))]
+
+        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Callable[[bytes], object]:
+            return start_response(status, [*headers, *further, (HEADER, self._name)], *rest)
+
+        token = _request.set(number)
         try:
-            answer = Response.from_app(self._app, environ, buffered=True)
+            return self._app(environ, start)
         finally:
             _request.reset(token)
-        chance = _chance(self._seed, "answer", number)
-        for name, values in HEADERS.items():
-            if chance.random() < 0.3 and name not in answer.headers:  # noqa: PLR2004 - now and then
-                answer.headers[name] = chance.choice(values)
-        answer.headers[HEADER] = f"{self._seed} each request" if self._each_request else str(self._seed)
-        self._reword(answer, chance)
-        return answer(environ, start_response)
-
-    def _reword(self, answer: Response, chance: random.Random) -> None:
-        """Order keys by chance, and tell errors in other words."""
-        text = answer.get_data()
-        try:
-            body = json.loads(text.decode())
-        except ValueError:
-            return
-        if not isinstance(body, dict):
-            return
-        shuffled = _shuffled(body, chance)
-        for error in [shuffled, *(shuffled.get("errors") or ())]:
-            if isinstance(error, dict) and "title" in error and "status" in error:
-                error["title"] = chance.choice(WORDS)
-        escaped = b"\\/" in text
-        written = json.dumps(shuffled, ensure_ascii=text.isascii(), indent=chance.choice((None, None, 1)))
-        answer.set_data(written.replace("/", "\\/") if escaped else written)
 
 
-def _shuffled(value: Any, chance: random.Random) -> Any:
+def _turned(value: Any, by: int) -> Any:
+    """The same JSON with the keys of each object in another order."""
     if isinstance(value, dict):
-        return {name: _shuffled(value[name], chance) for name in chance.sample(list(value), len(value))}
-    return [_shuffled(each, chance) for each in value] if isinstance(value, list) else value
+        names = list(value)
+        at = by % max(1, len(names))
+        return {name: _turned(value[name], by) for name in names[at:] + names[:at]}
+    return [_turned(each, by) for each in value] if isinstance(value, list) else value
 
 
 def _chance(*of: object) -> random.Random:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from zlib import crc32
@@ -32,11 +32,13 @@ class Representations:
     Args:
         choices: the open points.
         seed: what colours are derived from.
+        voice: has the last word about JSON.
     """
 
-    def __init__(self, choices: Choices, seed: int) -> None:
+    def __init__(self, choices: Choices, seed: int, voice: Callable[[Any], Any] = lambda payload: payload) -> None:
         self._choices = choices
         self._seed = seed
+        self._voice = voice
 
     def initial(self, resource: Resource, identifier: int) -> dict[str, Any]:
         """The values of a new record's fields that no form sets."""
@@ -80,7 +82,7 @@ class Representations:
     def json(self, payload: Any, status: int) -> Response:
         """An answer with a JSON body."""
         escaped = self._choices["json-escapes"] == "escaped"
-        text = json.dumps(payload, ensure_ascii=escaped, sort_keys=self._choices["key-order"] == "sorted")
+        text = json.dumps(self._voice(payload), ensure_ascii=escaped, sort_keys=self._choices["key-order"] == "sorted")
         if escaped:
             text = text.replace("/", "\\/")
         return Response(f"{text}\n", status, content_type=MEDIA_TYPES[self._choices["media-type"]])

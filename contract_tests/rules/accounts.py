@@ -103,13 +103,15 @@ def _if_given(evidence: Evidence, kind: Kind, operation: str, observations: Obse
 
 def _shown_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: Kind) -> Observations:
     """None of the account's records; of another account, which may have records that look alike, none of the run's."""
-    known = {_look(record, kind): evidence.is_own(kind.name, record) for _, record in evidence.records(kind.name)}
+    known: dict[tuple[str, str, str], bool] = {}
     for intrusion in intrusions:
         exchange = intrusion.exchange
         if exchange.status is None and not any(each.succeeded for each in own_requests(evidence, kind)):
             yield Unclear(answer(exchange), exchange)
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
+        if rows and not known:
+            known = {_look(each, kind): evidence.is_own(kind.name, each) for _, each in evidence.records(kind.name)}
         seen = [row for row in rows if known.get(_look(row, kind), False) or intrusion.identity != OTHER]
         shown = [row for row in seen if _look(row, kind) in known]
         received = f"status {exchange.status} and {len(shown) or 'some'} of its records, to {intrusion.identity}"

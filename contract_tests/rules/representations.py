@@ -219,7 +219,7 @@ def _is_time(value: Any) -> bool:
     if not isinstance(value, str) or not TIME.fullmatch(value):
         return False
     try:
-        datetime.strptime(value, "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007 - the form has no zone
+        datetime.fromisoformat(value)
     except ValueError:
         return False
     return True

@@ -133,7 +133,7 @@ DEFECTS = (
             (kind,),
         )
         for kind, fields in OPTIONAL.items()
-        for field in fields
+        for field in fields[::2]
     ),
     *(
         Defect(
@@ -143,7 +143,11 @@ DEFECTS = (
             answers("update", 422, when=gives(field)),
             (kind,),
         )
-        for kind, fields in (OPTIONAL | {N: ("email", "slack", "telegram_chat_id")}).items()
+        for kind, fields in {
+            S: OPTIONAL[S][1::2],
+            D: OPTIONAL[D][1:],
+            N: ("email", "slack", "telegram_chat_id"),
+        }.items()
         for field in fields
     ),
     *(

@@ -109,8 +109,8 @@ DEFECTS = (
             (kind,),
         )
         for kind, fields in FIELDS.items()
-        for field in fields
-        for operation in SHOWN
+        for operation, names in (("list", fields), ("read", fields[::2]))
+        for field in names
     ),
     _defect("listed-id-is-text", "id-is-an-integer", "Lists show ids as text.", _text("id"), operations="list"),
     _defect("read-id-is-text", "id-is-an-integer", "Reads show ids as text.", _text("id"), operations="read"),
@@ -440,13 +440,13 @@ DEFECTS = (
         "settings-are-an-array",
         SETTINGS,
         "Settings are an array of their values.",
-        turns("settings", lambda settings: list(settings.values())),
+        turns("settings", lambda settings: sorted(map(str, settings.values()))),
     ),
     _defect(
         "settings-are-text",
         SETTINGS,
         "Lists show settings as JSON in a text.",
-        turns("settings", json.dumps),
+        turns("settings", lambda settings: json.dumps(settings, sort_keys=True)),
         operations="list",
     ),
     _defect(
