@@ -25,7 +25,7 @@ from contract_tests.mocks import Defect, Mock
 from contract_tests.proof import Judged, Proof, Trial, greased, hostile, judge, trials_of
 from contract_tests.reports import matrix
 
-WORKERS_A_CORE = 4  # a trial of a broken server is waiting most of the time: it might have been slow, not wrong
+WORKERS_A_CORE = 6  # a trial of a broken server is waiting most of the time: it might have been slow, not wrong
 HOSTILE_SEEDS = 2  # of each condition
 SHORT_GREASE, SHORT_DEFECTS = 12, 5  # of a short proof: how many seeds, and one in how many defects
 

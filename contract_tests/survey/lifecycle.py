@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from contract_tests.evidence import Phase, Record, Removal, Snapshot
 from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, is_integer
 from contract_tests.ledger import Entry
 from contract_tests.survey.samples import SCRIPTS, of_type, optional, value
-from contract_tests.survey.visitor import Visitor, mark_of
+from contract_tests.survey.visitor import Visitor
 from contract_tests.target import WriteRefusedError
 
 
@@ -175,8 +176,8 @@ def _adopt(visitor: Visitor, seen: Snapshot) -> bool:
     known = {entry.identifier for entry in entries if entry.seen}
     adopted = False
     for row in seen.rows:
-        marker = mark_of(row.get(visitor.kind.label)).casefold()
-        entry = next((each for each in orphans if each.marker.casefold() == marker), None)
+        label = str(row.get(visitor.kind.label)).casefold()
+        entry = next((each for each in orphans if re.match(rf"{re.escape(each.marker.casefold())}(?!\w)", label)), None)
         if entry and is_integer(row.get("id")) and row["id"] not in known:
             ledger.complete(entry, int(row["id"]))
             ledger.see(kind, int(row["id"]), entry.marker)

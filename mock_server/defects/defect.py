@@ -41,3 +41,8 @@ class Defect:
     def __call__(self, call: Call, serve: Serve) -> Response:
         """Answer a call, wrongly if it is of a kind that the defect befalls."""
         return self.transformation(call, serve) if not self.kinds or call.kind in self.kinds else serve(call)
+
+
+def breaks(name: str, rule: str, what: str, transformation: Transformation, *kinds: str) -> Defect:
+    """A defect of how records live; `rule` is without its area."""
+    return Defect(name, f"lifecycle.{rule}", what, transformation, kinds)

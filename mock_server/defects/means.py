@@ -8,6 +8,7 @@ from typing import Any
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation, content, done
+from mock_server.defects.defect import Defect
 
 Body = dict[str, Any]
 Asked = Callable[[Call], bool]
@@ -204,3 +205,16 @@ def also(operation: str, effect: Callable[[Call, Response], Any], when: Asked = 
 def made_id(call: Call, answer: Response) -> int:
     """The id of the record that a create has made, or that the path names."""
     return int(call.identifier or content(answer)["data"]["id"])
+
+
+def shows(  # noqa: PLR0913, PLR0917 - a line of a table
+    name: str,
+    rule: str,
+    what: str,
+    change: Callable[[Body], Any],
+    kinds: tuple[str, ...] = (),
+    operations: str = "read list",
+    row: Callable[[Body], bool] = always,
+) -> Defect:
+    """A defect of what records look like; `rule` is without its area, the rest as for `record`."""
+    return Defect(name, f"representations.{rule}", what, record(change, operations, row), kinds)

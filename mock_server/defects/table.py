@@ -7,18 +7,41 @@ from difflib import get_close_matches
 
 from mock_server.defects import (
     accounts,
+    creates,
+    deletes,
     envelopes,
-    forms,
-    lifecycle,
+    fields,
+    handlers,
+    links,
     operations,
-    pagination,
-    representations,
+    pages,
+    records,
     robustness,
+    times,
+    totals,
+    updates,
+    values,
 )
 from mock_server.defects.defect import Defect
 from mock_server.errors import SettingsError
 
-AREAS = (operations, pagination, envelopes, representations, forms, lifecycle, accounts, robustness)
+AREAS = (
+    operations,
+    pages,
+    totals,
+    links,
+    envelopes,
+    records,
+    times,
+    handlers,
+    fields,
+    values,
+    creates,
+    updates,
+    deletes,
+    accounts,
+    robustness,
+)
 DEFECTS = {defect.name: defect for area in AREAS for defect in area.DEFECTS}
 
 

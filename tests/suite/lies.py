@@ -48,22 +48,12 @@ def sets(name: str, value: Any) -> Callable[[Body], None]:
     return lambda row: row.__setitem__(name, value)
 
 
-def meta(name: str, value: Callable[[Body], Any]) -> Lie:
-    return on("list", lambda body: body["meta"].__setitem__(name, value(body["meta"])))
-
-
 def link(name: str, value: Callable[[Body], Any], when: Callable[[Body], bool] = lambda _: True) -> Lie:
     def change(body: Body) -> None:
         if when(body):
             body["links"][name] = value(body)
 
     return on("list", change)
-
-
-def links(change: Callable[[str], str]) -> Lie:
-    return on(
-        "list", lambda body: body["links"].update({key: url and change(url) for key, url in body["links"].items()})
-    )
 
 
 def answers(operation: str, status: int, body: bytes = b"{}", when: Callable[[Ask], bool] = lambda _: True) -> Lie:
@@ -124,28 +114,8 @@ def let_in(*operations: str, when: Callable[[Ask], bool]) -> Lie:
     return asks(" ".join(operations), change, lambda ask: not is_owner(ask) and when(ask))
 
 
-def no_key(ask: Ask) -> bool:
-    return "Authorization" not in ask.headers
-
-
 def other(ask: Ask) -> bool:
     return ask.headers.get("Authorization") == "Bearer demo-key-alpine"
-
-
-def some_key(ask: Ask) -> bool:
-    return not no_key(ask) and not other(ask)
-
-
-def also(operation: str, extra: Callable[[Ask, Serve, Reply], Any]) -> Lie:
-    """Do something more when an operation has succeeded."""
-
-    def lie(ask: Ask, serve: Serve) -> Reply:
-        reply = serve(ask)
-        if ask.operation == operation and succeeded(reply) and is_owner(ask):
-            extra(ask, serve, reply)
-        return reply
-
-    return lie
 
 
 def get(ask: Ask, serve: Serve, path: str, **query: str) -> Any:
@@ -159,83 +129,3 @@ def rows(ask: Ask, serve: Serve) -> list[Body]:
 
 def label(ask: Ask) -> str:
     return "host" if ask.kind == "domains" else "name"
-
-
-def rename_neighbour(ask: Ask, serve: Serve, reply: Reply) -> None:
-    mine = ask.identifier or str(reply.json["data"]["id"])
-    neighbour = next((row for row in rows(ask, serve) if str(row["id"]) != mine), None)
-    if neighbour:
-        changed = replace(ask, method="POST", path=f"/api/{ask.kind}/{neighbour['id']}")
-        serve(changed.with_form({label(ask): f"renamed-{neighbour['id']}-{mine}.example.com"}))
-
-
-def remove_neighbour(ask: Ask, serve: Serve, _: Reply) -> None:
-    for row in rows(ask, serve)[-1:]:
-        serve(replace(ask, method="DELETE", path=f"/api/{ask.kind}/{row['id']}"))
-
-
-def double(ask: Ask, serve: Serve) -> Reply:
-    reply = serve(ask)
-    if ask.operation == "create" and succeeded(reply) and is_owner(ask):
-        fields = ask.form
-        serve(ask.with_form(fields | {label(ask): f"{fields[label(ask)]}x"}))
-    return reply
-
-
-def filled_in(ask: Ask, serve: Serve, field: str) -> Reply:
-    """Make up a required field that is missing."""
-    if ask.operation == "create" and is_owner(ask) and ask.body and field not in ask.form:
-        made_up = {"name": "", "host": f"n{len(ask.memory)}.example.com", "type": "webhook"}
-        ask.memory[str(len(ask.memory))] = True
-        fields = ask.form | {field: made_up[field] or "Untitled"}
-        return serve(ask.with_form(fields))
-    return serve(ask)
-
-
-def missing_but_stored(field: str) -> Lie:
-    def lie(ask: Ask, serve: Serve) -> Reply:
-        missing = ask.operation == "create" and is_owner(ask) and ask.body and field not in ask.form
-        reply = filled_in(ask, serve, field)
-        return replace(reply, status=400) if missing else reply
-
-    return lie
-
-
-def odd_page(ask: Ask) -> bool:
-    return ask.query.get("page", "1") in ("0", "-1", "x") or len(ask.query.get("page", "1")) > 9
-
-
-def odd_size(ask: Ask) -> bool:
-    return ask.query.get("results_per_page", "10") in ("7", "60", "5000")
-
-
-def deaf(*fields: str) -> Lie:
-    """Updates ignore some fields."""
-    return form("update", lambda given: {name: value for name, value in given.items() if name not in fields})
-
-
-def fails(when: Callable[[Ask], bool]) -> Lie:
-    def lie(ask: Ask, serve: Serve) -> Reply:
-        return Reply(500, {}, b"<h1>Oops</h1>") if when(ask) else serve(ask)
-
-    return lie
-
-
-def updates_touch(name: str, value: Callable[[Body], Any]) -> Lie:
-    """Records show something else once they were updated."""
-
-    def lie(ask: Ask, serve: Serve) -> Reply:
-        touched: set[str] = ask.memory.setdefault("touched", set())
-        if ask.operation == "update" and is_owner(ask):
-            touched.add(f"{ask.kind}/{ask.identifier}")
-        reply = serve(ask)
-        if ask.operation in ("read", "list") and succeeded(reply):
-            body = reply.json
-            shown = body["data"] if isinstance(body["data"], list) else [body["data"]]
-            for row in shown:
-                if f"{ask.kind}/{row['id']}" in touched:
-                    row[name] = value(row)
-            return reply.with_json(body)
-        return reply
-
-    return lie

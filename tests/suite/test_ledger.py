@@ -3,13 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from elaborate_lies import old_id
-from liar import LyingTarget, honest, looks
+from liar import CONTRACT, LyingTarget, honest, looks
+from werkzeug.test import Client
 
 from contract_tests.exchange import OTHER, Request
 from contract_tests.ledger import Ledger
 from contract_tests.target import WriteRefusedError
-from mock_server import Settings
+from mock_server import Settings, create_app
 
 
 def test_a_record_may_be_written_to_once_it_was_seen_with_its_marker() -> None:
@@ -50,8 +50,16 @@ def test_the_target_refuses_to_write_to_what_the_run_did_not_create(operation: s
     assert target.sent == 0
 
 
-@pytest.mark.parametrize("kind", ["splash-pages", "domains", "notification-handlers"])
-def test_a_server_that_answers_creates_with_the_id_of_an_old_record_loses_none(kind: str) -> None:
-    _, _, target = looks(old_id, kind, Settings())
-    writes = [each.request for each in target.exchanges if each.request.operation in ("update", "delete")]
-    assert 1 not in {request.identifier for request in writes}
+@pytest.mark.parametrize("kind", CONTRACT.kinds)
+@pytest.mark.parametrize("defect", ["create-answers-the-oldest-id", "create-answers-the-last-id"])
+@pytest.mark.parametrize("records", [0, 40])
+def test_a_server_that_answers_creates_with_old_ids_loses_and_keeps_nothing(
+    no_pauses: None, records: int, defect: str, kind: str
+) -> None:
+    settings = Settings(fixture="empty", records=records, defects=(defect,))
+    _, _, target = looks(honest, kind, settings)
+    headers = {"Authorization": "Bearer demo-key-harbour"}
+    path = f"/api/{kind}/?results_per_page=1000"
+    after, before = (app.get(path, headers=headers).json for app in (target.wsgi, Client(create_app(settings))))
+    assert after == before
+    assert target.ledger.left == []

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from functools import cache
 
-import lies_about_effects
-import lies_about_pages
-import lies_about_records
 import pytest
-from liar import BASE_URL, CONTRACT, Lie, honest, looks, verdicts
+from liar import BASE_URL, CONTRACT, honest, looks, survey_alone, verdicts
 
 from contract_tests.evidence import Evidence
-from contract_tests.survey import visitor
+from contract_tests.explore import Exploration
+from contract_tests.proof import RECORDS
 from contract_tests.verdicts import Result, Verdict, judge
+from mock_server import Settings
+from mock_server.defects import DEFECTS
 
-LIES = lies_about_pages.LIES | lies_about_records.LIES | lies_about_effects.LIES
-CASES = [(rule, kind, lie) for rule, lies in LIES.items() for kind, lie in lies]
 EVERY = [(rule, kind) for rule in CONTRACT.rules.values() for kind in rule.resources]
 NEVER_ON_AN_HONEST_SERVER = {"operations.reads-redirected-within-host"}
+FELL = (Verdict.FAIL, Verdict.WARN)
 
 
 @cache
@@ -35,19 +34,22 @@ def test_a_rule_passes_on_an_honest_server_with_a_witness(rule: object, kind: st
         assert result.witnesses > 0
 
 
-@pytest.mark.parametrize(
-    ("rule", "kind", "lie"), CASES, ids=[f"{rule}-{kind}-{number}" for number, (rule, kind, _) in enumerate(CASES)]
-)
-def test_a_server_that_breaks_a_rule_fails_by_the_rules_name(
-    monkeypatch: pytest.MonkeyPatch, rule: str, kind: str, lie: Lie
-) -> None:
-    monkeypatch.setattr(visitor, "PAUSES", (0.0,))
-    monkeypatch.setattr(visitor, "SETTLING", 0.0)
-    monkeypatch.setattr("contract_tests.target.PAUSE", 0.0)
-    result = verdicts(lie, kind)[rule]
-    expected = Verdict.WARN if CONTRACT.rules[rule].level == "advisory" else Verdict.FAIL
-    assert result.verdict is expected, result.reasons
-    assert all(finding.expected and finding.received for finding in result.findings)
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_server_with_a_defect_fails_by_its_rules_name_and_for_no_unrelated_reason(no_pauses: None, name: str) -> None:
+    defect = DEFECTS[name]
+    seed = list(DEFECTS).index(name)  # another one for each, so that all together meet many choices
+    kinds = defect.kinds or CONTRACT.rules[defect.rule].resources
+    records = RECORDS[seed % len(RECORDS)]
+    settings = Settings(fixture="empty", records=records, grease=seed or None, defects=(name,))
+    results: dict[str, Result] = {}
+    for explore in (survey_alone, Exploration(CONTRACT, 120, seed)):
+        results = verdicts(honest, kinds[seed % len(kinds)], settings, explore)
+        if results[defect.rule].verdict in FELL:
+            break
+    own = results[defect.rule]
+    assert own.verdict is (Verdict.WARN if own.rule.level == "advisory" else Verdict.FAIL), own.reasons
+    assert all(finding.expected and finding.received for finding in own.findings)
+    assert {rule for rule, result in results.items() if result.verdict in FELL} <= {defect.rule, *defect.also}
 
 
 @pytest.mark.parametrize(("rule", "kind"), EVERY, ids=[f"{rule.id}-{kind}" for rule, kind in EVERY])
@@ -57,15 +59,15 @@ def test_a_rule_says_nothing_where_nothing_was_seen(rule: object, kind: str) -> 
     assert result.reasons
 
 
-def test_every_rule_has_a_server_that_breaks_it() -> None:
-    assert set(LIES) == set(CONTRACT.rules)
-    assert [rule for rule, lies in LIES.items() if not lies] == []
+def test_every_rule_has_a_defect_that_breaks_it_and_there_are_200_at_least() -> None:
+    assert {defect.rule for defect in DEFECTS.values()} == set(CONTRACT.rules)
+    assert len(DEFECTS) >= 200
+    assert all(defect.also <= set(CONTRACT.rules) for defect in DEFECTS.values())
 
 
-def test_a_rule_that_several_requests_decide_is_not_broken_by_one_visit_alone() -> None:
+def test_a_rule_that_several_requests_decide_is_not_broken_by_one_visit_alone(no_pauses: None) -> None:
     rule, kind = CONTRACT.rules["lifecycle.deleted-record-is-not-read"], CONTRACT.kinds["splash-pages"]
-    lie = LIES[rule.id][0][1]
-    broken, _, _ = looks(lie, kind.name)
+    broken, _, _ = looks(honest, kind.name, Settings(fixture="empty", records=28, defects=("deletes-do-nothing",)))
     kept, _, _ = looks(honest, kind.name)
     result = judge(rule, kind, broken, kept)
     assert result.verdict is Verdict.INCONCLUSIVE

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from liar import CONTRACT, Ask, Lie, Reply, Serve, looks, verdicts
-from lies import D, N, S, answers, form, get, is_owner, label, let_in, links, on, other, record, rows, sets, then
+from lies import D, N, S, answers, get, is_owner, label, let_in, record, sets, then
 
 from contract_tests.explore import Exploration
 from contract_tests.survey import visitor
@@ -18,13 +18,6 @@ from mock_server import Settings
 
 EXPLORE = Exploration(CONTRACT, 120, seed=0)
 FULL = Settings(fixture="empty", records=40)
-
-
-def toggles(ask: Ask, serve: Serve) -> Reply:
-    if ask.operation == "update" and "is_enabled" in ask.form and is_owner(ask):
-        enabled = get(ask, serve, ask.path)["data"]["is_enabled"]
-        return serve(ask.with_form(ask.form | {"is_enabled": "0" if enabled else "1"}))
-    return serve(ask)
 
 
 def dates_by_the_last_write(ask: Ask, serve: Serve) -> Reply:
@@ -42,24 +35,12 @@ def dates_by_the_last_write(ask: Ask, serve: Serve) -> Reply:
     return reply
 
 
-def shows_the_newest(ask: Ask, serve: Serve) -> Reply:
-    if ask.operation == "read" and is_owner(ask):
-        newest = max(row["id"] for row in rows(ask, serve))
-        return serve(replace(ask, path=f"/api/{ask.kind}/{newest}"))
-    return serve(ask)
-
-
 def tires_of_deleting(ask: Ask, serve: Serve) -> Reply:
     if ask.operation == "delete" and is_owner(ask):
         ask.memory["deletes"] = ask.memory.get("deletes", 0) + 1
         if ask.memory["deletes"] > 2:
             return Reply(200, {}, b"")
     return serve(ask)
-
-
-def forbids_and_shows(ask: Ask, serve: Serve) -> Reply:
-    reply = let_in("read", when=other)(ask, serve)
-    return replace(reply, status=403) if other(ask) and ask.operation == "read" else reply
 
 
 def touched_by_nobody(ask: Ask, serve: Serve) -> Reply:
@@ -82,35 +63,9 @@ def is_basic(ask: Ask) -> bool:
 
 
 FAULTS: dict[str, tuple[str, str, Lie]] = {
-    "an update without is_enabled disables": (
-        "forms.is-enabled-is-optional-on-update",
-        N,
-        form("update", lambda fields: {"is_enabled": "0"} | fields),
-    ),
-    "any is_enabled toggles": ("forms.one-enables", N, toggles),
     "datetime is that of the last write": ("lifecycle.update-keeps-datetime", S, dates_by_the_last_write),
-    "a name among many fields is lost": (
-        "lifecycle.update-changes-what-it-names",
-        S,
-        form("update", lambda fields: fields.pop("name", None), lambda fields: len(fields) > 3),
-    ),
-    "reads show the newest": ("lifecycle.created-record-is-read", D, shows_the_newest),
-    "the third delete does nothing": ("lifecycle.deleted-record-is-not-listed", N, tires_of_deleting),
-    "a refusal shows the record": ("accounts.other-account-reads-nothing", D, forbids_and_shows),
     "nobody's update changes another field": ("accounts.strangers-update-nothing", D, touched_by_nobody),
     "Basic creates": ("accounts.strangers-create-nothing", S, let_in("create", when=is_basic)),
-    "NaN": ("envelopes.body-is-json", S, on("list", lambda body: body["meta"].__setitem__("ratio", float("nan")))),
-    "a double slash": ("pagination.links-have-the-stated-path", S, links(lambda url: url.replace("/api/", "//api/"))),
-    "an old record is not read": (
-        "operations.read-answers",
-        S,
-        answers("read", 404, when=lambda ask: ask.identifier == "1"),
-    ),
-    "names are cut on create": (
-        "forms.name-comes-back",
-        S,
-        form("create", lambda fields: fields | {"name": fields["name"][:10]}, lambda fields: "name" in fields),
-    ),
     "an update refuses a type": (
         "forms.optional-fields-are-accepted-on-update",
         N,
@@ -120,11 +75,7 @@ FAULTS: dict[str, tuple[str, str, Lie]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visitor, "PAUSES", (0.0,))
-    monkeypatch.setattr(visitor, "SETTLING", 0.0)
-    monkeypatch.setattr("contract_tests.target.PAUSE", 0.0)
+pytestmark = pytest.mark.usefixtures("no_pauses")
 
 
 @pytest.mark.parametrize(("rule", "kind", "lie"), FAULTS.values(), ids=FAULTS)

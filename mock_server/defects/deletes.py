@@ -1,0 +1,178 @@
+"""Deletes that do less, more or something else, and reads that do something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from werkzeug.wrappers import Response
+
+from mock_server.calls import Call, Serve, Transformation
+from mock_server.defects.defect import breaks
+from mock_server.defects.means import (
+    also,
+    made_id,
+)
+from mock_server.store import Record
+
+
+def _neighbour(call: Call, answer: Response) -> Record | None:
+    mine = made_id(call, answer)
+    return next((record for record in call.records if record.id != mine), None)
+
+
+def _changes_a_neighbour(values: Callable[[Record, str], Mapping[str, Any]]) -> Callable[[Call, Response], None]:
+    """Change the first other record of the list; `values` is given the record and the label's name."""
+
+    def effect(call: Call, answer: Response) -> None:
+        record = _neighbour(call, answer)
+        if record:
+            new = {**record.values, **values(record, call.resource.label)}
+            call.collection.update(record.id, lambda old: replace(old, values=new))
+
+    return effect
+
+
+def _renamed(record: Record, label: str) -> dict[str, Any]:
+    old = str(record.values[label])
+    if label == "host":
+        return {label: f"x-{old[:40].removesuffix('.example.com')}.example.com"}
+    return {label: f"{old[1:]}{old[:1]}" if len(set(old)) > 1 else f"{old}x"}
+
+
+def _removes_a_neighbour(call: Call, answer: Response) -> None:
+    record = _neighbour(call, answer)
+    if record:
+        call.collection.delete(record.id)
+
+
+def _undone(operation: str) -> Transformation:
+    """Say that an operation was carried out, and do nothing."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation != operation or call.record is None:
+            return serve(call)
+        status = int(call.service.choices[f"{operation}-status"][:3])
+        body = b"" if operation == "delete" else b'{"data": {"id": %d}}' % call.record.id
+        return Response(body, status, content_type="application/json")
+
+    return transformation
+
+
+def _kept(*, until_updated: bool) -> Transformation:
+    """Show deleted records when they are read; perhaps only once they were updated."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        deleted: dict[str, Record] = call.memory.setdefault(f"{call.kind} deleted", {})
+        shown: dict[str, Record] = call.memory.setdefault(f"{call.kind} shown", {})
+        record = call.record
+        if record is None and call.identifier in deleted and call.operation == "update":
+            shown[call.identifier] = deleted[call.identifier]
+        if record is None and call.identifier in shown and call.operation == "read":
+            body = call.service.representations.read(call.resource, shown[call.identifier])
+            return call.service.representations.json(body, 200)
+        if record is not None and call.operation == "delete":
+            (deleted if until_updated else shown)[call.identifier] = record
+        return serve(call)
+
+    return transformation
+
+
+def _still_listed(call: Call, serve: Serve) -> Response:
+    """Deletes keep a record from being read or updated, but not from being listed."""
+    deleted: set[str] = call.memory.setdefault(call.kind, set())
+    if call.record is None or (call.operation != "delete" and call.identifier not in deleted):
+        return serve(call)
+    if call.identifier in deleted:
+        return Response(b"{}", 404, content_type="application/json")
+    deleted.add(call.identifier)
+    return Response(status=204)
+
+
+def _tires(call: Call, serve: Serve) -> Response:
+    """Deletes say that they were carried out, and are not from the third on."""
+    if call.operation == "delete" and call.record:
+        call.memory["count"] = call.memory.get("count", 0) + 1
+        if call.memory["count"] > 2:  # noqa: PLR2004 - as the docstring says
+            return Response(status=204)
+    return serve(call)
+
+
+def _shows_another_when_gone(call: Call, serve: Serve) -> Response:
+    if call.operation == "read" and call.account and call.record is None and call.identifier.isdecimal():
+        below = [record.id for record in call.records if record.id < int(call.identifier)]
+        if below:
+            return serve(call.at("read", max(below)))
+    return serve(call)
+
+
+def _listed_is_touched(call: Call, _: Response) -> None:
+    records = call.records
+    if records and call.account:
+        now = call.account.clock()
+        call.collection.update(records[0].id, lambda old: replace(old, updated=now))
+
+
+def _read_is_touched(call: Call, _: Response) -> None:
+    if call.record and call.account:
+        now = call.account.clock()
+        call.collection.update(call.record.id, lambda old: replace(old, updated=now))
+
+
+DEFECTS = (
+    breaks(
+        "deletes-do-nothing",
+        "deleted-record-is-not-read",
+        "A delete says that it was carried out, and does nothing.",
+        _undone("delete"),
+    ),
+    breaks(
+        "deleted-records-are-read",
+        "deleted-record-is-not-read",
+        "Deleted records are still read, but not listed.",
+        _kept(until_updated=False),
+    ),
+    breaks(
+        "reads-of-deleted-records-show-another",
+        "deleted-record-is-not-read",
+        "A read of a deleted record shows the one before it.",
+        _shows_another_when_gone,
+    ),
+    breaks(
+        "deleted-records-are-listed",
+        "deleted-record-is-not-listed",
+        "Deleted records are still listed, but not read.",
+        _still_listed,
+    ),
+    breaks(
+        "third-delete-does-nothing", "deleted-record-is-not-listed", "From the third on, deletes do nothing.", _tires
+    ),
+    breaks(
+        "update-brings-back",
+        "deleted-record-stays-deleted",
+        "A deleted record is read again once it was updated.",
+        _kept(until_updated=True),
+    ),
+    breaks(
+        "delete-removes-another-too",
+        "delete-leaves-other-records",
+        "A delete removes another record too.",
+        also("delete", _removes_a_neighbour),
+    ),
+    breaks(
+        "delete-renames-another",
+        "delete-leaves-other-records",
+        "A delete renames another record.",
+        also("delete", _changes_a_neighbour(_renamed)),
+    ),
+    breaks(
+        "lists-touch-a-record",
+        "reads-change-nothing",
+        "A list sets `last_datetime` of its first record.",
+        also("list", _listed_is_touched),
+    ),
+    breaks(
+        "reads-touch-the-record", "reads-change-nothing", "A read sets `last_datetime`.", also("read", _read_is_touched)
+    ),
+)

@@ -1,0 +1,152 @@
+"""States, types and settings that are not as stated."""
+
+from __future__ import annotations
+
+import json
+
+from werkzeug.wrappers import Response
+
+from mock_server.calls import Call, Serve, content, done
+from mock_server.defects.defect import D, Defect, N
+from mock_server.defects.means import Body, record, rows_of, says, sets, shows, turns
+
+SHOWN = {"list": "lists", "read": "reads"}
+
+
+def _was_updated(row: Body) -> bool:
+    return row["last_datetime"] is not None
+
+
+def _is_email(row: Body) -> bool:
+    return bool(row["type"] == "email")
+
+
+def _any_type(call: Call, serve: Serve) -> Response:
+    """A type is taken and shown, whatever it is."""
+    sent = call.form.get("type", "webhook") if call.operation == "create" and call.account else "webhook"
+    known = call.resource.fields["type"].values
+    answer = serve(call if sent in known else call.sending(call.form | {"type": "webhook"}))
+    if not done(call, answer):
+        return answer
+    body = content(answer)
+    if sent not in known:
+        call.memory[str(body["data"]["id"])] = sent
+    if call.operation in SHOWN:
+        for row in rows_of(body):
+            row["type"] = call.memory.get(str(row["id"]), row["type"])
+    return says(call, answer, body)
+
+
+def _renamed_types(row: Body) -> None:
+    row["type"] = {"microsoft_teams": "teams"}.get(row["type"], row["type"])
+
+
+NOT_FOUND, ENABLED, SETTINGS = "custom-not-found-url-is-absent", "is-enabled-is-a-boolean", "settings-is-an-object"
+EMAIL, LISTED, COLOR = "email-settings-hold-email-alone", "listed-as-read", "color-is-hex"
+
+DEFECTS = (
+    shows("is-enabled-is-a-number", ENABLED, "`is_enabled` is 0 or 1.", turns("is_enabled", int)),
+    shows(
+        "is-enabled-is-text",
+        ENABLED,
+        "Lists show `is_enabled` as text.",
+        turns("is_enabled", lambda on: str(int(on))),
+        operations="list",
+    ),
+    shows(
+        "is-enabled-is-pending",
+        ENABLED,
+        "Handlers that are disabled show 2, for pending.",
+        sets("is_enabled", 2),
+        (N,),
+        row=lambda row: row["is_enabled"] is False,
+    ),
+    Defect(
+        "is-enabled-is-null",
+        f"representations.{ENABLED}",
+        "Domains that are disabled show null.",
+        record(sets("is_enabled", None), row=lambda row: row["is_enabled"] is False),
+        (D,),
+        needs={"domain-starts": "disabled"},
+    ),
+    Defect(
+        "is-enabled-is-a-number-after-updates",
+        f"representations.{ENABLED}",
+        "`is_enabled` is a number after an update.",
+        record(turns("is_enabled", int), row=_was_updated),
+        needs={"last-datetime-after-update": "set"},
+    ),
+    Defect(
+        "any-type-is-stored",
+        "representations.type-is-one-of-six",
+        "A handler of any type is stored and shown.",
+        _any_type,
+    ),
+    shows("type-is-shortened", "type-is-one-of-six", "The type `microsoft_teams` is shown as `teams`.", _renamed_types),
+    shows("type-is-a-title", "type-is-one-of-six", "Types are shown with a capital letter.", turns("type", str.title)),
+    shows("type-is-a-number", "type-is-one-of-six", "Lists show types as numbers.", sets("type", 3), operations="list"),
+    Defect(
+        "empty-settings-are-an-array",
+        f"representations.{SETTINGS}",
+        "Settings without a key are an empty array, as PHP writes them.",
+        record(sets("settings", []), row=lambda row: not row["settings"]),
+        needs={"settings-unset": "absent"},
+    ),
+    shows(
+        "settings-are-an-array",
+        SETTINGS,
+        "Settings are an array of their values.",
+        turns("settings", lambda settings: sorted(map(str, settings.values()))),
+    ),
+    shows(
+        "settings-are-text",
+        SETTINGS,
+        "Lists show settings as JSON in a text.",
+        turns("settings", lambda settings: json.dumps(settings, sort_keys=True)),
+        operations="list",
+    ),
+    shows(
+        "settings-are-null",
+        SETTINGS,
+        "Reads show null as settings of types other than `email`.",
+        sets("settings", None),
+        operations="read",
+        row=lambda row: not _is_email(row),
+    ),
+    shows(
+        "email-settings-say-more",
+        EMAIL,
+        "The settings of type `email` say whether it was verified.",
+        lambda row: row["settings"].update(verified=True),
+        row=_is_email,
+    ),
+    shows(
+        "email-settings-hold-null",
+        EMAIL,
+        "The settings of type `email` hold null.",
+        lambda row: row["settings"].update(email=None),
+        row=_is_email,
+    ),
+    shows(
+        "email-settings-hold-address",
+        EMAIL,
+        "The settings of type `email` call the key `address`.",
+        turns("settings", lambda settings: {"address": settings["email"]}),
+        row=_is_email,
+    ),
+    shows(
+        "email-settings-are-empty-in-lists",
+        EMAIL,
+        "Lists show no settings of type `email`.",
+        sets("settings", {}),
+        operations="list",
+        row=_is_email,
+    ),
+    shows(
+        "email-settings-hold-an-array",
+        EMAIL,
+        "The settings of type `email` hold an array of addresses.",
+        turns("settings", lambda settings: {"email": [settings["email"]]}),
+        row=_is_email,
+    ),
+)

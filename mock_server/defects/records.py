@@ -1,0 +1,294 @@
+"""Records whose fields are missing, of another type or not what they are elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+from werkzeug.wrappers import Response
+
+from mock_server.calls import Call, Serve, content, done
+from mock_server.defects.defect import D, Defect, N, S
+from mock_server.defects.means import Body, drops, meta, record, rows_of, says, sets, shows, turns
+
+FIELDS = {
+    S: ("id", "name", "color", "last_datetime", "datetime"),
+    D: ("id", "scheme", "host", "custom_index_url", "is_enabled", "last_datetime", "datetime"),
+    N: ("id", "type", "name", "settings", "is_enabled", "last_datetime", "datetime"),
+}
+SHOWN = {"list": "lists", "read": "reads"}
+
+
+def _never_updated(row: Body) -> bool:
+    return row["last_datetime"] is None
+
+
+def _is_email(row: Body) -> bool:
+    return bool(row["type"] == "email")
+
+
+def _unset(row: Body) -> bool:
+    return not row["custom_index_url"]
+
+
+def _text(name: str) -> Callable[[Body], None]:
+    return turns(name, str)
+
+
+def _first_shown(call: Call, serve: Serve) -> Response:
+    """Lists show records as they were first listed."""
+    answer = serve(call)
+    if call.operation != "list" or not done(call, answer):
+        return answer
+    body = content(answer)
+    body["data"] = [call.memory.setdefault(f"{call.kind}/{row['id']}", row) for row in body["data"]]
+    return says(call, answer, body)
+
+
+def _shows_what_was_written(call: Call, serve: Serve) -> Response:
+    answer = serve(call)
+    if call.operation not in SHOWN or call.account is None or not done(call, answer):
+        return answer
+    body = content(answer)
+    written = {each.id: each.values for each in call.records}
+    for row in rows_of(body):
+        row["custom_not_found_url"] = written[row["id"]].get("custom_not_found_url", "")
+    return says(call, answer, body)
+
+
+NULL, UNSET = "last-datetime-is-null-before-any-update", "custom-index-url-is-empty-when-unset"
+NOT_FOUND, ENABLED, SETTINGS = "custom-not-found-url-is-absent", "is-enabled-is-a-boolean", "settings-is-an-object"
+EMAIL, LISTED, COLOR = "email-settings-hold-email-alone", "listed-as-read", "color-is-hex"
+
+DEFECTS = (
+    *(
+        Defect(
+            f"{kind}-lack-{field.replace('_', '-')}-in-{SHOWN[operation]}",
+            "representations.fields-are-present",
+            f"The {SHOWN[operation]} of {kind} lack `{field}`.",
+            record(drops(field), operation),
+            (kind,),
+        )
+        for kind, fields in FIELDS.items()
+        for operation, names in (("list", fields), ("read", fields[::2]))
+        for field in names
+    ),
+    shows("listed-id-is-text", "id-is-an-integer", "Lists show ids as text.", _text("id"), operations="list"),
+    shows("read-id-is-text", "id-is-an-integer", "Reads show ids as text.", _text("id"), operations="read"),
+    Defect(
+        "total-has-a-fraction",
+        "representations.integers-have-no-fraction",
+        "`meta.total` is written with a fraction.",
+        meta("total", lambda m: float(m["total"])),
+    ),
+    shows(
+        "read-id-has-a-fraction",
+        "integers-have-no-fraction",
+        "Reads write ids with a fraction.",
+        turns("id", float),
+        operations="read",
+    ),
+    shows(
+        "name-is-an-array",
+        "name-is-a-string",
+        "Lists show names as arrays.",
+        turns("name", lambda name: [name]),
+        (S, N),
+        "list",
+    ),
+    shows(
+        "name-is-translated",
+        "name-is-a-string",
+        "Names are objects by language.",
+        turns("name", lambda name: {"en": name}),
+        (S, N),
+    ),
+    shows(
+        "name-is-null",
+        "name-is-a-string",
+        "Reads of splash pages show null as the name.",
+        sets("name", None),
+        (S,),
+        "read",
+    ),
+    shows("color-is-short", COLOR, "Colours have three digits.", sets("color", "#5ad")),
+    shows(
+        "color-lacks-its-sign",
+        COLOR,
+        "Lists show colours without the number sign.",
+        turns("color", lambda color: color[1:]),
+        operations="list",
+    ),
+    shows(
+        "color-has-opacity",
+        COLOR,
+        "Reads show colours with eight digits.",
+        turns("color", lambda color: f"{color}ff"),
+        operations="read",
+    ),
+    shows("color-is-a-function", COLOR, "Colours are written as functions.", sets("color", "rgb(90, 103, 216)")),
+    shows(
+        "color-is-null",
+        COLOR,
+        "Splash pages that were never updated have no colour.",
+        sets("color", None),
+        row=_never_updated,
+    ),
+    shows(
+        "scheme-lacks-its-separator",
+        "scheme-has-its-separator",
+        "Schemes lack their separator.",
+        turns("scheme", lambda scheme: scheme[:-3]),
+    ),
+    shows(
+        "scheme-has-a-colon-alone",
+        "scheme-has-its-separator",
+        "Schemes end with their colon.",
+        turns("scheme", lambda scheme: scheme[:-2]),
+    ),
+    shows(
+        "scheme-holds-the-host",
+        "scheme-has-its-separator",
+        "Reads show the host behind the scheme.",
+        lambda row: row.update(scheme=row["scheme"] + row["host"]),
+        operations="read",
+    ),
+    shows(
+        "scheme-is-null",
+        "scheme-has-its-separator",
+        "Lists show null as the scheme.",
+        sets("scheme", None),
+        operations="list",
+    ),
+    shows(
+        "host-is-an-array",
+        "host-is-a-string",
+        "Lists show hosts as arrays of labels.",
+        turns("host", lambda host: host.split(".")),
+        operations="list",
+    ),
+    shows("host-is-an-object", "host-is-a-string", "Hosts are objects.", turns("host", lambda host: {"ascii": host})),
+    shows(
+        "unset-index-url-is-null",
+        "custom-index-url-is-a-string",
+        "A `custom_index_url` that is not set is null.",
+        sets("custom_index_url", None),
+        row=_unset,
+    ),
+    shows(
+        "unset-index-url-is-false",
+        "custom-index-url-is-a-string",
+        "Lists show a `custom_index_url` that is not set as false.",
+        turns("custom_index_url", bool),
+        operations="list",
+        row=_unset,
+    ),
+    shows(
+        "index-url-is-an-object",
+        "custom-index-url-is-a-string",
+        "A `custom_index_url` that is set is an object.",
+        turns("custom_index_url", lambda url: {"href": url}),
+        row=lambda row: bool(row["custom_index_url"]),
+    ),
+    shows(
+        "unset-index-url-is-a-default",
+        UNSET,
+        "A `custom_index_url` that is not set is some default.",
+        sets("custom_index_url", "https://www.example.com/"),
+        row=_unset,
+    ),
+    shows(
+        "unset-index-url-is-a-slash",
+        UNSET,
+        "A `custom_index_url` that is not set is a slash.",
+        sets("custom_index_url", "/"),
+        row=_unset,
+    ),
+    shows(
+        "unset-index-url-is-the-word-null",
+        UNSET,
+        "A `custom_index_url` that is not set is the text null.",
+        sets("custom_index_url", "null"),
+        row=_unset,
+    ),
+    shows(
+        "not-found-url-is-empty",
+        NOT_FOUND,
+        "Domains show an empty `custom_not_found_url`.",
+        sets("custom_not_found_url", ""),
+    ),
+    shows(
+        "not-found-url-is-listed",
+        NOT_FOUND,
+        "Lists show `custom_not_found_url`, as null.",
+        sets("custom_not_found_url", None),
+        operations="list",
+    ),
+    shows(
+        "not-found-url-is-read",
+        NOT_FOUND,
+        "Reads show `custom_not_found_url`.",
+        sets("custom_not_found_url", "https://www.example.com/404"),
+        operations="read",
+    ),
+    Defect(
+        "not-found-url-is-what-was-written",
+        f"representations.{NOT_FOUND}",
+        "Domains show the `custom_not_found_url` that was written.",
+        _shows_what_was_written,
+    ),
+    shows(
+        "listed-name-is-cut",
+        LISTED,
+        "Lists cut names at three characters.",
+        turns("name", lambda name: f"{name[:3]}…"),
+        (S, N),
+        "list",
+    ),
+    shows(
+        "listed-name-is-escaped",
+        LISTED,
+        "Lists show names behind an entity.",
+        turns("name", lambda name: escape(f"<{name}>")),
+        (S, N),
+        "list",
+    ),
+    shows(
+        "listed-settings-are-empty",
+        LISTED,
+        "Lists show no settings of types other than `email`.",
+        sets("settings", {}),
+        (N,),
+        "list",
+        lambda row: not _is_email(row),
+    ),
+    shows(
+        "listed-is-enabled-is-the-opposite",
+        LISTED,
+        "Lists show the opposite of `is_enabled`.",
+        turns("is_enabled", lambda on: not on),
+        (N,),
+        "list",
+    ),
+    shows(
+        "listed-index-url-is-empty",
+        LISTED,
+        "Lists show no `custom_index_url`.",
+        sets("custom_index_url", ""),
+        (D,),
+        "list",
+    ),
+    shows(
+        "listed-datetime-is-in-another-zone",
+        LISTED,
+        "Lists show `datetime` in another zone.",
+        turns("datetime", lambda t: f"{t[:11]}{(int(t[11:13]) + 2) % 24:02}{t[13:]}"),
+        operations="list",
+    ),
+    Defect(
+        "lists-are-never-renewed",
+        f"representations.{LISTED}",
+        "Lists show records as they were first listed.",
+        _first_shown,
+    ),
+)

@@ -1,0 +1,218 @@
+"""Updates that do less, more or something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from werkzeug.wrappers import Response
+
+from mock_server.calls import Call, Serve, Transformation, content, done
+from mock_server.defects.defect import D, Defect, N, S, breaks
+from mock_server.defects.means import (
+    Body,
+    also,
+    form,
+    has,
+    loses,
+    made_id,
+    rows_of,
+    says,
+)
+from mock_server.store import Record
+
+MANY = 3
+LATER = "2027-01-01 00:00:00"
+
+
+def _neighbour(call: Call, answer: Response) -> Record | None:
+    mine = made_id(call, answer)
+    return next((record for record in call.records if record.id != mine), None)
+
+
+def _changes_a_neighbour(values: Callable[[Record, str], Mapping[str, Any]]) -> Callable[[Call, Response], None]:
+    """Change the first other record of the list; `values` is given the record and the label's name."""
+
+    def effect(call: Call, answer: Response) -> None:
+        record = _neighbour(call, answer)
+        if record:
+            new = {**record.values, **values(record, call.resource.label)}
+            call.collection.update(record.id, lambda old: replace(old, values=new))
+
+    return effect
+
+
+def _renamed(record: Record, label: str) -> dict[str, Any]:
+    old = str(record.values[label])
+    if label == "host":
+        return {label: f"x-{old[:40].removesuffix('.example.com')}.example.com"}
+    return {label: f"{old[1:]}{old[:1]}" if len(set(old)) > 1 else f"{old}x"}
+
+
+def _toggled(record: Record, _: str) -> dict[str, Any]:
+    return {"is_enabled": not record.values["is_enabled"]}
+
+
+def _removes_a_neighbour(call: Call, answer: Response) -> None:
+    record = _neighbour(call, answer)
+    if record:
+        call.collection.delete(record.id)
+
+
+def _adds_another(call: Call, answer: Response) -> None:
+    values = dict(call.collection.get(made_id(call, answer)).values)
+    values[call.resource.label] = f"{values[call.resource.label]}b"
+    if call.account and values[call.resource.label] not in [each.values[call.resource.label] for each in call.records]:
+        call.collection.add(lambda _: values, call.account.clock)
+
+
+def _undone(operation: str) -> Transformation:
+    """Say that an operation was carried out, and do nothing."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation != operation or call.record is None:
+            return serve(call)
+        status = int(call.service.choices[f"{operation}-status"][:3])
+        body = b"" if operation == "delete" else b'{"data": {"id": %d}}' % call.record.id
+        return Response(body, status, content_type="application/json")
+
+    return transformation
+
+
+def _updated_shows(name: str, value: Callable[[Body], Any]) -> Transformation:
+    """Show something else of records once they were updated."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        touched: set[str] = call.memory.setdefault(call.kind, set())
+        answer = serve(call)
+        if not call.account or not done(call, answer):
+            return answer
+        if call.operation == "update":
+            touched.add(call.identifier)
+        if call.operation not in ("read", "list"):
+            return answer
+        body = content(answer)
+        for row in rows_of(body):
+            if str(row["id"]) in touched:
+                row[name] = value(row)
+        return says(call, answer, body)
+
+    return transformation
+
+
+CHANGES, LEAVES = "update-changes-what-it-names", "update-leaves-other-fields"
+
+DEFECTS = (
+    breaks(
+        "updates-do-nothing", CHANGES, "An update says that it was carried out, and does nothing.", _undone("update")
+    ),
+    *(
+        breaks(
+            f"{label}-update-ignores-{field.replace('_', '-')}",
+            CHANGES,
+            f"An update ignores `{field}`.",
+            form("update", loses(field), has(field)),
+            kind,
+        )
+        for kind, label, field in (
+            (S, "splash-page", "name"),
+            (D, "domain", "host"),
+            (D, "domain", "custom_index_url"),
+            (N, "handler", "name"),
+        )
+    ),
+    Defect(
+        "handler-update-ignores-type",
+        f"lifecycle.{CHANGES}",
+        "An update ignores `type`.",
+        form("update", loses("type"), has("type")),
+        (N,),
+        needs={"other-types-fields": "ignored"},
+    ),
+    breaks(
+        "update-ignores-email",
+        CHANGES,
+        "An update ignores `email` where it is the only field.",
+        form("update", loses("email"), lambda f: list(f) == ["email"]),
+        N,
+    ),
+    breaks(
+        "update-with-many-fields-ignores-the-name",
+        CHANGES,
+        "An update of many fields ignores `name`.",
+        form("update", loses("name"), lambda f: len(f) > MANY),
+        S,
+    ),
+    breaks(
+        "update-with-files-ignores-the-name",
+        CHANGES,
+        "An update with a file ignores `name`.",
+        form("update", loses("name"), has("logo", "favicon", "opengraph")),
+        S,
+    ),
+    breaks(
+        "update-clears-the-index-url",
+        LEAVES,
+        "An update without `custom_index_url` clears it.",
+        form("update", lambda f: {"custom_index_url": ""} | f),
+        D,
+    ),
+    breaks(
+        "update-resets-the-name",
+        LEAVES,
+        "An update without `name` gives the record another.",
+        form("update", lambda f: {"name": "Untitled"} | f),
+        S,
+        N,
+    ),
+    Defect(
+        "update-clears-the-settings",
+        f"lifecycle.{LEAVES}",
+        "An update of other fields clears the address of a webhook or of Slack.",
+        form("update", lambda f: {"webhook": "", "slack": ""} | f),
+        (N,),
+        needs={"other-types-fields": "ignored"},
+    ),
+    breaks(
+        "update-resets-the-type",
+        LEAVES,
+        "An update without `type` makes the handler one for Slack.",
+        form("update", lambda f: {"type": "slack"} | f),
+        N,
+    ),
+    breaks(
+        "update-changes-datetime",
+        "update-keeps-datetime",
+        "An update sets `datetime` too.",
+        _updated_shows("datetime", lambda _: LATER),
+    ),
+    breaks(
+        "update-swaps-the-times",
+        "update-keeps-datetime",
+        "After an update, `datetime` is the time of the update.",
+        _updated_shows("datetime", lambda row: row["last_datetime"] or LATER),
+    ),
+    breaks(
+        "update-renames-another",
+        "update-leaves-other-records",
+        "An update renames another record too.",
+        also("update", _changes_a_neighbour(_renamed)),
+    ),
+    breaks(
+        "update-toggles-another",
+        "update-leaves-other-records",
+        "An update enables or disables another record.",
+        also("update", _changes_a_neighbour(_toggled)),
+        N,
+    ),
+    breaks(
+        "update-removes-another",
+        "update-leaves-other-records",
+        "An update removes another record.",
+        also("update", _removes_a_neighbour),
+    ),
+    breaks(
+        "update-adds-a-record", "update-leaves-other-records", "An update adds a record.", also("update", _adds_another)
+    ),
+)

@@ -1,0 +1,64 @@
+"""A server that keeps every rule never fails, whatever befalls it; what cannot be judged says why."""
+
+from __future__ import annotations
+
+import pytest
+from liar import CONTRACT, LyingTarget, honest, verdicts
+
+from contract_tests.explore import Exploration
+from contract_tests.survey import visit, visitor
+from contract_tests.verdicts import Verdict
+from mock_server import Settings
+
+EMPTY, FULL = Settings(fixture="empty"), Settings(fixture="empty", records=40)
+KINDS = ("splash-pages", "domains", "notification-handlers")
+WEATHER = [
+    *({"gateway-errors": every} for every in (40, 13, 7)),
+    *({"other-writer": every} for every in (2, 11, 30)),
+    {"quota": 6},
+    {"retry-after": 9},
+    {"rate-limit-reset": 9},
+    {"plan-without-writes": 0},
+    {"plan-without-types": 0},
+    {"redirecting-proxy": 307},
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("records", [0, 40])
+@pytest.mark.parametrize("weather", WEATHER, ids=lambda weather: "-".join(f"{k}={v}" for k, v in weather.items()))
+def test_no_condition_makes_a_correct_server_fail(
+    monkeypatch: pytest.MonkeyPatch, no_pauses: None, weather: dict[str, float], records: int, kind: str
+) -> None:
+    monkeypatch.setattr(visitor, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("contract_tests.target.time.sleep", lambda _: None)
+    settings = Settings(fixture="empty", records=records, conditions=weather)
+    results = verdicts(honest, kind, settings, Exploration(CONTRACT, 60, seed=1)).values()
+    broken = [result for result in results if result.verdict in (Verdict.FAIL, Verdict.WARN)]
+    assert [(result.id, result.findings[0]) for result in broken] == []
+    assert all(result.reasons for result in results if result.verdict is Verdict.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reads_that_lag_make_no_correct_server_fail(kind: str) -> None:
+    results = verdicts(honest, kind, Settings(fixture="empty", conditions={"lag": 0.3})).values()
+    assert [result.id for result in results if result.verdict is not Verdict.PASS] == [
+        f"operations.reads-redirected-within-host[{kind}]"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "most"),
+    [(EMPTY, 350), (Settings(fixture="empty", records=10), 350), (FULL, 200)],
+    ids=["empty", "10 records", "40 records"],
+)
+def test_the_survey_is_small_leaves_nothing_behind_and_is_the_same_again(settings: Settings, most: int) -> None:
+    runs = []
+    for _ in range(2):
+        target = LyingTarget(lambda ask, serve: serve(ask), settings)
+        for kind in CONTRACT.kinds.values():
+            visit(target, kind)
+        assert target.ledger.left == []
+        assert target.sent <= most
+        runs.append([exchange.request for exchange in target.exchanges])
+    assert runs[0] == runs[1]
