@@ -73,7 +73,9 @@ def _trials(
     if given.defect:
         return wrong
     under = [
-        hostile(name, measure, seed, kinds) for name, measure in conditions.items() for seed in range(HOSTILE_SEEDS)
+        hostile(name, measure, seed, kinds)
+        for name, measure in conditions.items()
+        for seed in range(1 if given.short else HOSTILE_SEEDS)
     ]
     right = [greased(seed, kinds) for seed in range(1, (SHORT_GREASE if given.short else given.grease) + 1)]
     return _spread(under, [*right, *wrong])
@@ -130,7 +132,8 @@ def _work(base_url: str, tasks: Any, results: Any) -> None:
 def _watched(judged: Iterator[Judged], total: int) -> Iterator[Judged]:
     """Pass on what was judged, and show how far it is."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("judging", total=total)
         for each in judged:
             progress.update(task, advance=1, description=each.trial.name or f"grease {each.trial.seed}")

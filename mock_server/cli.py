@@ -139,6 +139,8 @@ def _banner(server: MockServer) -> str:
             if server.settings.grease is None
             else [f"Grease       seed {server.settings.grease}, in each answer's {HEADER}"]
         ),
+        *(f"Defect       {name}: {DEFECTS[name].what} ({DEFECTS[name].rule})" for name in server.settings.defects),
+        *(f"Condition    {name}={measure:g}" for name, measure in server.settings.conditions.items()),
         f"Contract     {server.base_url}/openapi.yaml",
         "Stop         Ctrl-C",
     ]
@@ -166,12 +168,10 @@ def _conditions() -> str:
 
 def _condition(text: str) -> tuple[str, float]:
     name, equals, measure = text.partition("=")
-    if name not in CONDITIONS:
-        raise argparse.ArgumentTypeError(f'no condition "{name}"; conditions are {", ".join(CONDITIONS)}')
     try:
-        return name, float(measure) if equals else CONDITIONS[name].measure
+        return name, float(measure) if equals or name not in CONDITIONS else CONDITIONS[name].measure
     except ValueError:
-        raise argparse.ArgumentTypeError(f'"{measure}" is no measure of {name}; give a number') from None
+        raise argparse.ArgumentTypeError(f'"{text}" is no condition; give NAME or NAME=N, such as lag=0.3') from None
 
 
 def _port(text: str) -> int:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BEHIND = "/behind-the-proxy"
 PIECES = 7
+MOST = 1000
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,6 @@ CONDITIONS = {
     ),
     "too-many": Condition("likewise, and not told when", 40, _now_and_then(_limited())),
     "connection-close": Condition("each connection is closed behind its answer", around=_answering(_closed)),
-    "chunked": Condition("each answer comes in pieces", around=_answering(_chunked)),
     "compressed": Condition("each answer is compressed, if the client takes that", around=_answering(_compressed)),
     "redirecting-proxy": Condition("a proxy redirects each read, with status N", 307, _redirected),
     "quota": Condition("an account may have N records of a kind", 6, within=_quota),
@@ -219,18 +219,21 @@ CONDITIONS = {
     "other-writer": Condition(
         "with one call in N, another user adds a record to the first account, or removes one", 11, within=_others
     ),
+    "chunked": Condition("each answer comes in pieces", around=_answering(_chunked)),
 }
 
 
 def check(measures: Mapping[str, float]) -> None:
-    """Refuse conditions that there are not.
+    """Refuse conditions that there are not, or of no measure.
 
     Raises:
         SettingsError: naming one.
     """
-    for name in measures:
+    for name, measure in measures.items():
         if name not in CONDITIONS:
             raise SettingsError(f'no condition "{name}"; conditions are {", ".join(CONDITIONS)}')
+        if not isinstance(measure, int | float) or not 0 <= measure <= MOST:
+            raise SettingsError(f'the condition "{name}" is {measure!r}; expected a number from 0 to {MOST}')
 
 
 def within(measures: Mapping[str, float]) -> list[Transformation]:
@@ -242,7 +245,7 @@ def around(
     app: WSGIApplication, measures: Mapping[str, float], another: Callable[[], WSGIApplication]
 ) -> WSGIApplication:
     """An application under some conditions, each with its measure."""
-    for name, measure in measures.items():
-        if make := CONDITIONS[name].around:
-            app = make(app, measure, another)
+    for name, condition in CONDITIONS.items():
+        if name in measures and condition.around:
+            app = condition.around(app, measures[name], another)
     return app

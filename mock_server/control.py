@@ -53,6 +53,7 @@ class Control:
         self._start = self._settings = settings
         self.app = create_app(settings)
         self._plane = Flask(__name__, static_folder=None)
+        self._plane.json.sort_keys = False  # type: ignore[attr-defined]
         self._plane.before_request(_refuse_others)
         self._plane.register_error_handler(HTTPException, _told)
         self._plane.add_url_rule(f"{PREFIX}reset", view_func=self._reset, methods=["POST"])

@@ -103,6 +103,8 @@ CONSEQUENCES: dict[str, tuple[str, ...]] = {
     "forms.types-are-accepted": CREATES,
     "forms.optional-fields-are-accepted-on-update": ("operations.update-answers", *UPDATES),
     "forms.required-fields-are-optional-on-update": ("operations.update-answers", *UPDATES),
+    "forms.name-comes-back": (CHANGES,),
+    "forms.host-comes-back": (CHANGES,),
     "forms.custom-index-url-comes-back": (CHANGES,),
     "forms.custom-not-found-url-stays-apart": ("forms.custom-index-url-comes-back", OTHER_FIELDS),
     "forms.one-enables": STATE,

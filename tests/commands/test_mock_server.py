@@ -156,3 +156,42 @@ def test_it_runs_as_a_module_too() -> None:
         [sys.executable, "-m", "mock_server", "--help"], capture_output=True, text=True, check=True, env=os.environ
     )
     assert ended.stdout.startswith("usage: mock-server ")
+
+
+def test_it_says_what_is_wrong_with_it_and_what_befalls_it() -> None:
+    with running("--defect", "total-is-one-more", "--condition", "latency", "--condition", "quota=9") as (_, lines):
+        text = "".join(lines)
+        assert (
+            "Defect       total-is-one-more: `total` is one too high. (pagination.total-counts-the-records)\n" in text
+        )
+        assert "Condition    latency=0.05\nCondition    quota=9\n" in text
+        client = Client(over_network(lines[0].split()[-1]))
+        assert client.get("/api/domains/").json["meta"]["total"] == 55
+
+
+@pytest.mark.parametrize(
+    ("option", "lines"),
+    [
+        ("--list-defects", ["total-is-one-more: `total` is one too high. (pagination.total-counts-the-records)"]),
+        ("--list-conditions", ["lag=0.3: reads show a write N seconds after it was made"]),
+    ],
+)
+def test_it_lists_defects_and_conditions(option: str, lines: list[str]) -> None:
+    ended = subprocess.run([COMMAND, option], capture_output=True, text=True, timeout=20, check=True)
+    assert set(lines) <= set(ended.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--defect", "total-is-1-more", 'no defect "total-is-1-more"; did you mean total-is-one-more'),
+        ("--condition", "rain", '"rain" is no condition; give NAME or NAME=N, such as lag=0.3'),
+        ("--condition", "rain=1", 'no condition "rain"; conditions are latency, lag'),
+        ("--condition", "lag=soon", '"lag=soon" is no condition; give NAME or NAME=N, such as lag=0.3'),
+        ("--condition", "lag=-1", 'the condition "lag" is -1.0; expected a number from 0 to 1000'),
+    ],
+)
+def test_a_wrong_defect_or_condition_is_told_in_a_line(option: str, value: str, message: str) -> None:
+    told = failure(option, value)
+    assert message in told
+    assert told.count("\n") == 1

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from wire import HARBOUR, Client, in_process
 
@@ -32,3 +34,48 @@ def test_every_answer_names_the_seed(path: str) -> None:
 def test_without_grease_no_answer_speaks_of_it() -> None:
     client = Client(in_process(create_app(Settings())), HARBOUR)
     assert "X-Mock-Grease" not in client.get("/api/domains/").headers
+
+
+def test_errors_are_told_in_other_words_and_keys_come_in_any_order() -> None:
+    app = create_app(
+        Settings(grease=1, choices={"unknown-id": "404", "error-body": "errors", "key-order": "documented"})
+    )
+    client = Client(in_process(app), HARBOUR)
+    answers = [client.get("/api/domains/404404").json for _ in range(30)]
+    assert len({answer["errors"][0]["title"] for answer in answers}) > 3
+    orders = {tuple(client.get("/api/domains/1").json["data"]) for _ in range(30)}
+    assert len(orders) > 1
+
+
+def test_further_headers_come_and_go() -> None:
+    client = Client(in_process(create_app(Settings(grease=1))), HARBOUR)
+    assert len({tuple(sorted(client.get("/api/domains/1").headers)) for _ in range(30)}) > 3
+
+
+def test_times_leap_and_never_go_back() -> None:
+    app = create_app(Settings(grease=1))
+    account = app.extensions["mock_server"].accounts.get(HARBOUR)
+    times = [account.clock() for _ in range(50)]
+    gaps = {(later - earlier).total_seconds() for earlier, later in pairwise(times)}
+    assert min(gaps) == 0
+    assert max(gaps) > 3600
+
+
+def test_with_each_request_answers_vary_and_records_do_not() -> None:
+    app = create_app(Settings(grease=3, grease_each_request=True, choices={"unknown-id": "404"}))
+    client = Client(in_process(app), HARBOUR)
+    made = [client.request("POST", "/api/projects", form={"name": "Again"}).status for _ in range(30)]
+    assert set(made) == {200, 201, 202}
+    assert {client.get("/api/splash-pages/404404").status for _ in range(10)} == {404}
+    colors = {client.get("/api/splash-pages/1").json["data"]["color"] for _ in range(30)}
+    assert len(colors) == 1
+    assert client.get("/api/splash-pages/1").headers["X-Mock-Grease"] == "3 each request"
+
+
+def test_the_same_seed_and_requests_get_the_same_answers() -> None:
+    def answers() -> list[bytes]:
+        client = Client(in_process(create_app(Settings(grease=5, grease_each_request=True))), HARBOUR)
+        paths = ["/api/domains/?page=2", "/api/domains/1", "/api/domains/404404"] * 5
+        return [client.get(path).body for path in paths]
+
+    assert answers() == answers()

@@ -29,7 +29,7 @@ def test_each_value_of_each_open_point_conforms(choices: dict[str, str]) -> None
     assert not_kept(Settings(fixture="empty", records=27, choices=choices)) == []
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_any_combination_of_values_conforms(seed: int) -> None:
     settings = Settings(fixture="empty", records=(0, 10, 25, 40)[seed % 4], grease=seed)
     assert not_kept(settings, Exploration(CONTRACT, 80, seed)) == []

@@ -1,0 +1,76 @@
+"""Runs Schemathesis with its default settings on servers that `contract-tests prove` judges, and counts what it says.
+
+A sample of the defects, each on one server; a defect is told apart where the report holds a failure, a check on an
+operation, that it does not hold for the same server without the defect. It takes some ten minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from queue import Queue
+
+from contract_tests import mocks
+from contract_tests.mocks import KEY, Mock
+from contract_tests.proof import switches
+
+JOBS, RIGHT, EVERY = 2, 12, 4
+PROGRAM = Path(sys.executable).with_name("st")
+DOCUMENT = Path(__file__).parents[1] / "openapi.yaml"
+
+
+def main() -> None:
+    with Mock() as one, Mock() as two:
+        free: Queue[str] = Queue()
+        for mock in (one, two):
+            free.put(mock.base_url)
+        defects = list(mocks.defects(one.base_url).values())[::EVERY]
+        right = [switches(seed) for seed in range(RIGHT)]
+        wrong = [right[number % RIGHT] | {"defects": [each.name]} for number, each in enumerate(defects)]
+        with ThreadPoolExecutor(JOBS) as pool:
+            found = list(pool.map(partial(failures, free), [*right, *wrong]))
+    of_right, of_wrong = found[:RIGHT], found[RIGHT:]
+    apart = [bool(each - of_right[number % RIGHT]) for number, each in enumerate(of_wrong)]
+    print(f"servers that are right: {sum(map(bool, of_right))} of {RIGHT} fail")
+    fail = sum(map(bool, of_wrong))
+    print(f"defects: {fail} of {len(defects)} fail, {sum(apart)} told apart from the server without")
+    missed = [each.name for each, told in zip(defects, apart, strict=True) if not told]
+    print(f"not told apart: {', '.join(missed)}")
+
+
+def failures(free: Queue[str], told: dict[str, object]) -> frozenset[str]:
+    """The operations with the failures that a run reports of them."""
+    base_url = free.get()
+    try:
+        mocks.reset(base_url, **told)
+        command: list[str | Path] = [
+            PROGRAM,
+            "run",
+            DOCUMENT,
+            "--url",
+            base_url,
+            "-H",
+            f"Authorization: Bearer {KEY}",
+            "--seed",
+            "1",
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    finally:
+        free.put(base_url)
+    operation, seen = "", set()
+    for line in ended.stdout.splitlines():
+        heading = re.fullmatch(r"_+ (.+?) _+", line)
+        operation = heading[1] if heading else operation
+        if failure := re.match(r"- (?!violates)(\S.*)", line):
+            seen.add(f"{operation}: {failure[1]}")
+    print(f"{told.get('defects', ['right'])[0]}: {len(seen)}", file=sys.stderr)  # type: ignore[index]
+    return frozenset(seen)
+
+
+main()

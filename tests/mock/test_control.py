@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from wire import HARBOUR
+
+from mock_server import MockServer
+from mock_server.conditions import CONDITIONS
+from mock_server.defects import DEFECTS
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer(choices={"create-status": "202"}) as running:
+        yield running
+
+
+def ask(
+    server: MockServer, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+) -> tuple[int, Any]:
+    connection = HTTPConnection(urlsplit(server.base_url).netloc)
+    sent = None if body is None else json.dumps(body)
+    connection.request(method, path, sent, {**({} if body is None else JSON), **(headers or {})})
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    return answer.status, json.loads(text) if text else None
+
+
+def total(server: MockServer) -> int:
+    _, body = ask(server, "GET", "/api/domains/", headers={"Authorization": f"Bearer {HARBOUR}"})
+    return int(body["meta"]["total"])
+
+
+def test_a_reset_brings_back_what_there_was_at_the_start(server: MockServer) -> None:
+    before = total(server)
+    ask(server, "DELETE", "/api/domains/1", headers={"Authorization": f"Bearer {HARBOUR}"})
+    assert total(server) == before - 1
+    status, state = ask(server, "POST", "/_mock/reset")
+    assert (status, state["open"], state["defects"]) == (200, {"create-status": "202"}, [])
+    assert total(server) == before
+
+
+def test_a_reset_takes_switches_and_the_next_forgets_them(server: MockServer) -> None:
+    switches = {"fixture": "empty", "records": 3, "defects": ["total-is-one-more"], "open": {}, "grease": None}
+    status, state = ask(server, "POST", "/_mock/reset", switches)
+    assert (status, {name: state[name] for name in switches}) == (200, switches)
+    assert total(server) == 4
+    assert ask(server, "GET", "/_mock/state")[1] == state
+    ask(server, "POST", "/_mock/reset", {})
+    assert total(server) == 54
+
+
+def test_it_tells_what_defects_and_conditions_there_are(server: MockServer) -> None:
+    assert [each["name"] for each in ask(server, "GET", "/_mock/defects")[1]] == list(DEFECTS)
+    assert list(ask(server, "GET", "/_mock/conditions")[1]) == list(CONDITIONS)
+
+
+@pytest.mark.parametrize(
+    ("switches", "problem"),
+    [
+        ([], "expected an object with any of open, grease"),
+        ({"defect": []}, 'no switch "defect"; switches are open, grease'),
+        ({"defects": "total-is-one-more"}, "the switch \"defects\" is 'total-is-one-more'; expected an array"),
+        ({"defects": ["total-is-1-more"]}, 'no defect "total-is-1-more"; did you mean total-is-one-more'),
+        ({"open": {"create-status": "418"}}, 'open point "create-status" has no value "418"'),
+        ({"conditions": {"rain": 1}}, 'no condition "rain"; conditions are latency'),
+        ({"conditions": {"lag": "soon"}}, "the condition \"lag\" is 'soon'; expected a number from 0"),
+        ({"fixture": "/etc/passwd"}, 'no fixture "/etc/passwd"; a reset takes demo or empty'),
+        ({"records": -1}, "records is -1; give 0 or more"),
+    ],
+    ids=lambda value: json.dumps(value)[:40] if not isinstance(value, str) else "",
+)
+def test_a_wrong_switch_is_told_and_changes_nothing(server: MockServer, switches: Any, problem: str) -> None:
+    before = ask(server, "GET", "/_mock/state")
+    status, body = ask(server, "POST", "/_mock/reset", switches)
+    assert status == 400
+    assert body["errors"][0]["title"].startswith(problem)
+    assert ask(server, "GET", "/_mock/state") == before
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://www.example.com"},
+        {"Origin": "http://localhost:3000"},
+        {"Origin": "null"},
+        {"Host": "rebound.example.com"},
+        {"Host": "127.0.0.1.example.com:8000"},
+    ],
+    ids=lambda headers: " ".join(*headers.items()),
+)
+def test_no_page_of_another_origin_and_no_other_name_reaches_it(server: MockServer, headers: dict[str, str]) -> None:
+    for method, path in (("POST", "/_mock/reset"), ("GET", "/_mock/state")):
+        assert ask(server, method, path, headers=headers)[0] == 403
+
+
+def test_a_form_does_not_reach_it(server: MockServer) -> None:
+    status, body = ask(server, "POST", "/_mock/reset", {}, {"Content-Type": "text/plain"})
+    assert (status, body["errors"][0]["title"]) == (415, "Send switches as application/json.")
+
+
+def test_beyond_this_machine_there_is_none() -> None:
+    with MockServer("0.0.0.0") as server:
+        assert ask(server, "GET", "/_mock/state")[0] == 404

@@ -1,0 +1,62 @@
+"""The proof fails where a defect survives, has another name or takes unrelated rules along, or a right server fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from contract_tests.mocks import Defect
+from contract_tests.proof import Judged, Proof, Trial
+from contract_tests.reports import matrix
+
+DEFECT = Defect("total-is-one-more", "a.rule", "One too many.", (), frozenset({"a.consequence"}))
+OTHER = Defect("never-tried", "a.rule", "Not tried.", (), frozenset())
+
+
+def judged(*fell: str, name: str = DEFECT.name, undecided: tuple[str, ...] = (), hostile: bool = False) -> Judged:
+    trial = Trial(name, 3, {"grease": 3}, ("domains",), DEFECT.rule, may_be_undecided=hostile)
+    return Judged(trial, frozenset(fell), undecided, 7 if DEFECT.rule in fell else None)
+
+
+def proof(*every: Judged) -> Proof:
+    return Proof.of({each.name: each for each in (DEFECT, OTHER)}, every)
+
+
+@pytest.mark.parametrize(
+    ("fell", "verdict"),
+    [
+        ({"a.rule"}, "caught"),
+        ({"a.rule", "a.consequence"}, "caught"),
+        (set(), "survives"),
+        ({"a.consequence"}, "misnamed"),
+        ({"a.rule", "b.stranger"}, "unrelated"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_one_trial_of_two_decides_about_a_defect(fell: set[str], verdict: str) -> None:
+    made = proof(judged("a.rule"), judged(*fell))
+    assert [(row.defect.name, row.verdict) for row in made.rows] == [(DEFECT.name, verdict)]
+    assert made.failures == ([] if verdict == "caught" else [f"{DEFECT.name}: {verdict}"])
+
+
+def test_a_server_that_is_right_may_neither_fail_nor_stay_undecided() -> None:
+    made = proof(judged("b.rule", name=""), judged(name="", undecided=("c.rule[domains]: nothing was seen",)))
+    assert made.failures == [
+        "grease 3: b.rule fell, and the server is right",
+        "grease 3: undecided, c.rule[domains]: nothing was seen",
+    ]
+
+
+def test_under_a_hostile_condition_it_may_stay_undecided() -> None:
+    made = proof(judged(name="quota", undecided=("c.rule[domains]: refused",), hostile=True))
+    assert made.failures == []
+    assert proof(judged("b.rule", name="quota", hostile=True)).failures == [
+        "quota: b.rule fell, and the server is right"
+    ]
+
+
+def test_the_matrix_tells_what_fell_and_after_how_many_requests() -> None:
+    made = proof(judged("a.rule", "a.consequence"), judged("a.rule"), judged(name=""))
+    assert "| `total-is-one-more` | a.rule | 2 of 2 | a.consequence | 7 |" in matrix.markdown(made).splitlines()
+    told = matrix.as_dict(made)["defects"][0]
+    assert (told["verdict"], told["others"], told["requests"]) == ("caught", ["a.consequence"], 7)
+    assert [trial["fell"] for trial in told["trials"]] == [["a.consequence", "a.rule"], ["a.rule"]]
