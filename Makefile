@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 NEEDS := pyproject.toml constraints.txt
 
-.PHONY: mock test lint format types bench clean
+.PHONY: mock test lint format prove mutation bench clean
 
 mock: .venv/.mock  ## serve the demo data
 	@$(BIN)/mock-server $(ARGS)
@@ -27,6 +27,12 @@ lint-contract: node_modules/.ready
 format: .venv/.dev  ## put the code in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+prove: .venv/.dev  ## show that each rule falls when it should, and only then
+	$(BIN)/contract-tests prove $(ARGS)
+
+mutation: .venv/.dev  ## see that each line of the rules is needed
+	$(BIN)/python tests/mutation.py
 
 bench: .venv/.dev  ## measure
 	$(BIN)/python bench/mock.py

@@ -2,55 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
 
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation, content, done
 from mock_server.defects.defect import D, N, breaks
-from mock_server.defects.means import (
+from mock_server.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, toggled
+from mock_server.defects.means import Body, (
     also,
-    made_id,
     on,
     says,
 )
 from mock_server.store import Record
-
-
-def _neighbour(call: Call, answer: Response) -> Record | None:
-    mine = made_id(call, answer)
-    return next((record for record in call.records if record.id != mine), None)
-
-
-def _changes_a_neighbour(values: Callable[[Record, str], Mapping[str, Any]]) -> Callable[[Call, Response], None]:
-    """Change the first other record of the list; `values` is given the record and the label's name."""
-
-    def effect(call: Call, answer: Response) -> None:
-        record = _neighbour(call, answer)
-        if record:
-            new = {**record.values, **values(record, call.resource.label)}
-            call.collection.update(record.id, lambda old: replace(old, values=new))
-
-    return effect
-
-
-def _renamed(record: Record, label: str) -> dict[str, Any]:
-    old = str(record.values[label])
-    if label == "host":
-        return {label: f"x-{old[:40].removesuffix('.example.com')}.example.com"}
-    return {label: f"{old[1:]}{old[:1]}" if len(set(old)) > 1 else f"{old}x"}
-
-
-def _toggled(record: Record, _: str) -> dict[str, Any]:
-    return {"is_enabled": not record.values["is_enabled"]}
-
-
-def _removes_a_neighbour(call: Call, answer: Response) -> None:
-    record = _neighbour(call, answer)
-    if record:
-        call.collection.delete(record.id)
 
 
 def _old_id(choose: Callable[[list[Record]], Record]) -> Transformation:
@@ -87,34 +51,22 @@ def _oldest(records: list[Record]) -> Record:
     return min(records, key=lambda record: record.id)
 
 
-def _made(call: Call, serve: Serve) -> Response:
-    """Remember what was made, and leave it out of lists."""
-    answer = serve(call)
-    if not call.account or not done(call, answer):
-        return answer
-    made = call.memory.setdefault("made", set())
-    if call.operation == "create":
-        made.add(content(answer)["data"]["id"])
-    if call.operation == "list":
-        body = content(answer)
-        body["data"] = [row for row in body["data"] if row["id"] not in made]
-        return says(call, answer, body)
-    return answer
+def _listing(change: Callable[[list[Body], set[int]], list[Body]]) -> Transformation:
+    """List otherwise what was made; `change` is given the rows and the ids of what was made."""
 
-
-def _listed_twice(call: Call, serve: Serve) -> Response:
-    """Remember what was made, and list it twice."""
-    answer = serve(call)
-    if not call.account or not done(call, answer):
-        return answer
-    made = call.memory.setdefault("made", set())
-    if call.operation == "create":
-        made.add(content(answer)["data"]["id"])
-    if call.operation == "list":
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer = serve(call)
+        if not call.account or not done(call, answer):
+            return answer
+        made: set[int] = call.memory.setdefault("made", set())
         body = content(answer)
-        body["data"] += [row for row in body["data"] if row["id"] in made]
-        return says(call, answer, body)
-    return answer
+        if call.operation == "create":
+            made.add(body["data"]["id"])
+        if call.operation == "list":
+            return says(call, answer, body | {"data": change(body["data"], made)})
+        return answer
+
+    return transformation
 
 
 DEFECTS = (
@@ -132,13 +84,13 @@ DEFECTS = (
         "created-records-are-not-listed",
         "created-record-is-listed-once",
         "Records that were created are never listed.",
-        _made,
+        _listing(lambda rows, made: [row for row in rows if row["id"] not in made]),
     ),
     breaks(
         "created-records-are-listed-twice",
         "created-record-is-listed-once",
         "Records that were created are listed twice.",
-        _listed_twice,
+        _listing(lambda rows, made: rows + [row for row in rows if row["id"] in made]),
     ),
     breaks(
         "create-answers-the-oldest-id",
@@ -156,19 +108,19 @@ DEFECTS = (
         "create-renames-another",
         "create-leaves-other-records",
         "A create renames another record.",
-        also("create", _changes_a_neighbour(_renamed)),
+        also("create", changes_a_neighbour(renamed)),
     ),
     breaks(
         "create-removes-another",
         "create-leaves-other-records",
         "A create removes another record.",
-        also("create", _removes_a_neighbour),
+        also("create", removes_a_neighbour),
     ),
     breaks(
         "create-toggles-another",
         "create-leaves-other-records",
         "A create enables or disables another record.",
-        also("create", _changes_a_neighbour(_toggled)),
+        also("create", changes_a_neighbour(toggled)),
         N,
     ),
 )

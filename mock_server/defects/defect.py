@@ -11,6 +11,8 @@ from mock_server.calls import Call, Serve, Transformation
 from mock_server.defects.consequences import also
 
 S, D, N = "splash-pages", "domains", "notification-handlers"
+TYPES = ("email", "webhook", "slack", "discord", "telegram", "microsoft_teams")
+SHOWN = {"list": "lists", "read": "reads"}
 
 
 @dataclass(frozen=True)

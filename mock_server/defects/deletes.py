@@ -2,62 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation
 from mock_server.defects.defect import breaks
+from mock_server.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, undone
 from mock_server.defects.means import (
     also,
-    made_id,
 )
 from mock_server.store import Record
-
-
-def _neighbour(call: Call, answer: Response) -> Record | None:
-    mine = made_id(call, answer)
-    return next((record for record in call.records if record.id != mine), None)
-
-
-def _changes_a_neighbour(values: Callable[[Record, str], Mapping[str, Any]]) -> Callable[[Call, Response], None]:
-    """Change the first other record of the list; `values` is given the record and the label's name."""
-
-    def effect(call: Call, answer: Response) -> None:
-        record = _neighbour(call, answer)
-        if record:
-            new = {**record.values, **values(record, call.resource.label)}
-            call.collection.update(record.id, lambda old: replace(old, values=new))
-
-    return effect
-
-
-def _renamed(record: Record, label: str) -> dict[str, Any]:
-    old = str(record.values[label])
-    if label == "host":
-        return {label: f"x-{old[:40].removesuffix('.example.com')}.example.com"}
-    return {label: f"{old[1:]}{old[:1]}" if len(set(old)) > 1 else f"{old}x"}
-
-
-def _removes_a_neighbour(call: Call, answer: Response) -> None:
-    record = _neighbour(call, answer)
-    if record:
-        call.collection.delete(record.id)
-
-
-def _undone(operation: str) -> Transformation:
-    """Say that an operation was carried out, and do nothing."""
-
-    def transformation(call: Call, serve: Serve) -> Response:
-        if call.operation != operation or call.record is None:
-            return serve(call)
-        status = int(call.service.choices[f"{operation}-status"][:3])
-        body = b"" if operation == "delete" else b'{"data": {"id": %d}}' % call.record.id
-        return Response(body, status, content_type="application/json")
-
-    return transformation
 
 
 def _kept(*, until_updated: bool) -> Transformation:
@@ -125,7 +80,7 @@ DEFECTS = (
         "deletes-do-nothing",
         "deleted-record-is-not-read",
         "A delete says that it was carried out, and does nothing.",
-        _undone("delete"),
+        undone("delete"),
     ),
     breaks(
         "deleted-records-are-read",
@@ -158,13 +113,13 @@ DEFECTS = (
         "delete-removes-another-too",
         "delete-leaves-other-records",
         "A delete removes another record too.",
-        also("delete", _removes_a_neighbour),
+        also("delete", removes_a_neighbour),
     ),
     breaks(
         "delete-renames-another",
         "delete-leaves-other-records",
         "A delete renames another record.",
-        also("delete", _changes_a_neighbour(_renamed)),
+        also("delete", changes_a_neighbour(renamed)),
     ),
     breaks(
         "lists-touch-a-record",

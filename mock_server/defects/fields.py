@@ -7,7 +7,7 @@ from collections.abc import Callable
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, done
-from mock_server.defects.defect import D, Defect, N, S
+from mock_server.defects.defect import TYPES, D, Defect, N, S
 from mock_server.defects.means import answers, gives, has
 
 MADE_UP = {"name": "Untitled", "host": "untitled-{}.example.com", "type": "webhook"}
@@ -26,7 +26,6 @@ OPTIONAL = {
     ),
     D: ("custom_index_url", "custom_not_found_url"),
 }
-TYPES = ("email", "webhook", "slack", "discord", "telegram", "microsoft_teams")
 SINGULAR = {S: "splash-page", D: "domain", N: "handler"}
 
 

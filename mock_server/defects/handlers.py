@@ -7,18 +7,8 @@ import json
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, content, done
-from mock_server.defects.defect import D, Defect, N
-from mock_server.defects.means import Body, record, rows_of, says, sets, shows, turns
-
-SHOWN = {"list": "lists", "read": "reads"}
-
-
-def _was_updated(row: Body) -> bool:
-    return row["last_datetime"] is not None
-
-
-def _is_email(row: Body) -> bool:
-    return bool(row["type"] == "email")
+from mock_server.defects.defect import SHOWN, D, Defect, N
+from mock_server.defects.means import Body, is_email, record, rows_of, says, sets, shows, turns, was_updated
 
 
 def _any_type(call: Call, serve: Serve) -> Response:
@@ -41,8 +31,7 @@ def _renamed_types(row: Body) -> None:
     row["type"] = {"microsoft_teams": "teams"}.get(row["type"], row["type"])
 
 
-NOT_FOUND, ENABLED, SETTINGS = "custom-not-found-url-is-absent", "is-enabled-is-a-boolean", "settings-is-an-object"
-EMAIL, LISTED, COLOR = "email-settings-hold-email-alone", "listed-as-read", "color-is-hex"
+ENABLED, SETTINGS, EMAIL = "is-enabled-is-a-boolean", "settings-is-an-object", "email-settings-hold-email-alone"
 
 DEFECTS = (
     shows("is-enabled-is-a-number", ENABLED, "`is_enabled` is 0 or 1.", turns("is_enabled", int)),
@@ -73,7 +62,7 @@ DEFECTS = (
         "is-enabled-is-a-number-after-updates",
         f"representations.{ENABLED}",
         "`is_enabled` is a number after an update.",
-        record(turns("is_enabled", int), row=_was_updated),
+        record(turns("is_enabled", int), row=was_updated),
         needs={"last-datetime-after-update": "set"},
     ),
     Defect(
@@ -111,28 +100,28 @@ DEFECTS = (
         "Reads show null as settings of types other than `email`.",
         sets("settings", None),
         operations="read",
-        row=lambda row: not _is_email(row),
+        row=lambda row: not is_email(row),
     ),
     shows(
         "email-settings-say-more",
         EMAIL,
         "The settings of type `email` say whether it was verified.",
         lambda row: row["settings"].update(verified=True),
-        row=_is_email,
+        row=is_email,
     ),
     shows(
         "email-settings-hold-null",
         EMAIL,
         "The settings of type `email` hold null.",
         lambda row: row["settings"].update(email=None),
-        row=_is_email,
+        row=is_email,
     ),
     shows(
         "email-settings-hold-address",
         EMAIL,
         "The settings of type `email` call the key `address`.",
         turns("settings", lambda settings: {"address": settings["email"]}),
-        row=_is_email,
+        row=is_email,
     ),
     shows(
         "email-settings-are-empty-in-lists",
@@ -140,13 +129,13 @@ DEFECTS = (
         "Lists show no settings of type `email`.",
         sets("settings", {}),
         operations="list",
-        row=_is_email,
+        row=is_email,
     ),
     shows(
         "email-settings-hold-an-array",
         EMAIL,
         "The settings of type `email` hold an array of addresses.",
         turns("settings", lambda settings: {"email": [settings["email"]]}),
-        row=_is_email,
+        row=is_email,
     ),
 )

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from mock_server.defects.defect import D, Defect, N, S
 from mock_server.defects.means import (
-    Body,
+    is_full,
     link,
     links,
     page_url,
 )
 
 OTHER_NAMES = {S: "splash-pages", D: "custom-domains", N: "handlers"}
-
-
-def _is_full(body: Body) -> bool:
-    return bool(len(body["data"]) == body["meta"]["results_per_page"])
 
 
 def _renamed(url: str, collection: str) -> str:
@@ -184,7 +180,7 @@ DEFECTS = (
         link(
             "next",
             lambda body: page_url(body, body["meta"]["page"] + 1),
-            lambda body: not body["links"]["next"] and _is_full(body),
+            lambda body: not body["links"]["next"] and is_full(body),
         ),
     ),
     Defect(

@@ -207,6 +207,40 @@ def made_id(call: Call, answer: Response) -> int:
     return int(call.identifier or content(answer)["data"]["id"])
 
 
+def remembering(change: Callable[[dict[str, int], Body], None]) -> Transformation:
+    """Change lists by what was listed before."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer = serve(call)
+        if call.operation != "list" or not done(call, answer):
+            return answer
+        body = content(answer)
+        change(call.memory.setdefault(call.kind, {}), body)
+        return says(call, answer, body)
+
+    return transformation
+
+
+def is_full(body: Body) -> bool:
+    """Whether a page holds as many records as its size."""
+    return bool(len(body["data"]) == body["meta"]["results_per_page"])
+
+
+def was_updated(row: Body) -> bool:
+    """Whether a record was updated."""
+    return row["last_datetime"] is not None
+
+
+def never_updated(row: Body) -> bool:
+    """Whether a record was never updated."""
+    return row["last_datetime"] is None
+
+
+def is_email(row: Body) -> bool:
+    """Whether a handler is of type `email`."""
+    return bool(row["type"] == "email")
+
+
 def shows(  # noqa: PLR0913, PLR0917 - a line of a table
     name: str,
     rule: str,

@@ -12,8 +12,10 @@ from mock_server.defects.means import (
     Asked,
     Body,
     asks,
+    is_full,
     meta,
     on,
+    remembering,
     says,
 )
 
@@ -53,24 +55,6 @@ def _rows(change: Callable[[list[Body]], list[Body]], when: Callable[[Body], boo
 
 def _is_last(body: Body) -> bool:
     return bool(body["meta"]["page"] == body["meta"]["total_pages"])
-
-
-def _is_full(body: Body) -> bool:
-    return bool(len(body["data"]) == body["meta"]["results_per_page"])
-
-
-def _remembering(change: Callable[[dict[str, int], Body], None]) -> Transformation:
-    """Change lists by what was listed before."""
-
-    def transformation(call: Call, serve: Serve) -> Response:
-        answer = serve(call)
-        if call.operation != "list" or not done(call, answer):
-            return answer
-        body = content(answer)
-        change(call.memory.setdefault(call.kind, {}), body)
-        return says(call, answer, body)
-
-    return transformation
 
 
 def _turned(memory: dict[str, int], body: Body) -> None:
@@ -169,7 +153,7 @@ DEFECTS = (
         "full-pages-lose-a-record",
         "pagination.page-is-filled",
         "A full page shows one record too few.",
-        _rows(lambda rows: rows[:-1], _is_full),
+        _rows(lambda rows: rows[:-1], is_full),
     ),
     Defect(
         "last-page-is-empty",
@@ -231,12 +215,12 @@ DEFECTS = (
         "order-turns",
         "pagination.order-is-the-same-again",
         "The same page begins with another record each time.",
-        _remembering(_turned),
+        remembering(_turned),
     ),
     Defect(
         "order-is-reversed-every-other-time",
         "pagination.order-is-the-same-again",
         "Every other list is in the opposite order.",
-        _remembering(_reversed),
+        remembering(_reversed),
     ),
 )

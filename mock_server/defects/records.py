@@ -8,23 +8,26 @@ from html import escape
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, content, done
-from mock_server.defects.defect import D, Defect, N, S
-from mock_server.defects.means import Body, drops, meta, record, rows_of, says, sets, shows, turns
+from mock_server.defects.defect import SHOWN, D, Defect, N, S
+from mock_server.defects.means import (
+    Body,
+    drops,
+    is_email,
+    meta,
+    never_updated,
+    record,
+    rows_of,
+    says,
+    sets,
+    shows,
+    turns,
+)
 
 FIELDS = {
     S: ("id", "name", "color", "last_datetime", "datetime"),
     D: ("id", "scheme", "host", "custom_index_url", "is_enabled", "last_datetime", "datetime"),
     N: ("id", "type", "name", "settings", "is_enabled", "last_datetime", "datetime"),
 }
-SHOWN = {"list": "lists", "read": "reads"}
-
-
-def _never_updated(row: Body) -> bool:
-    return row["last_datetime"] is None
-
-
-def _is_email(row: Body) -> bool:
-    return bool(row["type"] == "email")
 
 
 def _unset(row: Body) -> bool:
@@ -56,9 +59,8 @@ def _shows_what_was_written(call: Call, serve: Serve) -> Response:
     return says(call, answer, body)
 
 
-NULL, UNSET = "last-datetime-is-null-before-any-update", "custom-index-url-is-empty-when-unset"
-NOT_FOUND, ENABLED, SETTINGS = "custom-not-found-url-is-absent", "is-enabled-is-a-boolean", "settings-is-an-object"
-EMAIL, LISTED, COLOR = "email-settings-hold-email-alone", "listed-as-read", "color-is-hex"
+NOT_FOUND, UNSET = "custom-not-found-url-is-absent", "custom-index-url-is-empty-when-unset"
+LISTED, COLOR = "listed-as-read", "color-is-hex"
 
 DEFECTS = (
     *(
@@ -132,7 +134,7 @@ DEFECTS = (
         COLOR,
         "Splash pages that were never updated have no colour.",
         sets("color", None),
-        row=_never_updated,
+        row=never_updated,
     ),
     shows(
         "scheme-lacks-its-separator",
@@ -260,7 +262,7 @@ DEFECTS = (
         sets("settings", {}),
         (N,),
         "list",
-        lambda row: not _is_email(row),
+        lambda row: not is_email(row),
     ),
     shows(
         "listed-is-enabled-is-the-opposite",

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from mock_server.defects.defect import D, Defect, N
-from mock_server.defects.means import Body, record, sets, shows, turns
-
-
-def _never_updated(row: Body) -> bool:
-    return row["last_datetime"] is None
-
-
-def _was_updated(row: Body) -> bool:
-    return row["last_datetime"] is not None
-
+from mock_server.defects.means import never_updated, record, sets, shows, turns, was_updated
 
 DATETIME, UPDATED = "datetime-has-the-stated-form", "last-datetime-has-the-stated-form"
-NULL, UNSET = "last-datetime-is-null-before-any-update", "custom-index-url-is-empty-when-unset"
+NULL = "last-datetime-is-null-before-any-update"
 
 DEFECTS = (
     shows(
@@ -71,41 +62,41 @@ DEFECTS = (
         UPDATED,
         "`last_datetime` is an empty text before any update.",
         sets("last_datetime", ""),
-        row=_never_updated,
+        row=never_updated,
     ),
     shows(
         "last-datetime-is-0",
         UPDATED,
         "`last_datetime` is 0 before any update.",
         sets("last_datetime", 0),
-        row=_never_updated,
+        row=never_updated,
     ),
     shows(
         "last-datetime-is-zero",
         UPDATED,
         "`last_datetime` is a date of zeros before any update.",
         sets("last_datetime", "0000-00-00 00:00:00"),
-        row=_never_updated,
+        row=never_updated,
     ),
     shows(
         "last-datetime-is-false",
         UPDATED,
         "`last_datetime` is false before any update.",
         turns("last_datetime", bool),
-        row=_never_updated,
+        row=never_updated,
     ),
     Defect(
         "last-datetime-has-a-t",
         f"representations.{UPDATED}",
         "After an update, `last_datetime` has a T between date and time.",
-        record(turns("last_datetime", lambda t: t.replace(" ", "T")), row=_was_updated),
+        record(turns("last_datetime", lambda t: t.replace(" ", "T")), row=was_updated),
         needs={"last-datetime-after-update": "set"},
     ),
     Defect(
         "last-datetime-is-a-number",
         f"representations.{UPDATED}",
         "After an update, lists show `last_datetime` as a number.",
-        record(sets("last_datetime", 1772442001), "list", _was_updated),
+        record(sets("last_datetime", 1772442001), "list", was_updated),
         needs={"last-datetime-after-update": "set"},
     ),
     shows(
@@ -113,7 +104,7 @@ DEFECTS = (
         NULL,
         "`last_datetime` is the time of the create before any update.",
         lambda row: row.update(last_datetime=row["datetime"]),
-        row=_never_updated,
+        row=never_updated,
     ),
     shows(
         "last-datetime-is-set-in-lists",
@@ -121,6 +112,6 @@ DEFECTS = (
         "Lists show the time of the create as `last_datetime`.",
         lambda row: row.update(last_datetime=row["datetime"]),
         operations="list",
-        row=_never_updated,
+        row=never_updated,
     ),
 )

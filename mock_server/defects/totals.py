@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from werkzeug.wrappers import Response
 
-from mock_server.calls import Call, Serve, Transformation, content, done
+from mock_server.calls import Call, Serve, content, done
 from mock_server.defects.defect import Defect
 from mock_server.defects.means import (
     Body,
     also,
     meta,
     on,
+    remembering,
     says,
 )
 
@@ -27,20 +26,6 @@ def _counts_everybody(call: Call, serve: Serve) -> Response:
     strangers = [account.collections[call.kind].page(lambda total: (0, total))[1] for account in others]
     body["meta"]["total"] += sum(strangers) + 1
     return says(call, answer, body)
-
-
-def _remembering(change: Callable[[dict[str, int], Body], None]) -> Transformation:
-    """Change lists by what was listed before."""
-
-    def transformation(call: Call, serve: Serve) -> Response:
-        answer = serve(call)
-        if call.operation != "list" or not done(call, answer):
-            return answer
-        body = content(answer)
-        change(call.memory.setdefault(call.kind, {}), body)
-        return says(call, answer, body)
-
-    return transformation
 
 
 def _as_it_was(memory: dict[str, int], body: Body) -> None:
@@ -142,18 +127,18 @@ DEFECTS = (
         "total-is-what-it-first-was",
         "pagination.total-follows-creates",
         "`total` is kept for good when it was first counted.",
-        _remembering(_as_it_was),
+        remembering(_as_it_was),
     ),
     Defect(
         "total-never-grows",
         "pagination.total-follows-creates",
         "`total` goes down, but never up.",
-        _remembering(_never_more),
+        remembering(_never_more),
     ),
     Defect(
         "deleted-records-are-counted",
         "pagination.total-follows-deletes",
         "`total` goes up, but never down.",
-        _remembering(_never_less),
+        remembering(_never_less),
     ),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation, content, done
 from mock_server.defects.defect import D, Defect, N, S, breaks
+from mock_server.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, toggled, undone
 from mock_server.defects.means import (
     Body,
     also,
@@ -20,44 +20,9 @@ from mock_server.defects.means import (
     rows_of,
     says,
 )
-from mock_server.store import Record
 
 MANY = 3
 LATER = "2027-01-01 00:00:00"
-
-
-def _neighbour(call: Call, answer: Response) -> Record | None:
-    mine = made_id(call, answer)
-    return next((record for record in call.records if record.id != mine), None)
-
-
-def _changes_a_neighbour(values: Callable[[Record, str], Mapping[str, Any]]) -> Callable[[Call, Response], None]:
-    """Change the first other record of the list; `values` is given the record and the label's name."""
-
-    def effect(call: Call, answer: Response) -> None:
-        record = _neighbour(call, answer)
-        if record:
-            new = {**record.values, **values(record, call.resource.label)}
-            call.collection.update(record.id, lambda old: replace(old, values=new))
-
-    return effect
-
-
-def _renamed(record: Record, label: str) -> dict[str, Any]:
-    old = str(record.values[label])
-    if label == "host":
-        return {label: f"x-{old[:40].removesuffix('.example.com')}.example.com"}
-    return {label: f"{old[1:]}{old[:1]}" if len(set(old)) > 1 else f"{old}x"}
-
-
-def _toggled(record: Record, _: str) -> dict[str, Any]:
-    return {"is_enabled": not record.values["is_enabled"]}
-
-
-def _removes_a_neighbour(call: Call, answer: Response) -> None:
-    record = _neighbour(call, answer)
-    if record:
-        call.collection.delete(record.id)
 
 
 def _adds_another(call: Call, answer: Response) -> None:
@@ -65,19 +30,6 @@ def _adds_another(call: Call, answer: Response) -> None:
     values[call.resource.label] = f"{values[call.resource.label]}b"
     if call.account and values[call.resource.label] not in [each.values[call.resource.label] for each in call.records]:
         call.collection.add(lambda _: values, call.account.clock)
-
-
-def _undone(operation: str) -> Transformation:
-    """Say that an operation was carried out, and do nothing."""
-
-    def transformation(call: Call, serve: Serve) -> Response:
-        if call.operation != operation or call.record is None:
-            return serve(call)
-        status = int(call.service.choices[f"{operation}-status"][:3])
-        body = b"" if operation == "delete" else b'{"data": {"id": %d}}' % call.record.id
-        return Response(body, status, content_type="application/json")
-
-    return transformation
 
 
 def _updated_shows(name: str, value: Callable[[Body], Any]) -> Transformation:
@@ -105,7 +57,7 @@ CHANGES, LEAVES = "update-changes-what-it-names", "update-leaves-other-fields"
 
 DEFECTS = (
     breaks(
-        "updates-do-nothing", CHANGES, "An update says that it was carried out, and does nothing.", _undone("update")
+        "updates-do-nothing", CHANGES, "An update says that it was carried out, and does nothing.", undone("update")
     ),
     *(
         breaks(
@@ -174,12 +126,13 @@ DEFECTS = (
         (N,),
         needs={"other-types-fields": "ignored"},
     ),
-    breaks(
+    Defect(
         "update-resets-the-type",
-        LEAVES,
+        f"lifecycle.{LEAVES}",
         "An update without `type` makes the handler one for Slack.",
         form("update", lambda f: {"type": "slack"} | f),
-        N,
+        (N,),
+        needs={"other-types-fields": "ignored"},
     ),
     breaks(
         "update-changes-datetime",
@@ -197,20 +150,20 @@ DEFECTS = (
         "update-renames-another",
         "update-leaves-other-records",
         "An update renames another record too.",
-        also("update", _changes_a_neighbour(_renamed)),
+        also("update", changes_a_neighbour(renamed)),
     ),
     breaks(
         "update-toggles-another",
         "update-leaves-other-records",
         "An update enables or disables another record.",
-        also("update", _changes_a_neighbour(_toggled)),
+        also("update", changes_a_neighbour(toggled)),
         N,
     ),
     breaks(
         "update-removes-another",
         "update-leaves-other-records",
         "An update removes another record.",
-        also("update", _removes_a_neighbour),
+        also("update", removes_a_neighbour),
     ),
     breaks(
         "update-adds-a-record", "update-leaves-other-records", "An update adds a record.", also("update", _adds_another)

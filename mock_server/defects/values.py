@@ -8,10 +8,8 @@ from dataclasses import replace
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve
-from mock_server.defects.defect import Defect
+from mock_server.defects.defect import TYPES, Defect
 from mock_server.defects.means import also, form, has, loses, made_id
-
-TYPES = ("email", "webhook", "slack", "discord", "telegram", "microsoft_teams")
 
 
 def _latin(text: str) -> str:

@@ -1,0 +1,61 @@
+"""What writes do to other records, or fail to do to their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from werkzeug.wrappers import Response
+
+from mock_server.calls import Call, Serve, Transformation
+from mock_server.defects.means import made_id
+from mock_server.store import Record
+
+
+def neighbour(call: Call, answer: Response) -> Record | None:
+    """The first record of the list that is not the one that was written."""
+    mine = made_id(call, answer)
+    return next((record for record in call.records if record.id != mine), None)
+
+
+def changes_a_neighbour(values: Callable[[Record, str], Mapping[str, Any]]) -> Callable[[Call, Response], None]:
+    """Change the first other record of the list; `values` is given the record and the label's name."""
+
+    def effect(call: Call, answer: Response) -> None:
+        record = neighbour(call, answer)
+        if record:
+            new = {**record.values, **values(record, call.resource.label)}
+            call.collection.update(record.id, lambda old: replace(old, values=new))
+
+    return effect
+
+
+def renamed(record: Record, label: str) -> dict[str, Any]:
+    """Another name or host."""
+    return {label: f"x{record.values[label]}"}
+
+
+def toggled(record: Record, _: str) -> dict[str, Any]:
+    """The opposite state."""
+    return {"is_enabled": not record.values["is_enabled"]}
+
+
+def removes_a_neighbour(call: Call, answer: Response) -> None:
+    """Remove the first other record of the list."""
+    record = neighbour(call, answer)
+    if record:
+        call.collection.delete(record.id)
+
+
+def undone(operation: str) -> Transformation:
+    """Say that an operation was carried out, and do nothing."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation != operation or call.record is None:
+            return serve(call)
+        status = int(call.service.choices[f"{operation}-status"][:3])
+        body = b"" if operation == "delete" else b'{"data": {"id": %d}}' % call.record.id
+        return Response(body, status, content_type="application/json")
+
+    return transformation

@@ -1,0 +1,221 @@
+"""Changes the rules' code in one place at a time, and sees that a server that is known to be right or wrong tells.
+
+Run it with `make mutation`; it takes some minutes. A change that nothing tells of is a check that nobody needs or that no
+defect puts to the test: it must stand in `survivors.yaml` beside this file, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).parent / "suite"))
+
+from liar import BASE_URL, CONTRACT, honest, looks, survey_alone
+from test_subtle import CHOICES, FAULTS, FULL
+
+from contract_tests import target, verdicts
+from contract_tests.contract import Kind
+from contract_tests.evidence import Evidence
+from contract_tests.explore import Exploration
+from contract_tests.proof import RECORDS
+from contract_tests.rules import AREAS, judge_of, observation
+from contract_tests.survey import visitor
+from contract_tests.verdicts import Verdict, judge
+from mock_server import Settings
+from mock_server.defects import DEFECTS
+
+MODULES = [*dict.fromkeys(module for area in AREAS.values() for module in area), observation]
+SURVIVORS = Path(__file__).with_name("survivors.yaml")
+RIGHT_SEEDS = 8
+FELL = (Verdict.FAIL, Verdict.WARN)
+OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a run saw of a server, and whether the verdicts on it are as they should be.
+
+    Attributes:
+        rules: the rules that must fall; none must, if empty.
+        also: those that may.
+        rest: verdicts that the others may have.
+    """
+
+    kind: Kind
+    looks: tuple[Evidence, ...]
+    rules: frozenset[str] = frozenset()
+    also: frozenset[str] = frozenset()
+    rest: frozenset[Verdict] = frozenset({Verdict.PASS, Verdict.NOT_APPLICABLE})
+
+    def is_as_it_should_be(self, modules: Sequence[ModuleType] = MODULES) -> bool:
+        """Judge anew by the rules of some modules, and compare."""
+        for evidence in self.looks:
+            evidence.observations.clear()
+        for rule in CONTRACT.rules.values():
+            if self.kind.name in rule.resources and sys.modules[judge_of(rule).__module__] in modules:
+                verdict = judge(rule, self.kind, *self.looks).verdict
+                if (verdict in FELL) != (rule.id in self.rules) and rule.id not in self.also:
+                    return False
+                if not self.rules and verdict not in (*self.rest, *FELL):
+                    return False
+        return True
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module with one change."""
+
+    module: ModuleType
+    tree: ast.Module
+    name: str
+
+
+def main() -> int:
+    visitor.PAUSES, visitor.SETTLING, target.PAUSE = (0.0,), 0.0, 0.0  # type: ignore[assignment]
+    cases = list(every_case())
+    print(
+        f"{len(cases)} servers seen; {sum(not case.is_as_it_should_be() for case in cases)} judged wrongly", flush=True
+    )
+    mutants = [mutant for module in MODULES for mutant in mutants_of(module)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        alive = [
+            each.name for each, lives in zip(mutants, pool.map(lambda each: survives(each, cases), mutants)) if lives
+        ]
+    allowed = yaml.safe_load(SURVIVORS.read_text("utf-8")) or {} if SURVIVORS.exists() else {}
+    for name in alive:
+        print(name if name not in allowed else f"{name}  ({allowed[name]})")
+    print(f"{len(mutants)} changes, {len(alive)} of which nothing tells, {len(set(alive) - set(allowed))} unexplained")
+    gone = set(allowed) - set(alive)
+    for name in gone:
+        print(f"explained, but told of: {name}")
+    return int(bool(set(alive) - set(allowed) or gone))
+
+
+def every_case() -> Iterator[Case]:
+    """Servers that are right, each with another grease, each defect, what strangers thought of, and no server at all."""
+    for kind in CONTRACT.kinds.values():
+        yield Case(kind, (Evidence(BASE_URL),), rest=frozenset({Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE}))
+        for seed in range(RIGHT_SEEDS):
+            settings = Settings(fixture="empty", records=RECORDS[seed % len(RECORDS)], grease=seed or None)
+            yield Case(kind, seen(honest, kind.name, settings, seed))
+    for number, defect in enumerate(DEFECTS.values()):
+        kinds = defect.kinds or CONTRACT.rules[defect.rule].resources
+        kind = CONTRACT.kinds[kinds[number % len(kinds)]]
+        records = RECORDS[number % len(RECORDS)]
+        settings = Settings(fixture="empty", records=records, grease=number or None, defects=(defect.name,))
+        case = Case(kind, seen(honest, kind.name, settings), frozenset({defect.rule}), defect.also)
+        if not case.is_as_it_should_be():
+            case = Case(kind, seen(honest, kind.name, settings, number), frozenset({defect.rule}), defect.also)
+        yield case
+    for rule, name, lie in FAULTS.values():
+        case = Case(CONTRACT.kinds[name], seen(lie, name, FULL, 0), frozenset({rule}), frozenset(CONTRACT.rules))
+        yield case
+    for name, lie, others in CHOICES.values():
+        yield Case(CONTRACT.kinds[name], seen(lie, name, FULL, 0), also=frozenset(), rest=Case.rest | others)
+
+
+def seen(lie: Any, kind: str, settings: Settings, seed: int | None = None) -> tuple[Evidence, ...]:
+    explore = survey_alone if seed is None else Exploration(CONTRACT, 120, seed)
+    first, second, _ = looks(lie, kind, settings, explore)
+    return (first,) if second is None else (first, second)
+
+
+def mutants_of(module: ModuleType) -> Iterator[Mutant]:
+    """A mutant for each change that can be made; a name tells function, change and how many such came before it."""
+    assert module.__file__
+    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+    counts: dict[str, int] = {}
+    for function in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
+        for node in ast.walk(function):
+            for text, change in changes(node):
+                name = f"{module.__name__.rpartition('.')[2]}.{function.name}: {text}"
+                counts[name] = counts.get(name, 0) + 1
+                kept = copy.copy(node.__dict__)
+                change()
+                mutated = ast.fix_missing_locations(copy.deepcopy(tree))
+                node.__dict__.clear()
+                node.__dict__.update(kept)
+                yield Mutant(module, mutated, f"{name}, {counts[name]}")
+
+
+def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What can be changed about a node, each with what to call it."""
+    match node:
+        case ast.Compare(left=_, ops=[operator, *others]):
+            other = OPPOSITES[type(operator)]
+            told = f"{type(operator).__name__} to {other.__name__} in {ast.unparse(node)}"
+            yield told, lambda: setattr(node, "ops", [other(), *others])
+        case ast.BoolOp(op=operator):
+            swapped = ast.Or() if isinstance(operator, ast.And) else ast.And()
+            told = f"{type(operator).__name__} to {type(swapped).__name__} in {ast.unparse(node)}"
+            yield told, lambda: setattr(node, "op", swapped)
+            for number, value in enumerate(node.values):
+                left = [each for at, each in enumerate(node.values) if at != number]
+                yield f"without {ast.unparse(value)}", lambda left=left: setattr(node, "values", left)  # type: ignore[misc]
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            wrapped = ast.UnaryOp(ast.Not(), operand)
+            yield f"{ast.unparse(node)} turned", lambda: setattr(node, "operand", wrapped)
+        case ast.If(test=test):
+            for value in (True, False):
+                yield (
+                    f"always {value}: {ast.unparse(test)}",
+                    lambda value=value: setattr(node, "test", ast.Constant(value)),
+                )  # type: ignore[misc]
+        case ast.Expr(value=ast.Yield() | ast.YieldFrom() as said):
+            empty = ast.YieldFrom(ast.Tuple([], ast.Load()))
+            yield f"without {ast.unparse(said)}", lambda: setattr(node, "value", empty)
+        case ast.Call(func=ast.Name(id="any" | "all" as name)):
+            other_name = {"any": "all", "all": "any"}[name]
+            yield f"{other_name} in {ast.unparse(node)}", lambda: setattr(node.func, "id", other_name)
+
+
+def survives(mutant: Mutant, cases: list[Case]) -> bool:
+    """Whether all verdicts are as they should be with a mutant in place, found out in a process of its own."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    told = True
+    try:
+        modules = put_in_place(mutant)
+        told = not all(case.is_as_it_should_be(modules) for case in cases)
+    finally:
+        os._exit(int(told))
+
+
+def put_in_place(mutant: Mutant) -> list[ModuleType]:
+    """Let the mutated functions take the place of the old ones, wherever those are known; the modules that know some."""
+    before = {name: value for name, value in vars(mutant.module).items() if callable(value)}
+    exec(compile(mutant.tree, mutant.module.__file__ or "", "exec"), vars(mutant.module))  # noqa: S102 - our own
+    knowing = [mutant.module]
+    for module in (*MODULES, verdicts):
+        names = [name for name, value in vars(module).items() if name in before and before[name] is value]
+        if names and module is not mutant.module:
+            vars(module).update({name: vars(mutant.module)[name] for name in names})
+            knowing.append(module)
+    return knowing
+
+
+if __name__ == "__main__":
+    sys.exit(main())
