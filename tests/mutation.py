@@ -1,7 +1,7 @@
 """Changes the rules' code in one place at a time, and sees that a server that is known to be right or wrong tells.
 
-Run it with `make mutation`; it takes some minutes. A change that nothing tells of is a check that nobody needs or that no
-defect puts to the test: it must stand in `survivors.yaml` beside this file, with the reason.
+Run it with `make mutation`; it takes some minutes. A change that nothing tells of is a check that nobody needs, or that
+no defect puts to the test: it must stand in `survivors.yaml` beside this file, with the reason.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -100,9 +101,8 @@ def main() -> int:
     )
     mutants = [mutant for module in MODULES for mutant in mutants_of(module)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        alive = [
-            each.name for each, lives in zip(mutants, pool.map(lambda each: survives(each, cases), mutants)) if lives
-        ]
+        lives = pool.map(lambda each: survives(each, cases), mutants)
+        alive = [mutant.name for mutant, is_alive in zip(mutants, lives, strict=True) if is_alive]
     allowed = yaml.safe_load(SURVIVORS.read_text("utf-8")) or {} if SURVIVORS.exists() else {}
     for name in alive:
         print(name if name not in allowed else f"{name}  ({allowed[name]})")
@@ -114,7 +114,7 @@ def main() -> int:
 
 
 def every_case() -> Iterator[Case]:
-    """Servers that are right, each with another grease, each defect, what strangers thought of, and no server at all."""
+    """No server, servers that are right, each with another grease, each defect, and what strangers thought of."""
     for kind in CONTRACT.kinds.values():
         yield Case(kind, (Evidence(BASE_URL),), rest=frozenset({Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE}))
         for seed in range(RIGHT_SEEDS):
@@ -166,29 +166,27 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], object]]]:
         case ast.Compare(left=_, ops=[operator, *others]):
             other = OPPOSITES[type(operator)]
             told = f"{type(operator).__name__} to {other.__name__} in {ast.unparse(node)}"
-            yield told, lambda: setattr(node, "ops", [other(), *others])
+            yield told, partial(setattr, node, "ops", [other(), *others])
         case ast.BoolOp(op=operator):
             swapped = ast.Or() if isinstance(operator, ast.And) else ast.And()
             told = f"{type(operator).__name__} to {type(swapped).__name__} in {ast.unparse(node)}"
-            yield told, lambda: setattr(node, "op", swapped)
+            yield told, partial(setattr, node, "op", swapped)
             for number, value in enumerate(node.values):
                 left = [each for at, each in enumerate(node.values) if at != number]
-                yield f"without {ast.unparse(value)}", lambda left=left: setattr(node, "values", left)  # type: ignore[misc]
+                yield f"without {ast.unparse(value)}", partial(setattr, node, "values", left)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             wrapped = ast.UnaryOp(ast.Not(), operand)
-            yield f"{ast.unparse(node)} turned", lambda: setattr(node, "operand", wrapped)
+            yield f"{ast.unparse(node)} turned", partial(setattr, node, "operand", wrapped)
         case ast.If(test=test):
-            for value in (True, False):
-                yield (
-                    f"always {value}: {ast.unparse(test)}",
-                    lambda value=value: setattr(node, "test", ast.Constant(value)),
-                )  # type: ignore[misc]
+            for always in (ast.Constant(True), ast.Constant(False)):  # noqa: FBT003 - what the condition becomes
+                yield f"always {always.value}: {ast.unparse(test)}", partial(setattr, node, "test", always)
         case ast.Expr(value=ast.Yield() | ast.YieldFrom() as said):
             empty = ast.YieldFrom(ast.Tuple([], ast.Load()))
-            yield f"without {ast.unparse(said)}", lambda: setattr(node, "value", empty)
+            yield f"without {ast.unparse(said)}", partial(setattr, node, "value", empty)
         case ast.Call(func=ast.Name(id="any" | "all" as name)):
             other_name = {"any": "all", "all": "any"}[name]
-            yield f"{other_name} in {ast.unparse(node)}", lambda: setattr(node.func, "id", other_name)
+            swapped_name = ast.Name(other_name, ast.Load())
+            yield f"{other_name} in {ast.unparse(node)}", partial(setattr, node, "func", swapped_name)
 
 
 def survives(mutant: Mutant, cases: list[Case]) -> bool:
@@ -207,7 +205,8 @@ def survives(mutant: Mutant, cases: list[Case]) -> bool:
 def put_in_place(mutant: Mutant) -> list[ModuleType]:
     """Let the mutated functions take the place of the old ones, wherever those are known; the modules that know some."""
     before = {name: value for name, value in vars(mutant.module).items() if callable(value)}
-    exec(compile(mutant.tree, mutant.module.__file__ or "", "exec"), vars(mutant.module))  # noqa: S102 - our own
+    code = compile(mutant.tree, mutant.module.__file__ or "", "exec")
+    exec(code, vars(mutant.module))
     knowing = [mutant.module]
     for module in (*MODULES, verdicts):
         names = [name for name, value in vars(module).items() if name in before and before[name] is value]
