@@ -1,0 +1,56 @@
+"""Puts the summary of a proof into the README, beside the figures of Schemathesis on a sample of the same servers.
+
+Takes two files: that of `contract-tests prove --json` and that of `bench/st.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+README = Path(__file__).parents[1] / "README.md"
+BEGIN, END = "<!-- proof -->", "<!-- /proof -->"
+
+
+def main(proof_file: str, st_file: str) -> None:
+    proof, st = (json.loads(Path(each).read_text("utf-8")) for each in (proof_file, st_file))
+    text = README.read_text("utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    section = "\n".join([BEGIN, *beside(proof, st), "", *by_area(proof["defects"]), END])
+    README.write_text(before + section + after, "utf-8")
+
+
+def beside(proof: dict[str, Any], st: dict[str, int]) -> list[str]:
+    defects, right, hostile = proof["defects"], proof["right"], proof["hostile"]
+    caught = sum(each["verdict"] == "caught" for each in defects)
+    failed, hostile_failed = (sum(bool(each["fell"]) for each in trials) for trials in (right, hostile))
+    servers = sum(len(each["trials"]) for each in defects)
+    apart = f"{st['apart']} of {st['defects']} told apart from the server without"
+    return [
+        f"| servers | `contract-tests` | `st run`, default settings, on {st['right']} and {st['defects']} of them |",
+        "|---|---|---|",
+        f"| right, whatever they chose | {failed} of {len(right)} fail | {st['right_failed']} of {st['right']} fail |",
+        f"| right, under hostile conditions | {hostile_failed} of {len(hostile)} fail | not tried |",
+        f"| with one of {len(defects)} defects, {servers} in all | {caught} caught, always by their rule | {apart} |",
+    ]
+
+
+def by_area(defects: list[dict[str, Any]]) -> list[str]:
+    def area(defect: dict[str, Any]) -> str:
+        return str(defect["rule"].partition(".")[0])
+
+    lines = ["| area | defects | caught by their rule | requests until the first finding |", "|---|---|---|---|"]
+    for name, group in groupby(sorted(defects, key=area), key=area):
+        every = list(group)
+        counts = [each["requests"] for each in every if each["requests"] is not None]
+        caught = sum(each["verdict"] == "caught" for each in every)
+        lines.append(f"| {name} | {len(every)} | {caught} | {median(counts):.0f}, at most {max(counts)} |")
+    return lines
+
+
+main(*sys.argv[1:])
