@@ -18,7 +18,7 @@ from mock_server.api import Service, create_blueprint
 from mock_server.calls import Transformation
 from mock_server.choices import Choices
 from mock_server.contract import Contract, shipped_contract
-from mock_server.defects import chosen
+from mock_server.defects import chosen, needs
 from mock_server.error_pages import ErrorPages
 from mock_server.errors import SettingsError
 from mock_server.fixtures import FixtureReader
@@ -50,9 +50,11 @@ def create_app(settings: Settings | None = None) -> Flask:
     settings = settings or Settings()
     contract = _read(settings.contract) if settings.contract else shipped_contract()
     defects = chosen(settings.defects)
-    needed: dict[str, str] = {point: value for defect in defects for point, value in defect.needs.items()}
     choices = Choices(
-        contract.open_points, {**needed, **settings.choices}, settings.grease, each_request=settings.grease_each_request
+        contract.open_points,
+        {**settings.choices, **needs(defects, settings.choices)},
+        settings.grease,
+        each_request=settings.grease_each_request,
     )
     conditions.check(settings.conditions)
     representations = Representations(choices, settings.seed, Voice(settings.grease))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from mock_server.defects import (
@@ -57,3 +57,17 @@ def chosen(names: Iterable[str]) -> list[Defect]:
         hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server --list-defects` names them all"
         raise SettingsError(f'no defect "{unknown[0]}"; {hint}')
     return [DEFECTS[name] for name in names]
+
+
+def needs(defects: Iterable[Defect], choices: Mapping[str, str]) -> dict[str, str]:
+    """The values of open points without which some defects do not show.
+
+    Raises:
+        SettingsError: if another value was chosen.
+    """
+    needed = {point: (value, defect.name) for defect in defects for point, value in defect.needs.items()}
+    for point, (value, name) in needed.items():
+        given = choices.get(point, choices.get(f"open.{point}", value))
+        if given != value:
+            raise SettingsError(f'the defect "{name}" does not show with {point}={given}; leave that out')
+    return {point: value for point, (value, _) in needed.items()}

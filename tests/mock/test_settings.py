@@ -81,3 +81,9 @@ def test_a_list_is_redirected_for_head_too_and_one_slash_more_is_all_that_is_ove
     client = Client(in_process(create_app(Settings(choices={"list-redirect": "307"}))))
     assert client.request("HEAD", "/api/domains/?page=2").headers["Location"] == "/api/domains?page=2"
     assert client.get("/api/domains///").status == 404
+
+
+def test_a_choice_with_which_a_defect_does_not_show_is_told() -> None:
+    settings = Settings(defects=("create-takes-a-zero",), choices={"open.handler-starts": "disabled"})
+    with pytest.raises(SettingsError, match='"create-takes-a-zero" does not show with handler-starts=disabled'):
+        create_app(settings)
