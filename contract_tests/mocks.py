@@ -98,7 +98,7 @@ def defects(base_url: str) -> dict[str, Defect]:
     return {each["name"]: Defect(**each) for each in every}
 
 
-def conditions(base_url: str) -> dict[str, float]:
-    """All conditions that a mock can be put under, each with its usual measure."""
-    measures: dict[str, float] = urllib3.request("GET", f"{base_url}/_mock/conditions").json()
+def conditions(base_url: str) -> dict[str, list[float]]:
+    """All conditions that a mock can be put under, each with the measures that are worth a try."""
+    measures: dict[str, list[float]] = urllib3.request("GET", f"{base_url}/_mock/conditions").json()
     return measures

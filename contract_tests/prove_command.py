@@ -56,7 +56,7 @@ def prove_command(contract: Contract, given: argparse.Namespace) -> int:
 
 
 def _trials(
-    contract: Contract, given: argparse.Namespace, known: dict[str, Defect], conditions: dict[str, float]
+    contract: Contract, given: argparse.Namespace, known: dict[str, Defect], conditions: dict[str, list[float]]
 ) -> list[Trial]:
     unknown = [name for name in given.defect if name not in known]
     if unknown:
@@ -73,8 +73,8 @@ def _trials(
     if given.defect:
         return wrong
     under = [
-        hostile(name, measure, seed, kinds)
-        for name, measure in conditions.items()
+        hostile(name, measures[seed % len(measures)], seed, kinds)
+        for name, measures in conditions.items()
         for seed in range(1 if given.short else HOSTILE_SEEDS)
     ]
     right = [greased(seed, kinds) for seed in range(1, (SHORT_GREASE if given.short else given.grease) + 1)]

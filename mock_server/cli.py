@@ -163,13 +163,13 @@ def _defects() -> str:
 
 
 def _conditions() -> str:
-    return "\n".join(f"{name}={each.measure:g}: {each.what}" for name, each in CONDITIONS.items())
+    return "\n".join(f"{name}={each.measures[0]:g}: {each.what}" for name, each in CONDITIONS.items())
 
 
 def _condition(text: str) -> tuple[str, float]:
     name, equals, measure = text.partition("=")
     try:
-        return name, float(measure) if equals or name not in CONDITIONS else CONDITIONS[name].measure
+        return name, float(measure) if equals or name not in CONDITIONS else CONDITIONS[name].measures[0]
     except ValueError:
         raise argparse.ArgumentTypeError(f'"{text}" is no condition; give NAME or NAME=N, such as lag=0.3') from None
 

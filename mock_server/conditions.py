@@ -31,14 +31,14 @@ class Condition:
 
     Attributes:
         what: what happens, with the measure as `N`.
-        measure: the usual measure.
+        measures: the usual one, and perhaps another that is worth a try.
         around: from an application, the measure and a way to make another server like it, to the application under
             this condition; or None.
         within: from the measure to what happens to calls of operations, or None.
     """
 
     what: str
-    measure: float = 0
+    measures: tuple[float, ...] = (0,)
     around: Callable[[WSGIApplication, float, Callable[[], WSGIApplication]], WSGIApplication] | None = None
     within: Callable[[float], Transformation] | None = None
 
@@ -194,30 +194,30 @@ def _others(every: float) -> Transformation:
 
 
 CONDITIONS = {
-    "latency": Condition("each answer takes N seconds longer", 0.05, _latency),
-    "lag": Condition("reads show a write N seconds after it was made", 0.3, _Replica),
+    "latency": Condition("each answer takes N seconds longer", (0.05,), _latency),
+    "lag": Condition("reads show a write N seconds after it was made", (0.3, 0.9), _Replica),
     "gateway-errors": Condition(
         "one request in N is answered with 502, every other time once the server did its work",
-        40,
+        (40,),
         _now_and_then(_bad_gateway, too_late=True),
     ),
     "retry-after": Condition(
         "one request in N is one too many, and told in how many seconds it may be sent again",
-        40,
+        (40,),
         _now_and_then(_limited(Retry_After="1")),
     ),
     "rate-limit-reset": Condition(
-        "likewise, told by X-RateLimit-Reset alone", 40, _now_and_then(_limited(X_RateLimit_Reset="1"))
+        "likewise, told by X-RateLimit-Reset alone", (40,), _now_and_then(_limited(X_RateLimit_Reset="1"))
     ),
-    "too-many": Condition("likewise, and not told when", 40, _now_and_then(_limited())),
+    "too-many": Condition("likewise, and not told when", (40,), _now_and_then(_limited())),
     "connection-close": Condition("each connection is closed behind its answer", around=_answering(_closed)),
     "compressed": Condition("each answer is compressed, if the client takes that", around=_answering(_compressed)),
-    "redirecting-proxy": Condition("a proxy redirects each read, with status N", 307, _redirected),
-    "quota": Condition("an account may have N records of a kind", 6, within=_quota),
+    "redirecting-proxy": Condition("a proxy redirects each read, with status N", (307,), _redirected),
+    "quota": Condition("an account may have N records of a kind", (6,), within=_quota),
     "plan-without-writes": Condition("the account's plan has no writes", within=lambda _: _refusing(402, _writes)),
     "plan-without-types": Condition("the plan has no handlers for Discord and Telegram", within=_plan_without_types),
     "other-writer": Condition(
-        "with one call in N, another user adds a record to the first account, or removes one", 11, within=_others
+        "with one call in N, another user adds a record to the first account, or removes one", (11,), within=_others
     ),
     "chunked": Condition("each answer comes in pieces", around=_answering(_chunked)),
 }

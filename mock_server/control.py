@@ -120,7 +120,7 @@ def _defects() -> Response:
 
 
 def _conditions() -> Response:
-    return jsonify({name: each.measure for name, each in CONDITIONS.items()})
+    return jsonify({name: each.measures for name, each in CONDITIONS.items()})
 
 
 def _refuse_others() -> None:
