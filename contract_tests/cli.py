@@ -93,7 +93,7 @@ def _add_prove(add: Callable[..., Any]) -> None:
     add("--seeds", type=_number, default=5, metavar="N", help="servers with each defect (default: %(default)s)")
     add("--grease", type=_number, default=300, metavar="N", help="servers that are right (default: %(default)s)")
     add("--short", action="store_true", help="a sample of both, in less than a minute")
-    add("--jobs", type=_number, metavar="N", help="how many are judged at once (default: 6 a core)")
+    add("--jobs", type=_number, metavar="N", help="how many are judged at once (default: 4 a core)")
     add("--markdown", metavar="FILE", help="write the matrix there")
     add("--json", metavar="FILE", help="likewise")
 

@@ -25,8 +25,7 @@ from contract_tests.mocks import Defect, Mock
 from contract_tests.proof import Judged, Proof, Trial, greased, hostile, judge, trials_of
 from contract_tests.reports import matrix
 
-WORKERS_A_CORE = 6  # a trial of a broken server is waiting most of the time: it might have been slow, not wrong
-HOSTILE_SEEDS = 2  # of each condition
+WORKERS_A_CORE = 4  # a trial of a broken server is waiting most of the time: it might have been slow, not wrong
 SHORT_GREASE, SHORT_DEFECTS = 12, 5  # of a short proof: how many seeds, and one in how many defects
 
 
@@ -75,7 +74,7 @@ def _trials(
     under = [
         hostile(name, measures[seed % len(measures)], seed, kinds)
         for name, measures in conditions.items()
-        for seed in range(1 if given.short else HOSTILE_SEEDS)
+        for seed in range(1 if given.short else len(measures))
     ]
     right = [greased(seed, kinds) for seed in range(1, (SHORT_GREASE if given.short else given.grease) + 1)]
     return _spread(under, [*right, *wrong])

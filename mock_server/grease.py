@@ -81,7 +81,7 @@ def leaping(start: datetime, seed: int) -> Clock:
     def clock() -> datetime:
         nonlocal now
         with lock:
-            now += timedelta(seconds=chance.choice((0, 1, 1, chance.randrange(1, LONGEST_GAP))))
+            now += timedelta(seconds=chance.choice((0, 1, 1, 1, 1, 1, 1, chance.randrange(1, LONGEST_GAP))))
             return now
 
     return clock

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import copy
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,7 +39,7 @@ from mock_server.defects import DEFECTS
 
 MODULES = [*dict.fromkeys(module for area in AREAS.values() for module in area), observation]
 SURVIVORS = Path(__file__).with_name("survivors.yaml")
-RIGHT_SEEDS = 8
+RIGHT_SEEDS, STRIDE = 6, 5  # greases of servers that are right; one in so many servers that other rules are about
 FELL = (Verdict.FAIL, Verdict.WARN)
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -54,7 +55,7 @@ OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """What a run saw of a server, and whether the verdicts on it are as they should be.
 
@@ -70,6 +71,11 @@ class Case:
     also: frozenset[str] = frozenset()
     rest: frozenset[Verdict] = frozenset({Verdict.PASS, Verdict.NOT_APPLICABLE})
 
+    @property
+    def modules(self) -> set[ModuleType]:
+        """Those that hold the rules that must fall."""
+        return {sys.modules[judge_of(CONTRACT.rules[rule]).__module__] for rule in self.rules}
+
     def is_as_it_should_be(self, modules: Sequence[ModuleType] = MODULES) -> bool:
         """Judge anew by the rules of some modules, and compare."""
         for evidence in self.looks:
@@ -77,9 +83,9 @@ class Case:
         for rule in CONTRACT.rules.values():
             if self.kind.name in rule.resources and sys.modules[judge_of(rule).__module__] in modules:
                 verdict = judge(rule, self.kind, *self.looks).verdict
-                if (verdict in FELL) != (rule.id in self.rules) and rule.id not in self.also:
+                if not self.rules and verdict not in self.rest:
                     return False
-                if not self.rules and verdict not in (*self.rest, *FELL):
+                if self.rules and (verdict in FELL) != (rule.id in self.rules) and rule.id not in self.also:
                     return False
         return True
 
@@ -102,12 +108,10 @@ def main() -> int:
         cases.remove(case)
     print(f"{len(cases)} servers seen", flush=True)
     mutants = [mutant for module in MODULES for mutant in mutants_of(module)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        lives = pool.map(lambda each: survives(each, cases), mutants)
-        alive = [mutant.name for mutant, is_alive in zip(mutants, lives, strict=True) if is_alive]
+    alive = side_by_side(lambda share: survivors(cases, mutants[share :: os.cpu_count()]))
     allowed = yaml.safe_load(SURVIVORS.read_text("utf-8")) or {} if SURVIVORS.exists() else {}
-    for name in alive:
-        print(name if name not in allowed else f"{name}  ({allowed[name]})")
+    for name in sorted(set(alive) - set(allowed)):
+        print(name)
     print(f"{len(mutants)} changes, {len(alive)} of which nothing tells, {len(set(alive) - set(allowed))} unexplained")
     gone = set(allowed) - set(alive)
     for name in gone:
@@ -191,31 +195,62 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], object]]]:
             yield f"any, not {ast.unparse(node)}", partial(setattr, node, "func", ast.Name("any", ast.Load()))
 
 
-def survives(mutant: Mutant, cases: list[Case]) -> bool:
-    """Whether all verdicts are as they should be with a mutant in place, found out in a process of its own."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    told = True
+def side_by_side(find: Callable[[int], list[str]]) -> list[str]:
+    """What processes of their own find, one a core; what they share is not copied."""
+    pipes = []
+    for share in range(os.cpu_count() or 1):
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+                json.dump(find(share), pipe)
+            os._exit(0)
+        os.close(writing)
+        pipes.append(reading)
+    found: list[str] = []
+    for reading in pipes:
+        with os.fdopen(reading, encoding="utf-8") as pipe:
+            found += json.load(pipe)
+    return found
+
+
+def survivors(cases: list[Case], mutants: Sequence[Mutant]) -> list[str]:
+    """The names of those mutants that nothing tells of."""
+    alive = []
+    for mutant in mutants:
+        with in_place(mutant) as modules:
+            if is_alive(cases, modules):
+                alive.append(mutant.name)
+    return alive
+
+
+def is_alive(cases: list[Case], modules: list[ModuleType]) -> bool:
+    """Whether all verdicts are as they should be."""
+    near = [case for case in cases if not case.rules or case.modules & set(modules)]
+    far = [case for case in cases if case.rules and not case.modules & set(modules)][::STRIDE]
     try:
-        modules = put_in_place(mutant)
-        told = not all(case.is_as_it_should_be(modules) for case in cases)
-    finally:
-        os._exit(int(told))
+        return all(case.is_as_it_should_be(modules) for case in (*near, *far))
+    except Exception:  # noqa: BLE001 - a rule that breaks tells, too
+        return False
 
 
-def put_in_place(mutant: Mutant) -> list[ModuleType]:
+@contextmanager
+def in_place(mutant: Mutant) -> Iterator[list[ModuleType]]:
     """Let the mutated functions take the place of the old ones, wherever they are known; the modules that know some."""
-    before = {name: value for name, value in vars(mutant.module).items() if callable(value)}
+    old = {module: dict(vars(module)) for module in (*MODULES, verdicts)}
+    before = {name: value for name, value in old[mutant.module].items() if callable(value)}
     code = compile(mutant.tree, mutant.module.__file__ or "", "exec")
     exec(code, vars(mutant.module))
     knowing = [mutant.module]
-    for module in (*MODULES, verdicts):
+    for module in old:
         names = [name for name, value in vars(module).items() if name in before and before[name] is value]
         if names and module is not mutant.module:
             vars(module).update({name: vars(mutant.module)[name] for name in names})
             knowing.append(module)
-    return knowing
+    try:
+        yield knowing
+    finally:
+        for module, namespace in old.items():
+            vars(module).update(namespace)
 
 
 if __name__ == "__main__":
