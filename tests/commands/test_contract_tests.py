@@ -273,7 +273,9 @@ def test_the_suite_runs_under_plain_pytest(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
-def test_an_interrupted_run_removes_what_it_made(server: MockServer, number: signal.Signals) -> None:
+def test_an_interrupted_run_removes_what_it_made(
+    interruptible: None, server: MockServer, number: signal.Signals
+) -> None:
     before = everything(server)
     arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, "--rate", "30/s"]
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)

@@ -56,14 +56,17 @@ def test_a_wrong_option_is_told_in_a_line(options: list[str], message: str) -> N
     assert ended.stderr.count("\n") == 1
 
 
-def test_ctrl_c_ends_it_and_leaves_no_process() -> None:
+def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None) -> None:
     process = subprocess.Popen([COMMAND, "prove", "--jobs", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(4)
-    mine = children(process.pid)
-    assert mine
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=20) == 2
-    process.communicate()
+    try:
+        time.sleep(4)
+        mine = children(process.pid)
+        assert mine
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 2
+    finally:
+        process.terminate()
+        process.communicate()
     for _ in range(50):  # what keeps track of semaphores ends a moment later
         time.sleep(0.1)
         left = [each for each in mine if Path(f"/proc/{each}").exists()]
