@@ -6,9 +6,11 @@ import argparse
 import os
 import re
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
+from types import FrameType
 from urllib.parse import urlsplit
 
 import platformdirs
@@ -40,7 +42,7 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
     """
     options = options_of(given)
     _known(contract, given.resources)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what was made is removed on the way out
+    interrupts = Interrupts()
     cache = platformdirs.user_cache_path("link-management-contract") / "hypothesis"
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache))  # by default it is the folder that one works in
     errors = Console(stderr=True)
@@ -50,7 +52,12 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         def progress(chapter: str, requests: int) -> None:
             status.update(f"{chapter}  ·  {requests} requests  ·  {monotonic() - began:.0f} s")
 
-        outcome = run(contract, options, progress)
+        try:
+            outcome = run(contract, options, progress, lambda: interrupts.came)
+        except Exception as error:
+            if interrupts.came:  # what it came upon may not have been made for exceptions
+                raise KeyboardInterrupt from error
+            raise
     if given.quiet:
         print(outcome.word)
     else:
@@ -61,6 +68,21 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         errors.print(f"contract-tests: no report could be written: {error}", markup=False, highlight=False)
         return outcome.status or BROKEN
     return outcome.status
+
+
+class Interrupts:
+    """Ctrl-C and SIGTERM: an exception, and a flag too, since an exception in a finalizer or a callback gets lost."""
+
+    def __init__(self) -> None:
+        self.came = False
+        signal.signal(signal.SIGTERM, self._interrupt)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, self._interrupt)
+        sys.unraisablehook = lambda lost: lost.exc_type is KeyboardInterrupt or sys.__unraisablehook__(lost)
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        self.came = True
+        raise KeyboardInterrupt
 
 
 def _write(outcome: Outcome, folder: Path | None) -> None:

@@ -95,17 +95,24 @@ def selected(contract: Contract, options: Options) -> Chosen:
     return chosen
 
 
-def run(contract: Contract, options: Options, progress: Progress = lambda _chapter, _requests: None) -> Outcome:
+def run(
+    contract: Contract,
+    options: Options,
+    progress: Progress = lambda _chapter, _requests: None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Outcome:
     """Judge an implementation.
 
     Args:
         contract: the rules.
         options: what to judge, and how.
         progress: told of each chapter and of the requests so far.
+        interrupted: whether the run is to end; what it made is then removed.
 
     Raises:
         NothingSelectedError: if there is nothing to judge.
         UnusableTargetError: if nothing can be judged there.
+        KeyboardInterrupt: if the run was to end.
     """
     chosen = selected(contract, options)
     began = monotonic()
@@ -113,7 +120,7 @@ def run(contract: Contract, options: Options, progress: Progress = lambda _chapt
     results: list[Result] = []
     seen: list[Evidence] = []
     with Ledger(options.ledger) as ledger:
-        target = Target(options.base_url, keys, ledger, options.limits)
+        target = Target(options.base_url, keys, ledger, options.limits, interrupted)
         visit_kind = partial(visit, target, explore=_exploration(contract, options))
         for kind in contract.kinds.values():
             of_kind = [(rule, of) for rule, of in chosen if of is kind]

@@ -59,7 +59,7 @@ class Target:
         keys: the `Authorization` header of each identity; an identity without one sends none.
         ledger: what the run created.
         limits: how hard the target may be pressed.
-        watch: told of every exchange.
+        interrupted: whether the run is to end; asked before each request, clean-up aside.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Target:
         keys: Mapping[str, str],
         ledger: Ledger,
         limits: Limits | None = None,
-        watch: Callable[[Exchange], None] = lambda _: None,
+        interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.keys = dict(keys)
@@ -76,7 +76,7 @@ class Target:
         self.limits = limits or Limits()
         self.sent = 0
         self.exchanges: list[Exchange] = []
-        self._watch = watch
+        self._interrupted = interrupted
         self._waited = 0.0
         self._last = 0.0
         self._counting = True
@@ -102,6 +102,7 @@ class Target:
         Raises:
             BudgetSpentError: if no more may be sent.
             WriteRefusedError: if it would write to a record that is not the run's own.
+            KeyboardInterrupt: if the run is to end.
         """
         writes = request.operation in ("update", "delete") and request.identifier is not None
         owners = (OWN, request.identity)
@@ -117,10 +118,11 @@ class Target:
             attempts.append(exchange.status)
             time.sleep(PAUSE)
         self.exchanges.append(exchange)
-        self._watch(exchange)
         return exchange
 
     def _once(self, request: Request, attempts: tuple[int | None, ...]) -> Exchange:
+        if self._counting and self._interrupted():
+            raise KeyboardInterrupt
         if self._counting and self._counted >= self.limits.requests:
             raise BudgetSpentError
         self._counted += self._counting

@@ -158,11 +158,10 @@ def mutants_of(module: ModuleType) -> Iterator[Mutant]:
             for text, change in changes(node):
                 name = f"{module.__name__.rpartition('.')[2]}.{function.name}: {text}"
                 counts[name] = counts.get(name, 0) + 1
-                kept = copy.copy(node.__dict__)
+                kept = copy.copy(node)
                 change()
                 mutated = ast.fix_missing_locations(copy.deepcopy(tree))
-                node.__dict__.clear()
-                node.__dict__.update(kept)
+                become(node, kept)
                 yield Mutant(module, mutated, f"{name}, {counts[name]}")
 
 
@@ -179,7 +178,8 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], object]]]:
             yield told, partial(setattr, node, "op", swapped)
             for number, value in enumerate(node.values):
                 left = [each for at, each in enumerate(node.values) if at != number]
-                yield f"without {ast.unparse(value)}", partial(setattr, node, "values", left)
+                kept = left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
+                yield f"without {ast.unparse(value)}", partial(become, node, kept)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             wrapped = ast.UnaryOp(ast.Not(), operand)
             yield f"{ast.unparse(node)} turned", partial(setattr, node, "operand", wrapped)
@@ -193,6 +193,12 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], object]]]:
             yield f"all, not {ast.unparse(node)}", partial(setattr, node, "func", ast.Name("all", ast.Load()))
         case ast.Call(func=ast.Name(id="all")):
             yield f"any, not {ast.unparse(node)}", partial(setattr, node, "func", ast.Name("any", ast.Load()))
+
+
+def become(node: ast.AST, other: ast.AST) -> None:
+    """Let a node be another one."""
+    node.__class__ = other.__class__
+    node.__dict__ = dict(other.__dict__)
 
 
 def side_by_side(find: Callable[[int], list[str]]) -> list[str]:
