@@ -96,9 +96,10 @@ class Accounts:
         return Account(name, {kind: records.copy() for kind, records in account.collections.items()}, self._clock())
 
     def _clock(self) -> Clock:
-        if self._settings.clock or self._settings.grease is None:
-            return self._settings.clock or ticking(self._start)
-        return leaping(self._start, self._settings.grease)
+        if self._settings.clock:
+            return self._settings.clock
+        seed = self._settings.grease
+        return ticking(self._start) if seed is None else leaping(self._start, seed)
 
     def _generate(self, fixture: Fixture, reader: FixtureReader) -> None:
         start = fixture.now - timedelta(days=365)

@@ -23,8 +23,6 @@ from mock_server.store import Collection, Record, UnknownIdError
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-JSON_OPERATIONS = ("list", "create", "read", "update")
-
 
 @dataclass(frozen=True)
 class Call:

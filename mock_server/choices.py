@@ -33,18 +33,17 @@ class Choices(dict[str, str]):
     ) -> None:
         defaults = {name: point.default for name, point in points.items()}
         super().__init__(defaults if grease is None else greased(points, grease))
-        for key, value in chosen.items():
-            name = key.removeprefix("open.")
+        given = {key.removeprefix("open."): value for key, value in chosen.items()}
+        for name, value in given.items():
             if name not in points:
                 raise SettingsError(f'no open point "{name}"; {_hint(name, points)}')
             if value not in points[name].values:
                 known = ", ".join(points[name].values)
                 raise SettingsError(f'open point "{name}" has no value "{value}"; it takes {known}')
             self[name] = value
-        given = {key.removeprefix("open.") for key in chosen}
         self._points = points
         self._seed = grease
-        self._fleeting = EACH_REQUEST & set(points) - given if each_request and grease is not None else frozenset()
+        self._fleeting = EACH_REQUEST & set(points) - set(given) if each_request and grease is not None else frozenset()
 
     def __getitem__(self, name: str) -> str:
         """The value of an open point, for this request where it is chosen for each."""

@@ -19,10 +19,8 @@ COLUMNS = ("area", "defects", "caught by their rule", "requests until the first 
 def show(proof: Proof, console: Console, *, each: bool) -> None:
     """Print a proof; each defect on a line of its own, if asked for."""
     console.print(_defects(proof) if each else _areas(proof))
-    if proof.right:
-        console.print(_right(proof.right, "servers that are right, whatever they chose"))
-    if proof.hostile:
-        console.print(_right(proof.hostile, "servers that are right, under hostile conditions"))
+    for text in _texts(proof):
+        console.print(text)
     for line in proof.failures:
         console.print(Text(line, style="bold red"))
     word = ("proved", "bold green") if not proof.failures else ("not proved", "bold red")
@@ -44,8 +42,9 @@ def markdown(proof: Proof) -> str:
 
 
 def as_dict(proof: Proof) -> dict[str, Any]:
-    """The whole proof, for programs: `defects`, `right` and `hostile`, each a list, and `failures`."""
+    """The whole proof, for programs: `areas`, `defects`, `right` and `hostile`, each a list, and `failures`."""
     return {
+        "areas": [dict(zip(COLUMNS, cells, strict=True)) for cells in _summary(proof)],
         "defects": [
             {
                 "name": row.defect.name,
@@ -102,7 +101,8 @@ def _summary(proof: Proof) -> Iterable[tuple[Any, ...]]:
 
 def _texts(proof: Proof) -> Iterable[str]:
     for judged, which in ((proof.right, "whatever they chose"), (proof.hostile, "under hostile conditions")):
-        yield _right(judged, f"servers that are right, {which}")
+        if judged:
+            yield _right(judged, f"servers that are right, {which}")
 
 
 def _right(judged: tuple[Judged, ...], what: str) -> str:

@@ -9,12 +9,7 @@ from werkzeug.wrappers import Response
 from mock_server.calls import Call, Serve, Transformation, content, done
 from mock_server.defects.defect import D, N, breaks
 from mock_server.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, toggled
-from mock_server.defects.means import (
-    Body,
-    also,
-    on,
-    says,
-)
+from mock_server.defects.means import Body, also, on, says
 from mock_server.store import Record
 
 

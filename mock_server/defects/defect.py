@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation
+from mock_server.contract import shipped_contract
 from mock_server.defects.consequences import also
 
 S, D, N = "splash-pages", "domains", "notification-handlers"
-TYPES = ("email", "webhook", "slack", "discord", "telegram", "microsoft_teams")
+RESOURCES = {resource.name: resource for resource in shipped_contract().resources}
+TYPES = RESOURCES[N].fields["type"].values
 SHOWN = {"list": "lists", "read": "reads"}
 
 

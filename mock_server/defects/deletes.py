@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation
 from mock_server.defects.defect import breaks
-from mock_server.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, undone
-from mock_server.defects.means import (
-    also,
-)
+from mock_server.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, touches, undone
+from mock_server.defects.means import also
 from mock_server.store import Record
 
 
@@ -60,19 +56,6 @@ def _shows_another_when_gone(call: Call, serve: Serve) -> Response:
         if below:
             return serve(call.at("read", max(below)))
     return serve(call)
-
-
-def _listed_is_touched(call: Call, _: Response) -> None:
-    records = call.records
-    if records and call.account:
-        now = call.account.clock()
-        call.collection.update(records[0].id, lambda old: replace(old, updated=now))
-
-
-def _read_is_touched(call: Call, _: Response) -> None:
-    if call.record and call.account:
-        now = call.account.clock()
-        call.collection.update(call.record.id, lambda old: replace(old, updated=now))
 
 
 DEFECTS = (
@@ -125,9 +108,12 @@ DEFECTS = (
         "lists-touch-a-record",
         "reads-change-nothing",
         "A list sets `last_datetime` of its first record.",
-        also("list", _listed_is_touched),
+        also("list", touches(lambda call: next(iter(call.records), None))),
     ),
     breaks(
-        "reads-touch-the-record", "reads-change-nothing", "A read sets `last_datetime`.", also("read", _read_is_touched)
+        "reads-touch-the-record",
+        "reads-change-nothing",
+        "A read sets `last_datetime`.",
+        also("read", touches(lambda call: call.record)),
     ),
 )

@@ -48,6 +48,27 @@ def removes_a_neighbour(call: Call, answer: Response) -> None:
         call.collection.delete(record.id)
 
 
+def adds_another(call: Call, answer: Response) -> None:
+    """Add a record like the one that was written, if there is none of its name yet."""
+    label = call.resource.label
+    values = dict(call.collection.get(made_id(call, answer)).values)
+    values[label] = f"{values[label]}x"
+    if call.account and values[label] not in [each.values[label] for each in call.records]:
+        call.collection.add(lambda _: values, call.account.clock)
+
+
+def touches(record: Callable[[Call], Record | None]) -> Callable[[Call, Response], None]:
+    """Set a record's time of the last update."""
+
+    def effect(call: Call, _: Response) -> None:
+        touched = record(call)
+        if touched and call.account:
+            now = call.account.clock()
+            call.collection.update(touched.id, lambda old: replace(old, updated=now))
+
+    return effect
+
+
 def undone(operation: str) -> Transformation:
     """Say that an operation was carried out, and do nothing."""
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from werkzeug.wrappers import Response
 
-from mock_server.calls import Call, Serve, content, done
+from mock_server.calls import Call, Serve
 from mock_server.defects.defect import D, Defect, N, S
-from mock_server.defects.means import Body, drops, link, meta, on, raw, says, tells
+from mock_server.defects.means import Body, drops, knowing, known, link, meta, on, raw, tells
 
 WARNING = b"<br />\n<b>Warning</b>: Undefined index: page in list.php on line 27<br />\n"
 
@@ -24,13 +24,8 @@ def _single(body: Body) -> None:
         body["data"] = body["data"][0]
 
 
-def _newest_id(call: Call, serve: Serve) -> Response:
-    answer = serve(call)
-    if call.operation == "update" and call.account and done(call, answer):
-        body = content(answer)
-        body["data"]["id"] = max(record.id for record in call.records) + 1
-        return says(call, answer, body)
-    return answer
+def _newest_id(call: Call, body: Body) -> None:
+    body["data"]["id"] = max(record.id for record in call.records) + 1
 
 
 def _text(name: str) -> Any:
@@ -298,7 +293,7 @@ DEFECTS = (
         "updated-id-is-the-next",
         "envelopes.update-id-is-the-path-id",
         "An update answers the id that the next create will have.",
-        _newest_id,
+        knowing("update", _newest_id, known),
         (S, N),
     ),
     Defect("byte-order-mark", "envelopes.no-byte-order-mark", "Each body begins with a byte order mark.", _with_bom),

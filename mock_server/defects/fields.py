@@ -7,24 +7,13 @@ from collections.abc import Callable
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, done
-from mock_server.defects.defect import TYPES, D, Defect, N, S
+from mock_server.defects.defect import RESOURCES, TYPES, D, Defect, N, S
 from mock_server.defects.means import answers, gives, has
 
 MADE_UP = {"name": "Untitled", "host": "untitled-{}.example.com", "type": "webhook"}
 OPTIONAL = {
-    S: (
-        "title",
-        "description",
-        "secondary_button_name",
-        "secondary_button_url",
-        "custom_css",
-        "custom_js",
-        "ads_header",
-        "ads_footer",
-        "link_unlock_seconds",
-        "auto_redirect",
-    ),
-    D: ("custom_index_url", "custom_not_found_url"),
+    kind: [field.name for field in RESOURCES[kind].fields.values() if not field.required and field.kind != "file"]
+    for kind in (S, D)
 }
 SINGULAR = {S: "splash-page", D: "domain", N: "handler"}
 

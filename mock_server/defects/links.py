@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from mock_server.defects.defect import D, Defect, N, S
-from mock_server.defects.means import (
-    is_full,
-    link,
-    links,
-    page_url,
-)
+from mock_server.defects.means import is_full, link, links, page_url
 
 OTHER_NAMES = {S: "splash-pages", D: "custom-domains", N: "handlers"}
 

@@ -24,7 +24,7 @@ def says(call: Call, answer: Response, body: Any) -> Response:
     return call.service.representations.json(body, answer.status_code)
 
 
-def on(operations: str, change: Callable[[Body], Any], when: Asked = always) -> Transformation:
+def knowing(operations: str, change: Callable[[Call, Body], Any], when: Asked = always) -> Transformation:
     """Change the JSON with which operations succeed; what `change` returns takes its place, unless that is None."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -32,10 +32,20 @@ def on(operations: str, change: Callable[[Body], Any], when: Asked = always) -> 
         if call.operation not in operations.split() or not done(call, answer) or not when(call):
             return answer
         body = content(answer)
-        changed = change(body)
+        changed = change(call, body)
         return says(call, answer, body if changed is None else changed)
 
     return transformation
+
+
+def on(operations: str, change: Callable[[Body], Any], when: Asked = always) -> Transformation:
+    """Likewise, where the answer is all that `change` has to know."""
+    return knowing(operations, lambda _, body: change(body), when)
+
+
+def known(call: Call) -> bool:
+    """Whether a call carries an account's key."""
+    return call.account is not None
 
 
 def raw(operations: str, change: Callable[[bytes], bytes], when: Asked = always) -> Transformation:
@@ -209,16 +219,7 @@ def made_id(call: Call, answer: Response) -> int:
 
 def remembering(change: Callable[[dict[str, int], Body], None]) -> Transformation:
     """Change lists by what was listed before."""
-
-    def transformation(call: Call, serve: Serve) -> Response:
-        answer = serve(call)
-        if call.operation != "list" or not done(call, answer):
-            return answer
-        body = content(answer)
-        change(call.memory.setdefault(call.kind, {}), body)
-        return says(call, answer, body)
-
-    return transformation
+    return knowing("list", lambda call, body: change(call.memory.setdefault(call.kind, {}), body))
 
 
 def is_full(body: Body) -> bool:

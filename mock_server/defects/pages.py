@@ -8,16 +8,7 @@ from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation, content, done
 from mock_server.defects.defect import Defect
-from mock_server.defects.means import (
-    Asked,
-    Body,
-    asks,
-    is_full,
-    meta,
-    on,
-    remembering,
-    says,
-)
+from mock_server.defects.means import Asked, Body, asks, is_full, meta, on, remembering, says
 
 
 def _reads(size: str, when: Asked) -> Transformation:

@@ -5,29 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from html import escape
 
-from werkzeug.wrappers import Response
-
-from mock_server.calls import Call, Serve, content, done
-from mock_server.defects.defect import SHOWN, D, Defect, N, S
+from mock_server.calls import Call
+from mock_server.defects.defect import RESOURCES, SHOWN, D, Defect, N, S
 from mock_server.defects.means import (
     Body,
     drops,
     is_email,
+    knowing,
+    known,
     meta,
     never_updated,
     record,
     rows_of,
-    says,
     sets,
     shows,
     turns,
 )
-
-FIELDS = {
-    S: ("id", "name", "color", "last_datetime", "datetime"),
-    D: ("id", "scheme", "host", "custom_index_url", "is_enabled", "last_datetime", "datetime"),
-    N: ("id", "type", "name", "settings", "is_enabled", "last_datetime", "datetime"),
-}
 
 
 def _unset(row: Body) -> bool:
@@ -38,25 +31,14 @@ def _text(name: str) -> Callable[[Body], None]:
     return turns(name, str)
 
 
-def _first_shown(call: Call, serve: Serve) -> Response:
-    """Lists show records as they were first listed."""
-    answer = serve(call)
-    if call.operation != "list" or not done(call, answer):
-        return answer
-    body = content(answer)
+def _first_shown(call: Call, body: Body) -> None:
     body["data"] = [call.memory.setdefault(f"{call.kind}/{row['id']}", row) for row in body["data"]]
-    return says(call, answer, body)
 
 
-def _shows_what_was_written(call: Call, serve: Serve) -> Response:
-    answer = serve(call)
-    if call.operation not in SHOWN or call.account is None or not done(call, answer):
-        return answer
-    body = content(answer)
+def _shows_what_was_written(call: Call, body: Body) -> None:
     written = {each.id: each.values for each in call.records}
     for row in rows_of(body):
         row["custom_not_found_url"] = written[row["id"]].get("custom_not_found_url", "")
-    return says(call, answer, body)
 
 
 NOT_FOUND, UNSET = "custom-not-found-url-is-absent", "custom-index-url-is-empty-when-unset"
@@ -71,8 +53,8 @@ DEFECTS = (
             record(drops(field), operation),
             (kind,),
         )
-        for kind, fields in FIELDS.items()
-        for operation, names in (("list", fields), ("read", fields[::2]))
+        for kind, resource in RESOURCES.items()
+        for operation, names in (("list", resource.shape), ("read", [*resource.shape][::2]))
         for field in names
     ),
     shows("listed-id-is-text", "id-is-an-integer", "Lists show ids as text.", _text("id"), operations="list"),
@@ -237,7 +219,7 @@ DEFECTS = (
         "not-found-url-is-what-was-written",
         f"representations.{NOT_FOUND}",
         "Domains show the `custom_not_found_url` that was written.",
-        _shows_what_was_written,
+        knowing("read list", _shows_what_was_written, known),
     ),
     shows(
         "listed-name-is-cut",
@@ -291,6 +273,6 @@ DEFECTS = (
         "lists-are-never-renewed",
         f"representations.{LISTED}",
         "Lists show records as they were first listed.",
-        _first_shown,
+        knowing("list", _first_shown),
     ),
 )

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from werkzeug.wrappers import Response
-
-from mock_server.calls import Call, Serve, content, done
+from mock_server.calls import Call
 from mock_server.defects.defect import Defect
-from mock_server.defects.means import (
-    Body,
-    also,
-    meta,
-    on,
-    remembering,
-    says,
-)
+from mock_server.defects.effects import adds_another
+from mock_server.defects.means import Body, also, knowing, known, meta, on, remembering
 
 
-def _counts_everybody(call: Call, serve: Serve) -> Response:
-    answer = serve(call)
-    if call.operation != "list" or not call.account or not done(call, answer):
-        return answer
-    body = content(answer)
+def _counts_everybody(call: Call, body: Body) -> None:
     accounts = map(call.service.accounts.get, call.service.accounts.keys)
     others = [account for account in accounts if account and account is not call.account]
     strangers = [account.collections[call.kind].page(lambda total: (0, total))[1] for account in others]
     body["meta"]["total"] += sum(strangers) + 1
-    return says(call, answer, body)
 
 
 def _as_it_was(memory: dict[str, int], body: Body) -> None:
@@ -38,13 +25,6 @@ def _never_less(memory: dict[str, int], body: Body) -> None:
 
 def _never_more(memory: dict[str, int], body: Body) -> None:
     memory["total"] = body["meta"]["total"] = min(body["meta"]["total"], memory.get("total", body["meta"]["total"]))
-
-
-def _twice(call: Call, answer: Response) -> None:
-    values = dict(call.collection.get(int(content(answer)["data"]["id"])).values)
-    values[call.resource.label] = f"{values[call.resource.label]}x"
-    if call.account:
-        call.collection.add(lambda _: values, call.account.clock)
 
 
 DEFECTS = (
@@ -100,7 +80,7 @@ DEFECTS = (
         "total-counts-all-accounts",
         "pagination.total-counts-the-records",
         "`total` counts other accounts' records too.",
-        _counts_everybody,
+        knowing("list", _counts_everybody, known),
     ),
     Defect(
         "total-differs-on-later-pages",
@@ -121,7 +101,7 @@ DEFECTS = (
         "create-makes-two",
         "pagination.total-follows-creates",
         "A create makes two records.",
-        also("create", _twice),
+        also("create", adds_another),
     ),
     Defect(
         "total-is-what-it-first-was",

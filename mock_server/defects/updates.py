@@ -5,52 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from werkzeug.wrappers import Response
-
-from mock_server.calls import Call, Serve, Transformation, content, done
+from mock_server.calls import Call, Transformation
 from mock_server.defects.defect import D, Defect, N, S, breaks
-from mock_server.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, toggled, undone
-from mock_server.defects.means import (
-    Body,
-    also,
-    form,
-    has,
-    loses,
-    made_id,
-    rows_of,
-    says,
-)
+from mock_server.defects.effects import adds_another, changes_a_neighbour, removes_a_neighbour, renamed, toggled, undone
+from mock_server.defects.means import Body, also, form, has, knowing, known, loses, rows_of
 
 MANY = 3
 LATER = "2027-01-01 00:00:00"
 
 
-def _adds_another(call: Call, answer: Response) -> None:
-    values = dict(call.collection.get(made_id(call, answer)).values)
-    values[call.resource.label] = f"{values[call.resource.label]}b"
-    if call.account and values[call.resource.label] not in [each.values[call.resource.label] for each in call.records]:
-        call.collection.add(lambda _: values, call.account.clock)
-
-
 def _updated_shows(name: str, value: Callable[[Body], Any]) -> Transformation:
     """Show something else of records once they were updated."""
 
-    def transformation(call: Call, serve: Serve) -> Response:
+    def change(call: Call, body: Body) -> None:
         touched: set[str] = call.memory.setdefault(call.kind, set())
-        answer = serve(call)
-        if not call.account or not done(call, answer):
-            return answer
         if call.operation == "update":
             touched.add(call.identifier)
-        if call.operation not in ("read", "list"):
-            return answer
-        body = content(answer)
-        for row in rows_of(body):
-            if str(row["id"]) in touched:
-                row[name] = value(row)
-        return says(call, answer, body)
+        else:
+            for row in rows_of(body):
+                if str(row["id"]) in touched:
+                    row[name] = value(row)
 
-    return transformation
+    return knowing("update read list", change, known)
 
 
 CHANGES, LEAVES = "update-changes-what-it-names", "update-leaves-other-fields"
@@ -166,6 +142,6 @@ DEFECTS = (
         also("update", removes_a_neighbour),
     ),
     breaks(
-        "update-adds-a-record", "update-leaves-other-records", "An update adds a record.", also("update", _adds_another)
+        "update-adds-a-record", "update-leaves-other-records", "An update adds a record.", also("update", adds_another)
     ),
 )
