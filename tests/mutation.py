@@ -11,12 +11,14 @@ import copy
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import product
 from pathlib import Path
-from types import ModuleType
+from time import monotonic, time
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import yaml
@@ -25,21 +27,25 @@ sys.path.insert(0, str(Path(__file__).parent / "suite"))
 
 from liar import BASE_URL, CONTRACT, honest, looks, survey_alone
 from test_subtle import CHOICES, FAULTS, FULL
+from test_weather import EMPTY, WEATHER
 
 from contract_tests import target, verdicts
-from contract_tests.contract import Kind
+from contract_tests.contract import Kind, Rule
 from contract_tests.evidence import Evidence
 from contract_tests.explore import Exploration
 from contract_tests.proof import RECORDS
 from contract_tests.rules import AREAS, judge_of, observation
 from contract_tests.survey import visitor
+from contract_tests.target import Limits
 from contract_tests.verdicts import Verdict, judge
 from mock_server import Settings
 from mock_server.defects import DEFECTS
 
 MODULES = [*dict.fromkeys(module for area in AREAS.values() for module in area), observation]
+NAMES = {module.__name__ for module in MODULES}
 SURVIVORS = Path(__file__).with_name("survivors.yaml")
 RIGHT_SEEDS, STRIDE = 6, 5  # greases of servers that are right; one in so many servers that other rules are about
+PARTLY = [Limits(requests=count) for count in (6, 20, 40, 60, 80)] + [Limits(read_only=True)]
 FELL = (Verdict.FAIL, Verdict.WARN)
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -63,6 +69,7 @@ class Case:
         rules: the rules that must fall; none must, if empty.
         also: those that may.
         rest: verdicts that the others may have.
+        verdicts: those that a server that is right was given, and is to be given again, by rule.
     """
 
     kind: Kind
@@ -70,20 +77,18 @@ class Case:
     rules: frozenset[str] = frozenset()
     also: frozenset[str] = frozenset()
     rest: frozenset[Verdict] = frozenset({Verdict.PASS, Verdict.NOT_APPLICABLE})
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
 
-    @property
-    def modules(self) -> set[ModuleType]:
-        """Those that hold the rules that must fall."""
-        return {sys.modules[judge_of(CONTRACT.rules[rule]).__module__] for rule in self.rules}
-
-    def is_as_it_should_be(self, modules: Sequence[ModuleType] = MODULES) -> bool:
-        """Judge anew by the rules of some modules, and compare."""
+    def is_as_it_should_be(self, rules: Iterable[Rule] = CONTRACT.rules.values()) -> bool:
+        """Judge anew by some rules, and compare."""
         for evidence in self.looks:
             evidence.observations.clear()
-        for rule in CONTRACT.rules.values():
-            if self.kind.name in rule.resources and sys.modules[judge_of(rule).__module__] in modules:
+        for rule in rules:
+            if self.kind.name in rule.resources:
                 verdict = judge(rule, self.kind, *self.looks).verdict
-                if not self.rules and verdict not in self.rest:
+                if not self.rules and (
+                    verdict not in self.rest or self.verdicts.setdefault(rule.id, verdict) is not verdict
+                ):
                     return False
                 if self.rules and (verdict in FELL) != (rule.id in self.rules) and rule.id not in self.also:
                     return False
@@ -92,15 +97,17 @@ class Case:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A module with one change."""
+    """A module with one change, in one function."""
 
     module: ModuleType
+    function: str
     tree: ast.Module
     name: str
 
 
 def main() -> int:
     visitor.PAUSES, visitor.SETTLING, target.PAUSE = (0.0,), 0.0, 0.0  # type: ignore[assignment]
+    target.time = SimpleNamespace(time=time, monotonic=monotonic, sleep=lambda _: None)  # type: ignore[assignment, attr-defined]
     cases = list(every_case())
     wrong = [case for case in cases if not case.is_as_it_should_be()]
     for case in wrong:  # these would tell of any change
@@ -126,6 +133,11 @@ def every_case() -> Iterator[Case]:
         for seed in range(RIGHT_SEEDS):
             settings = Settings(fixture="empty", records=RECORDS[seed % len(RECORDS)], grease=seed or None)
             yield Case(kind, seen(honest, kind.name, settings, seed))
+        for limits in PARTLY:
+            yield Case(kind, seen(honest, kind.name, FULL, limits=limits), rest=Case.rest | {Verdict.INCONCLUSIVE})
+        for conditions, settings in product(WEATHER, (EMPTY, FULL)):
+            under = replace(settings, conditions=conditions)
+            yield Case(kind, seen(honest, kind.name, under, 1), rest=Case.rest | {Verdict.INCONCLUSIVE})
     for number, defect in enumerate(DEFECTS.values()):
         kinds = defect.kinds or CONTRACT.rules[defect.rule].resources
         kind = CONTRACT.kinds[kinds[number % len(kinds)]]
@@ -142,9 +154,11 @@ def every_case() -> Iterator[Case]:
         yield Case(CONTRACT.kinds[name], seen(lie, name, FULL, 0), also=frozenset(), rest=Case.rest | others)
 
 
-def seen(lie: Any, kind: str, settings: Settings, seed: int | None = None) -> tuple[Evidence, ...]:
+def seen(
+    lie: Any, kind: str, settings: Settings, seed: int | None = None, limits: Limits | None = None
+) -> tuple[Evidence, ...]:
     explore = survey_alone if seed is None else Exploration(CONTRACT, 120, seed)
-    first, second, _ = looks(lie, kind, settings, explore)
+    first, second, _ = looks(lie, kind, settings, explore, limits)
     return (first,) if second is None else (first, second)
 
 
@@ -162,7 +176,7 @@ def mutants_of(module: ModuleType) -> Iterator[Mutant]:
                 change()
                 mutated = ast.fix_missing_locations(copy.deepcopy(tree))
                 become(node, kept)
-                yield Mutant(module, mutated, f"{name}, {counts[name]}")
+                yield Mutant(module, function.name, mutated, f"{name}, {counts[name]}")
 
 
 def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -223,37 +237,76 @@ def survivors(cases: list[Case], mutants: Sequence[Mutant]) -> list[str]:
     """The names of those mutants that nothing tells of."""
     alive = []
     for mutant in mutants:
-        with in_place(mutant) as modules:
-            if is_alive(cases, modules):
+        rules = touched_by(mutant)
+        with in_place(mutant):
+            if is_alive(cases, rules):
                 alive.append(mutant.name)
     return alive
 
 
-def is_alive(cases: list[Case], modules: list[ModuleType]) -> bool:
-    """Whether all verdicts are as they should be."""
-    near = [case for case in cases if not case.rules or case.modules & set(modules)]
-    far = [case for case in cases if case.rules and not case.modules & set(modules)][::STRIDE]
+def is_alive(cases: list[Case], rules: list[Rule]) -> bool:
+    """Whether all verdicts by some rules are as they should be; servers that break one of them are asked first."""
+    names = {rule.id for rule in rules}
+    near = [case for case in cases if case.rules & names]
+    right = [case for case in cases if not case.rules]
+    far = [case for case in cases if case.rules and not case.rules & names][::STRIDE]
     try:
-        return all(case.is_as_it_should_be(modules) for case in (*near, *far))
+        return all(case.is_as_it_should_be(rules) for case in (*near, *right, *far))
     except Exception:  # noqa: BLE001 - a rule that breaks tells, too
         return False
 
 
+def touched_by(mutant: Mutant) -> list[Rule]:
+    """The rules whose functions call the one that is changed, or are it."""
+    changed = vars(mutant.module)[mutant.function]
+    touched = [rule for rule in CONTRACT.rules.values() if changed in called_by(judge_of(rule))]
+    return touched or list(CONTRACT.rules.values())
+
+
+@cache
+def called_by(function: FunctionType) -> frozenset[FunctionType]:
+    """A function, and all that it calls, whatever they are called by."""
+    found: set[FunctionType] = set()
+    waiting = [function]
+    while waiting:
+        each = waiting.pop()
+        if each not in found and each.__module__ in NAMES:
+            found.add(each)
+            waiting += functions_in(each)
+    return frozenset(found)
+
+
+def functions_in(function: FunctionType) -> Iterator[FunctionType]:
+    """The functions that a function names, those in tables and closures too."""
+    names = {name for code in codes_in(function.__code__) for name in code.co_names}
+    values = [function.__globals__.get(name) for name in names]
+    values += [cell.cell_contents for cell in function.__closure__ or ()]
+    for value in values:
+        members = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]
+        yield from (each for each in members if isinstance(each, FunctionType))
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function, and of those within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes_in(constant)
+
+
 @contextmanager
-def in_place(mutant: Mutant) -> Iterator[list[ModuleType]]:
-    """Let the mutated functions take the place of the old ones, wherever they are known; the modules that know some."""
+def in_place(mutant: Mutant) -> Iterator[None]:
+    """Let the mutated functions take the place of the old ones, wherever they are known."""
     old = {module: dict(vars(module)) for module in (*MODULES, verdicts)}
     before = {name: value for name, value in old[mutant.module].items() if callable(value)}
     code = compile(mutant.tree, mutant.module.__file__ or "", "exec")
     exec(code, vars(mutant.module))
-    knowing = [mutant.module]
     for module in old:
         names = [name for name, value in vars(module).items() if name in before and before[name] is value]
         if names and module is not mutant.module:
             vars(module).update({name: vars(mutant.module)[name] for name in names})
-            knowing.append(module)
     try:
-        yield knowing
+        yield
     finally:
         for module, namespace in old.items():
             vars(module).update(namespace)

@@ -117,10 +117,14 @@ def survey_alone(_: Visitor) -> None:
 
 
 def looks(
-    lie: Lie, kind_name: str, settings: Settings | None = None, explore: Callable[[Visitor], None] = survey_alone
+    lie: Lie,
+    kind_name: str,
+    settings: Settings | None = None,
+    explore: Callable[[Visitor], None] = survey_alone,
+    limits: Limits | None = None,
 ) -> tuple[Evidence, Evidence | None, LyingTarget]:
     """What a run sees of one kind: one visit and, where it is needed, another."""
-    target = LyingTarget(lie, settings or Settings(fixture="empty", records=28))
+    target = LyingTarget(lie, settings or Settings(fixture="empty", records=28), limits)
     kind = CONTRACT.kinds[kind_name]
     rules = [rule for rule in CONTRACT.rules.values() if kind_name in rule.resources]
     first = visit(target, kind, explore=explore)
