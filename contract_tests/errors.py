@@ -1,6 +1,10 @@
 """Why a run cannot begin or go on; each message is one line for people."""
 
-BROKEN, INTERRUPTED = 3, 2  # exit statuses where the suite could not do its own work, and where it was stopped
+FAILED, INTERRUPTED, BROKEN = (
+    1,
+    2,
+    3,
+)  # exit statuses: a rule is broken, the run was stopped, the suite did not do its work
 
 
 class StoppedError(Exception):
@@ -29,3 +33,17 @@ class UnusableTargetError(StoppedError):
     def __str__(self) -> str:
         """The reason, behind what it is the reason for."""
         return f"target unusable: {super().__str__()}"
+
+
+class InterruptedRunError(StoppedError):
+    """The run was interrupted.
+
+    Args:
+        left: how many records of the run's may be left.
+    """
+
+    def __init__(self, left: int) -> None:
+        super().__init__(
+            f"interrupted; {'some of ' if left else ''}what this run made {'is left' if left else 'was removed'}"
+        )
+        self.status = BROKEN if left else INTERRUPTED

@@ -63,6 +63,8 @@ class Exchange:
         error: why no answer came.
         attempts: the statuses of earlier tries that failed, None for those without an answer.
         redirects: the status and `Location` of each redirect that was met.
+        began: when it was sent, in seconds since 1970.
+        seconds: how long the answer took.
     """
 
     request: Request
@@ -73,6 +75,8 @@ class Exchange:
     error: str = ""
     attempts: tuple[int | None, ...] = ()
     redirects: tuple[tuple[int, str], ...] = ()
+    began: float = 0.0
+    seconds: float = 0.0
 
     @property
     def succeeded(self) -> bool:

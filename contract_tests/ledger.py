@@ -3,42 +3,93 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 
+from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN
 
 
 @dataclass
 class Entry:
-    """A create of the run: the marker in the record, whose key made it, its id once known, how far it has got."""
+    """A create of the run.
+
+    Attributes:
+        markers: the texts by which the record is known as the run's: that of the create, and those of updates.
+        owner: whose key made it.
+        identifier: its id, once a create or a list told it.
+        answered: whether the create was answered at all; if not, nobody knows whether there is a record.
+        seen: whether it was read or listed with a marker in it.
+        stale: whether that was long ago, so that it is to be seen anew before it is written to.
+    """
 
     kind: str
-    marker: str
-    owner: str
+    markers: list[str] = field(default_factory=list)
+    owner: str = OWN
     identifier: int | None = None
+    answered: bool = False
     seen: bool = False
+    stale: bool = False
     removed: bool = False
+
+    @property
+    def marker(self) -> str:
+        """The text that the record was created with."""
+        return self.markers[0] if self.markers else ""
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text holds one of the markers, as a word of its own."""
+        folded = text.casefold()
+        return any(
+            re.search(rf"(?<!\w){re.escape(marker.casefold())}(?!\w)", folded) for marker in self.markers if marker
+        )
+
+    def __str__(self) -> str:
+        """What there may be of it, for people."""
+        if self.identifier is None:
+            return f"{self.kind}, perhaps: the create of {self.marker} was never answered"
+        if not self.seen:
+            never = f"a create answered this id, but {self.marker} was never seen there"
+            return f"{self.kind} {self.identifier}, or something elsewhere: {never}"
+        return f"{self.kind} {self.identifier}, made as {self.marker}"
 
 
 class Ledger:
-    """The creates of one run, as JSON lines in a file.
+    """The creates of one run, as JSON lines in a file: first what the run is about, then each step of each create.
 
     Args:
-        path: where to write, or None for nowhere.
+        path: the file to make, or None for none.
+        base_url: the target.
 
     Raises:
-        OSError: if the file cannot be written.
+        UsageError: if there is such a file; it may be all that is known of an earlier run.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, base_url: str = "") -> None:
+        self.path = path
+        self.base_url = base_url
         self.entries: list[Entry] = []
         self._file: IO[str] | None = None
-        if path:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("a", encoding="utf-8")
+        if path and path.exists():
+            raise UsageError(
+                f"{path} is there already, and may be all that is known of an earlier run; give another file"
+            )
+
+    @classmethod
+    def resume(cls, path: Path) -> Self:
+        """Take up what an earlier run wrote down; every record is to be seen anew before it is written to.
+
+        Raises:
+            UsageError: if the file cannot be read, or is no ledger.
+            OSError: if it cannot be written.
+        """
+        ledger = cls()
+        ledger.base_url, ledger.entries = _read(path)
+        ledger.path, ledger._file = path, path.open("a", encoding="utf-8")
+        return ledger
 
     def __enter__(self) -> Self:
         """Keep the file open."""
@@ -52,44 +103,69 @@ class Ledger:
             self._file.close()
 
     def plan(self, kind: str, marker: str, owner: str = OWN) -> Entry:
-        """Note a create that is about to be sent."""
-        entry = Entry(kind, marker, owner)
+        """Note a create that is about to be sent; the first one makes the file.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        if self.path and not self._file:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("x", encoding="utf-8")
+            self._write({"event": "begun", "base_url": self.base_url})
+        entry = Entry(kind, [marker], owner)
         self.entries.append(entry)
-        self._write("planned", entry)
+        self._note("planned", entry)
         return entry
+
+    def answer(self, entry: Entry) -> None:
+        """Note that a create was answered, with an id or without."""
+        entry.answered = True
+        self._note("answered", entry)
 
     def complete(self, entry: Entry, identifier: int) -> None:
         """Note the id that a create answered; it may yet name a record of somebody else."""
         entry.identifier = identifier
-        self._write("created", entry)
+        entry.answered = True
+        self._note("created", entry)
+
+    def mark(self, kind: str, identifier: int, marker: str) -> None:
+        """Note another text by which a record may be known from now on: an update with it is about to be sent."""
+        for entry in self.entries:
+            if (entry.kind, entry.identifier) == (kind, identifier) and entry.seen and not entry.removed:
+                entry.markers.append(marker)
+                self._note("marked", entry)
 
     def see(self, kind: str, identifier: int, shown: str, owner: str = OWN) -> None:
         """Note that a record was read or listed; if its own marker is in it, the run may write to it."""
         for entry in self._of(kind, identifier, owner):
-            if entry.marker and entry.marker.casefold() in shown.casefold():
+            if entry.is_in(shown):
                 self.vouch(entry)
 
     def vouch(self, entry: Entry) -> None:
         """Note that a record is the run's own."""
-        if not entry.seen:
-            entry.seen = True
-            self._write("seen", entry)
+        if not entry.seen or entry.stale:
+            entry.seen, entry.stale = True, False
+            self._note("seen", entry)
 
     def remove(self, kind: str, identifier: int, owner: str = OWN) -> None:
         """Note that a record is gone."""
         entries = [entry for entry in self._of(kind, identifier, owner) if not entry.removed]
         for entry in [entry for entry in entries if entry.seen] or entries:
-            entry.removed = True
-            self._write("removed", entry)
+            self.forget(entry)
+
+    def forget(self, entry: Entry) -> None:
+        """Note that a create has left nothing."""
+        entry.removed = True
+        self._note("removed", entry)
 
     def allows_write(self, kind: str, identifier: int, owner: str = OWN) -> bool:
         """Whether a record is the run's own: created by it, and seen with its marker."""
-        return any(entry.seen for entry in self._of(kind, identifier, owner))
+        return any(entry.seen and not entry.stale for entry in self._of(kind, identifier, owner))
 
     @property
     def left(self) -> list[Entry]:
-        """What was created and not removed."""
-        return [entry for entry in self.entries if entry.identifier is not None and not entry.removed]
+        """What was created, or may have been, and was not removed."""
+        return [entry for entry in self.entries if not entry.removed and _may_exist(entry)]
 
     def _of(self, kind: str, identifier: int, owner: str) -> list[Entry]:
         """The entries of an id: those not removed, for a create may answer an id that was there; or else the latest.
@@ -100,14 +176,35 @@ class Ledger:
         found = [entry for entry in self.entries if (entry.kind, entry.identifier, entry.owner) == sought]
         return [entry for entry in found if not entry.removed] or found[-1:]
 
-    def _write(self, event: str, entry: Entry) -> None:
+    def _note(self, event: str, entry: Entry) -> None:
+        number = next(number for number, each in enumerate(self.entries) if each is entry)
+        self._write({"event": event, "number": number} | asdict(entry))
+
+    def _write(self, line: dict[str, Any]) -> None:
         if self._file:
-            line = {
-                "event": event,
-                "kind": entry.kind,
-                "marker": entry.marker,
-                "id": entry.identifier,
-                "owner": entry.owner,
-            }
             self._file.write(json.dumps(line) + "\n")
             self._file.flush()
+
+
+def _may_exist(entry: Entry) -> bool:
+    return entry.identifier is not None or not entry.answered
+
+
+def _read(path: Path) -> tuple[str, list[Entry]]:
+    """The target and the creates that a ledger tells of; a last line that was cut off is passed over."""
+    base_url, entries = "", {}
+    try:
+        for text in path.read_text(encoding="utf-8").splitlines(keepends=True):
+            if text.endswith("\n"):
+                line = json.loads(text)
+                if line.pop("event") == "begun":
+                    base_url = line["base_url"]
+                else:
+                    entries[line.pop("number")] = Entry(**line | {"stale": True})
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} is no ledger of a run: {error}") from error
+    if not base_url:
+        raise UsageError(f"{path} is no ledger of a run: it names no target")
+    return base_url, list(entries.values())

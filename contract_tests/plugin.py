@@ -5,26 +5,19 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from argparse import ArgumentError
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from contract_tests.arguments import add_run
+
 HERE = Path(__file__).parent
 NAMED = "CONTRACT_TESTS_NAMED"
 KEY = "contract_tests_outcome"
-OPTIONS = {
-    "--base-url": "where the implementation answers (contract-tests)",
-    "--api-key": "or CONTRACT_API_KEY in the environment (contract-tests)",
-    "--second-api-key": "another account's, or CONTRACT_SECOND_API_KEY (contract-tests)",
-    "--public-base-url": "what page links begin with, if not with the base URL (contract-tests)",
-    "--max-requests": "at most so many (contract-tests)",
-    "--rate": "at most so many requests, such as 60/m (contract-tests)",
-    "--explore": "generate about so many requests too (contract-tests)",
-    "--seed": "generate others (contract-tests)",
-}
-FLAGS = {"--allow-writes": "let the run write elsewhere than on this machine (contract-tests)"}
+NOT_HERE = {"--plan", "--quiet", "--write-waivers"}  # they are about the command, not about the run
 OUTCOME = pytest.StashKey[Any]()
 
 
@@ -34,12 +27,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         return
     os.environ[NAMED] = "1"  # so that workers of pytest-xdist, whose arguments are not to be seen, know it too
     group = parser.getgroup("contract-tests")
-    for name, text in OPTIONS.items():
-        with suppress(ValueError):  # another plugin has an option of this name, and its value serves as well
-            group.addoption(name, help=text)
-    for name, text in FLAGS.items():
-        with suppress(ValueError):
-            group.addoption(name, action="store_true", help=text)
+    for name, told in options().items():
+        kept = {key: told[key] for key in ("action", "metavar") if key in told}
+        with suppress(ValueError, ArgumentError):  # another has an option of this name, and its value serves as well
+            group.addoption(
+                name, default=None, help=f"{told['help'].partition(' (default')[0]} (contract-tests)", **kept
+            )
+
+
+def options() -> dict[str, dict[str, Any]]:
+    """The options of `contract-tests run` that a run under pytest takes too, each as argparse is told of it."""
+    every: dict[str, dict[str, Any]] = {}
+    add_run(lambda name, **told: every.update({name: told}))
+    return {name: told for name, told in every.items() if name not in NOT_HERE}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -53,13 +53,16 @@ def outcome_of(config: pytest.Config) -> Any:
     from contract_tests.cli import parse_run  # noqa: PLC0415 - who does not run the suite does not wait for all this
     from contract_tests.contract import Contract  # noqa: PLC0415
     from contract_tests.errors import StoppedError  # noqa: PLC0415
-    from contract_tests.run_command import options_of  # noqa: PLC0415
-    from contract_tests.runner import run  # noqa: PLC0415
+    from contract_tests.run_command import carry_out, write_reports  # noqa: PLC0415
 
     if OUTCOME not in config.stash:
         handed = getattr(config, "workerinput", {}).get(KEY)
         try:
-            made = pickle.loads(handed) if handed else run(Contract(), options_of(parse_run(_arguments(config))))  # noqa: S301 - our own
+            made = pickle.loads(handed) if handed else None  # noqa: S301 - our own
+            if made is None:
+                asked = parse_run(_arguments(config))
+                made = carry_out(Contract(), asked)
+                write_reports(Contract(), made, asked)
         except StoppedError as error:
             pytest.exit(f"contract-tests: {error}", returncode=error.status)
         config.stash[OUTCOME] = made
@@ -78,9 +81,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Tell rules that were broken from those that could only not be decided."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     stats = reporter.stats if reporter else {}
-    failed = OUTCOME in session.config.stash and exitstatus == pytest.ExitCode.TESTS_FAILED
-    if failed and stats.get("error") and not stats.get("failed"):
+    outcome = session.config.stash.get(OUTCOME, None)
+    if outcome and exitstatus == pytest.ExitCode.TESTS_FAILED and stats.get("error") and not stats.get("failed"):
         session.exitstatus = 6
+    if outcome and outcome.stale and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        session.exitstatus = 1
+    if outcome and outcome.left and session.exitstatus != pytest.ExitCode.TESTS_FAILED:
+        session.exitstatus = 3
+    for text in outcome.stale if outcome else ():
+        print(f"\nwaiver: {text}")
 
 
 def given(config: pytest.Config, option: str) -> Any:
@@ -89,6 +98,11 @@ def given(config: pytest.Config, option: str) -> Any:
 
 
 def _arguments(config: pytest.Config) -> list[str]:
-    flags = [name for name in FLAGS if given(config, name)]
-    values = [(name, given(config, name)) for name in OPTIONS]
-    return [*flags, *(part for name, value in values if value for part in (name, str(value)))]
+    """The options that were given, as a command line."""
+    line = []
+    for name in options():
+        value = given(config, name)
+        for each in value if isinstance(value, list) else [value]:
+            if each:
+                line += [name] if each is True else [name, str(each)]
+    return line

@@ -12,7 +12,8 @@ from contract_tests import mocks
 from contract_tests.contract import Contract
 from contract_tests.errors import UnusableTargetError
 from contract_tests.mocks import KEY, SECOND_KEY, Defect
-from contract_tests.runner import Options, Outcome, run
+from contract_tests.options import Options
+from contract_tests.runner import Outcome, run
 from contract_tests.target import Limits
 from contract_tests.verdicts import Result, Verdict
 

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic
+from time import monotonic, strftime
 from types import FrameType
-from urllib.parse import urlsplit
 
 import platformdirs
 from rich.console import Console
 
+from contract_tests import waivers
 from contract_tests.contract import Contract
-from contract_tests.errors import BROKEN, UsageError
-from contract_tests.reports import junit, terminal
-from contract_tests.runner import Options, Outcome, run
-from contract_tests.target import Limits
+from contract_tests.errors import BROKEN, InterruptedRunError, UsageError
+from contract_tests.ledger import Ledger
+from contract_tests.options import Options, options_of
+from contract_tests.reports import github, plan, results, terminal
+from contract_tests.runner import Outcome, Progress, run
 
-LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
+PROGRAM = "link-management-contract"
 
 
 def run_command(contract: Contract, given: argparse.Namespace) -> int:
@@ -40,12 +41,11 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         NothingSelectedError: if they select nothing.
         UnusableTargetError: if nothing can be judged there.
     """
-    options = options_of(given)
-    _known(contract, given.resources)
+    if given.plan:
+        plan.show(contract, _options(contract, given), Console(highlight=False, markup=False))
+        return 0
+    errors = Console(stderr=True, highlight=False, markup=False)
     interrupts = Interrupts()
-    cache = platformdirs.user_cache_path("link-management-contract") / "hypothesis"
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache))  # by default it is the folder that one works in
-    errors = Console(stderr=True)
     with errors.status("") as status:
         began = monotonic()
 
@@ -53,21 +53,66 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
             status.update(f"{chapter}  ·  {requests} requests  ·  {monotonic() - began:.0f} s")
 
         try:
-            outcome = run(contract, options, progress, lambda: interrupts.came)
-        except Exception as error:
-            if interrupts.came:  # what it came upon may not have been made for exceptions
-                raise KeyboardInterrupt from error
-            raise
+            outcome = carry_out(contract, given, progress, lambda: interrupts.came)
+        except InterruptedRunError as error:
+            errors.print(f"contract-tests: {error}")
+            return error.status
+    written = write_reports(contract, outcome, given)
     if given.quiet:
         print(outcome.word)
     else:
-        terminal.show(outcome, options.base_url, Console(highlight=False, markup=False))
-    try:
-        _write(outcome, given.report_dir)
-    except OSError as error:
-        errors.print(f"contract-tests: no report could be written: {error}", markup=False, highlight=False)
-        return outcome.status or BROKEN
-    return outcome.status
+        terminal.show(outcome, Console(highlight=False, markup=False))
+    return outcome.status or (0 if written else BROKEN)
+
+
+def carry_out(
+    contract: Contract,
+    given: argparse.Namespace,
+    progress: Progress = lambda _chapter, _requests: None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Judge an implementation as a command line says; what is left behind is told on the way out, whatever happens.
+
+    Args:
+        contract: the rules.
+        given: the options.
+        progress: told of each chapter and of the requests so far.
+        interrupted: whether the run is to end.
+
+    Raises:
+        StoppedError: if nothing can be judged.
+        InterruptedRunError: if the run was interrupted.
+    """
+    options = _options(contract, given)
+    errors = Console(stderr=True, highlight=False, markup=False)
+    cache = platformdirs.user_cache_path(PROGRAM) / "hypothesis"
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache))  # by default it is the folder that one works in
+    if options.connection.insecure:
+        errors.print("contract-tests: INSECURE: any certificate is trusted, so nobody knows whose answers these are")
+    with Ledger(given.ledger or _state_file(), options.base_url) as ledger:
+        try:
+            return run(contract, options, ledger, progress, interrupted)
+        except (Exception, KeyboardInterrupt) as error:
+            if not interrupted():  # else what the interrupt came upon may not have been made for exceptions
+                raise
+            raise InterruptedRunError(left=len(ledger.left)) from error
+        finally:
+            tell_left(ledger, errors)
+
+
+def _options(contract: Contract, given: argparse.Namespace) -> Options:
+    unknown = [name for name in given.resources if name not in contract.kinds]
+    if unknown:
+        raise UsageError(f'no kind "{unknown[0]}"; kinds are {", ".join(contract.kinds)}')
+    return options_of(given)
+
+
+def tell_left(ledger: Ledger, errors: Console) -> None:
+    """Tell what is left behind, and how to remove it."""
+    for entry in ledger.left:
+        errors.print(f"contract-tests: left behind: {entry}")
+    if ledger.left and ledger.path:
+        errors.print(f"contract-tests: to remove it, run: contract-tests cleanup {ledger.path}", soft_wrap=True)
 
 
 class Interrupts:
@@ -85,53 +130,24 @@ class Interrupts:
         raise KeyboardInterrupt
 
 
-def _write(outcome: Outcome, folder: Path | None) -> None:
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-        junit.write(outcome, folder / "junit.xml")
+def _state_file() -> Path:
+    return platformdirs.user_state_path(PROGRAM) / "ledgers" / f"{strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
 
 
-def _known(contract: Contract, kinds: Sequence[str]) -> None:
-    unknown = [name for name in kinds if name not in contract.kinds]
-    if unknown:
-        raise UsageError(f'no kind "{unknown[0]}"; kinds are {", ".join(contract.kinds)}')
+def write_reports(contract: Contract, outcome: Outcome, given: argparse.Namespace) -> bool:
+    """Write what a command line asks for; whether that could be done."""
+    try:
+        if given.write_waivers:
+            waivers.write(given.write_waivers, outcome.results, datetime.fromtimestamp(outcome.began, UTC).date())
+        if given.report_dir:
+            from contract_tests.reports import folder  # noqa: PLC0415 - who wants none does not wait for Jinja
 
-
-def options_of(given: argparse.Namespace) -> Options:
-    """What a run is asked to do.
-
-    Raises:
-        UsageError: if that cannot be meant.
-    """
-    api_key = given.api_key or os.environ.get("CONTRACT_API_KEY")
-    if not api_key:
-        raise UsageError("no API key; set CONTRACT_API_KEY or give --api-key")
-    second = given.second_api_key or os.environ.get("CONTRACT_SECOND_API_KEY")
-    if second == api_key:
-        raise UsageError("the second API key is the first; give one of another account, or none")
-    base_url = given.base_url.rstrip("/")
-    host = urlsplit(base_url).hostname or ""
-    if not given.allow_writes and not LOOPBACK.fullmatch(host):
-        raise UsageError(
-            f"{host} is not this machine, and the run creates, changes and deletes records of its own there;"
-            " say --allow-writes if that is meant"
+            folder.write(contract, outcome, given.report_dir)
+        if github.runs_here():
+            github.tell(results.as_dict(outcome))
+    except OSError as error:
+        Console(stderr=True, highlight=False, markup=False).print(
+            f"contract-tests: no report could be written: {error}"
         )
-    return Options(
-        base_url=base_url,
-        api_key=api_key,
-        second_api_key=second,
-        resources=given.resources,
-        rules=given.rules,
-        public_base_url=given.public_base_url and given.public_base_url.rstrip("/"),
-        splash_create_path=given.splash_create_path,
-        strict=given.strict,
-        limits=Limits(
-            requests=given.max_requests or Limits.requests + 2 * given.explore,  # there may be a second look
-            interval=given.rate,
-            timeout=given.timeout,
-            lag=given.lag,
-        ),
-        ledger=given.ledger,
-        explore=given.explore,
-        seed=given.seed,
-    )
+        return False
+    return True

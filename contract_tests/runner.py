@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from functools import partial
-from pathlib import Path
-from time import monotonic
+from functools import cached_property, partial
+from time import time
 
+from contract_tests import waivers
 from contract_tests.contract import Contract, Kind, Rule
-from contract_tests.errors import NothingSelectedError, UnusableTargetError
+from contract_tests.errors import BROKEN, FAILED, NothingSelectedError
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
+from contract_tests.fingerprint import observed
 from contract_tests.ledger import Entry, Ledger
+from contract_tests.masking import Masking
+from contract_tests.options import Options
+from contract_tests.preflight import preflight
 from contract_tests.survey import Visitor, visit
-from contract_tests.target import Limits, Target, identities
-from contract_tests.verdicts import Result, judge, needs_second_look, overall
+from contract_tests.target import Target, identities
+from contract_tests.verdicts import Result, Verdict, judge, needs_second_look, overall
 
 Progress = Callable[[str, int], None]
 Chosen = list[tuple[Rule, Kind]]
@@ -25,56 +31,42 @@ Explore = Callable[[Visitor], None]
 
 
 @dataclass(frozen=True)
-class Options:
-    """What a run is asked to do.
-
-    Attributes:
-        base_url: where the implementation answers, without a slash at the end.
-        api_key: the key of the account that is used.
-        second_api_key: the key of another account, or None.
-        resources: the kinds to judge.
-        rules: patterns of the ids of rules to judge, such as `pagination.*`.
-        public_base_url: what page links are to begin with, if not with the base URL.
-        splash_create_path: where splash pages are created, if not at the documented path.
-        strict: whether advisory rules gate.
-        limits: how hard the target may be pressed.
-        ledger: the file in which creates are written down, or None.
-        explore: how many requests to generate, about, beside the survey's.
-        seed: what they are generated from.
-    """
-
-    base_url: str
-    api_key: str
-    second_api_key: str | None = None
-    resources: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-    public_base_url: str | None = None
-    splash_create_path: str | None = None
-    strict: bool = False
-    limits: Limits = field(default_factory=Limits)
-    ledger: Path | None = None
-    explore: int = 0
-    seed: int = 0
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What a run came to.
 
     Attributes:
+        base_url: the target.
+        insecure: whether any certificate was trusted.
+        version: the contract's.
+        began: when, in seconds since 1970.
         word: *conforms*, *does not conform*, *undecided* or *partial: no claim*.
         status: the exit status that goes with it.
+        stale: what is wrong with the waivers.
+        masking: what must not be told of the exchanges.
         left: what the run made and could not remove.
+        not_run: how many results there might have been beside these.
     """
 
+    base_url: str
+    insecure: bool
+    version: str
+    began: float
     word: str
     status: int
+    stale: tuple[str, ...]
     results: tuple[Result, ...]
     exchanges: tuple[Exchange, ...]
     left: tuple[Entry, ...]
+    not_run: int
     requests: int
     created: int
     seconds: float
+    masking: Masking
+
+    @cached_property
+    def observed(self) -> dict[str, Counter[str]]:
+        """The values that were seen of each open point, each with how often."""
+        return observed(self.exchanges)
 
 
 def selected(contract: Contract, options: Options) -> Chosen:
@@ -98,6 +90,7 @@ def selected(contract: Contract, options: Options) -> Chosen:
 def run(
     contract: Contract,
     options: Options,
+    ledger: Ledger | None = None,
     progress: Progress = lambda _chapter, _requests: None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Outcome:
@@ -106,6 +99,7 @@ def run(
     Args:
         contract: the rules.
         options: what to judge, and how.
+        ledger: where creates are noted; in memory alone, if None.
         progress: told of each chapter and of the requests so far.
         interrupted: whether the run is to end; what it made is then removed.
 
@@ -115,28 +109,64 @@ def run(
         KeyboardInterrupt: if the run was to end.
     """
     chosen = selected(contract, options)
-    began = monotonic()
+    began = time()
     keys = identities(options.api_key, options.second_api_key)
     results: list[Result] = []
-    seen: list[Evidence] = []
-    with Ledger(options.ledger) as ledger:
-        target = Target(options.base_url, keys, ledger, options.limits, interrupted)
-        visit_kind = partial(visit, target, explore=_exploration(contract, options))
-        for kind in contract.kinds.values():
-            of_kind = [(rule, of) for rule, of in chosen if of is kind]
-            if of_kind:
-                first, second = _look(
-                    visit_kind, kind, of_kind, options, lambda chapter: progress(chapter, target.sent)
-                )
-                seen.append(first)
-                results += [judge(rule, kind, first, second) for rule, _ in of_kind]
-        target.close()
-    _refuse_unusable(seen)
-    every = sum(len(rule.resources) for rule in contract.rules.values())
-    word, status = overall(results, partial=len(chosen) < every, strict=options.strict)
-    created, seconds = sum(entry.identifier is not None for entry in ledger.entries), monotonic() - began
-    exchanges, left = tuple(target.exchanges), tuple(ledger.left)
-    return Outcome(word, status, tuple(results), exchanges, left, target.sent, created, seconds)
+    ledger = ledger or Ledger()
+    target = Target(options.base_url, keys, ledger, options.limits, options.connection)
+    target.interrupted = interrupted
+    preflight(target, contract.kinds.values())
+    visit_kind = partial(visit, target, explore=_exploration(contract, options))
+    for kind in contract.kinds.values():
+        of_kind = [(rule, of) for rule, of in chosen if of is kind]
+        if of_kind:
+            looks = _look(visit_kind, kind, of_kind, options, lambda chapter: progress(chapter, target.sent))
+            results += [judge(rule, kind, *looks) for rule, _ in of_kind]
+    target.close()
+    if options.limits.read_only:
+        results = [each for each in results if each.verdict is not Verdict.INCONCLUSIVE or each.findings]
+    own = [(entry.kind, entry.identifier) for entry in ledger.entries if entry.identifier is not None and entry.seen]
+    masking = Masking.of(_secrets(options), own)
+    results = [_told(result, masking) for result in results]
+    results, stale = waivers.apply(options.waivers, results, contract, datetime.now(UTC).date())
+    not_run = sum(len(rule.resources) for rule in contract.rules.values()) - len(results)
+    word, status = overall(results, partial=not_run > 0, strict=options.strict)
+    if stale and status != FAILED:
+        word, status = "a waiver is stale", FAILED
+    if ledger.left and status != FAILED:
+        status = BROKEN
+    return Outcome(
+        base_url=options.base_url,
+        insecure=options.connection.insecure,
+        version=contract.document["info"]["version"],
+        began=began,
+        word=word,
+        status=status,
+        stale=tuple(stale),
+        results=tuple(results),
+        exchanges=tuple(target.exchanges),
+        left=tuple(ledger.left),
+        not_run=not_run,
+        requests=target.sent,
+        created=sum(entry.identifier is not None for entry in ledger.entries),
+        seconds=time() - began,
+        masking=masking,
+    )
+
+
+def _secrets(options: Options) -> dict[str, str]:
+    """What must not be told, each with what is told in its place."""
+    secrets = dict.fromkeys(options.connection.headers.values(), "[hidden]") | {options.api_key: "[key]"}
+    return secrets | ({options.second_api_key: "[second key]"} if options.second_api_key else {})
+
+
+def _told(result: Result, masking: Masking) -> Result:
+    """A result whose texts hold no secret."""
+    findings = [
+        replace(each, expected=masking.text(each.expected), received=masking.text(each.received))
+        for each in result.findings
+    ]
+    return replace(result, findings=tuple(findings), reasons=tuple(map(masking.text, result.reasons)))
 
 
 def _exploration(contract: Contract, options: Options) -> Explore:
@@ -161,23 +191,3 @@ def _look(
 
     first = go()
     return first, go() if needs_second_look([rule for rule, _ in chosen], kind, first) else None
-
-
-def _refuse_unusable(seen: list[Evidence]) -> None:
-    """Refuse a target of which no list could be had."""
-    lists = [exchange for evidence in seen for exchange in evidence.exchanges if exchange.request.operation == "list"]
-    if any(exchange.succeeded for exchange in lists):
-        if any(exchange.json is not None or b'"data"' in exchange.body for exchange in lists if exchange.succeeded):
-            return
-        kind = next(each for each in lists if each.succeeded).headers.get("Content-Type", "no media type")
-        raise UnusableTargetError(f"every list is answered with {kind} that is no JSON; is the base URL right?")
-    last = lists[0]
-    if last.status is None:
-        raise UnusableTargetError(f"unreachable: {last.error[:200]}")
-    reasons = {
-        401: "the key was refused",
-        403: "the key was refused",
-        404: "there is nothing under this path; is the base URL right, its prefix too?",
-    }
-    reason = reasons.get(last.status, "no list could be had")
-    raise UnusableTargetError(f"{reason} (status {last.status} for {last.request.path})")

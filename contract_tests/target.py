@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import urllib3
 from urllib3.filepost import encode_multipart_formdata
 
+from contract_tests.connection import Connection
 from contract_tests.exchange import OWN, Exchange, Request
 from contract_tests.ledger import Ledger
 
@@ -21,11 +23,12 @@ PAUSE = 0.2
 BOUNDARY = "contract-tests-boundary-7f3a"
 EPOCH = 1e9
 MOST_REDIRECTS = 5
+KEPT, KEPT_A_RECORD = 10, 3  # requests for removing what a run has made, and for each record of it
 REDIRECTS = {301, 302, 303, 307, 308}
 
 
 class BudgetSpentError(Exception):
-    """The run may send no more requests."""
+    """The run may send no more requests; the message says why."""
 
 
 class WriteRefusedError(Exception):
@@ -37,18 +40,22 @@ class Limits:
     """How hard a target may be pressed.
 
     Attributes:
-        requests: how many may be sent, clean-up aside.
+        requests: how many may be sent; room is kept for clean-up.
+        seconds: how long the run may take, clean-up aside; None for as long as it takes.
         interval: seconds between two requests at least.
         timeout: seconds to wait for an answer.
         patience: seconds to wait, in all, for rate limits to pass.
         lag: seconds by which reads may lag behind writes.
+        read_only: whether nothing may be written.
     """
 
     requests: int = 2000
+    seconds: float | None = None
     interval: float = 0.0
     timeout: float = 30.0
     patience: float = 300.0
     lag: float = 2.1
+    read_only: bool = False
 
 
 class Target:
@@ -59,7 +66,10 @@ class Target:
         keys: the `Authorization` header of each identity; an identity without one sends none.
         ledger: what the run created.
         limits: how hard the target may be pressed.
-        interrupted: whether the run is to end; asked before each request, clean-up aside.
+        connection: how it is reached.
+
+    Attributes:
+        interrupted: tells whether the run is to end; asked before each request, clean-up aside.
     """
 
     def __init__(
@@ -68,7 +78,7 @@ class Target:
         keys: Mapping[str, str],
         ledger: Ledger,
         limits: Limits | None = None,
-        interrupted: Callable[[], bool] = lambda: False,
+        connection: Connection | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.keys = dict(keys)
@@ -76,16 +86,18 @@ class Target:
         self.limits = limits or Limits()
         self.sent = 0
         self.exchanges: list[Exchange] = []
-        self._interrupted = interrupted
+        self.interrupted: Callable[[], bool] = lambda: False
         self._waited = 0.0
         self._last = 0.0
         self._counting = True
-        self._counted = 0
-        self._pool = urllib3.PoolManager(retries=False, timeout=self.limits.timeout)
+        self._began = time.monotonic()
+        connection = connection or Connection()
+        self._headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate"} | dict(connection.headers)
+        self._pool = connection.pool(base_url, self.limits.timeout)
 
     @contextmanager
     def cleaning_up(self) -> Iterator[None]:
-        """Send requests that do not count: what was made is removed, whatever the budget says."""
+        """Send requests whatever the budget says: what was made is removed."""
         self._counting = False
         try:
             yield
@@ -104,6 +116,8 @@ class Target:
             WriteRefusedError: if it would write to a record that is not the run's own.
             KeyboardInterrupt: if the run is to end.
         """
+        if self.limits.read_only and request.method != "GET":
+            raise WriteRefusedError("this run is to write nothing")
         writes = request.operation in ("update", "delete") and request.identifier is not None
         owners = (OWN, request.identity)
         if writes and not any(self.ledger.allows_write(request.kind, request.identifier or 0, each) for each in owners):
@@ -121,12 +135,9 @@ class Target:
         return exchange
 
     def _once(self, request: Request, attempts: tuple[int | None, ...]) -> Exchange:
-        if self._counting and self._interrupted():
-            raise KeyboardInterrupt
-        if self._counting and self._counted >= self.limits.requests:
-            raise BudgetSpentError
-        self._counted += self._counting
-        headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate"}
+        if self._counting:
+            self._go_on()
+        headers = dict(self._headers)
         if request.identity in self.keys:
             headers["Authorization"] = self.keys[request.identity]
         body = None
@@ -147,8 +158,23 @@ class Target:
                     break
                 answer = self._call("GET", there, None, headers)
         except urllib3.exceptions.HTTPError as error:
-            return Exchange(request, self.sent, None, error=str(error), attempts=attempts)
-        return Exchange(request, self.sent, answer.status, answer.headers, answer.data, "", attempts, tuple(redirects))
+            exchange = Exchange(request, self.sent, None, error=str(error))
+        else:
+            exchange = Exchange(request, self.sent, answer.status, answer.headers, answer.data)
+        seconds = time.monotonic() - self._last
+        return replace(
+            exchange, attempts=attempts, redirects=tuple(redirects), began=time.time() - seconds, seconds=seconds
+        )
+
+    def _go_on(self) -> None:
+        """Refuse to send more if the run is to end; some requests are kept for removing what was made so far."""
+        if self.interrupted():
+            raise KeyboardInterrupt
+        unfinished = len(self.ledger.left)
+        if self.sent + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
+            raise BudgetSpentError("the budget of requests was spent")
+        if self.limits.seconds is not None and time.monotonic() - self._began >= self.limits.seconds:
+            raise BudgetSpentError("the time for the run was up")
 
     def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
         pause = self._last + self.limits.interval - time.monotonic()
@@ -163,13 +189,22 @@ class Target:
     def _wait_for_limit(self, exchange: Exchange) -> bool:
         """Wait as long as a rate limit says, if there is patience left."""
         said = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
-        seconds = float(said) if said.replace(".", "", 1).isdecimal() else 1.0
-        seconds = min(seconds - time.time() if seconds > EPOCH else seconds, 90.0)  # some say when, not how long
+        seconds = min(_seconds(said), 90.0)
         if self._waited + seconds > self.limits.patience:
             return False
         time.sleep(max(seconds, 0.05))
         self._waited += max(seconds, 0.05)
         return True
+
+
+def _seconds(said: str) -> float:
+    """How long a header says to wait: some say how long, in seconds, and some say when, as a date or a Unix time."""
+    with suppress(ValueError):
+        seconds = float(said)
+        return seconds - time.time() if seconds > EPOCH else seconds
+    with suppress(ValueError):
+        return parsedate_to_datetime(said).timestamp() - time.time()
+    return 1.0
 
 
 def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from contract_tests.contract import Contract
-from contract_tests.plugin import outcome_of
+from contract_tests.plugin import given, outcome_of
 from contract_tests.reports.junit import explain
 from contract_tests.verdicts import Result, Verdict
 
@@ -23,17 +23,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def result(request: pytest.FixtureRequest, pair: tuple[str, str]) -> Result:
     """The verdict; one that is none ends here, as an error."""
     results = {(each.rule.id, each.kind): each for each in outcome_of(request.config).results}
+    if pair not in results:
+        pytest.skip("not run: it was deselected, or needs writes")
     found: Result = results[pair]
-    if found.verdict is Verdict.NOT_APPLICABLE:
+    if found.verdict is Verdict.NOT_APPLICABLE or found.waived:
         pytest.skip(explain(found))
     if found.verdict is Verdict.INCONCLUSIVE:
         pytest.fail(f"inconclusive: {explain(found)}", pytrace=False)
     return found
 
 
-def test_rule(result: Result, record_property: Callable[[str, object], None]) -> None:
+def test_rule(result: Result, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
     """The rule is kept."""
+    gates = result.verdict is Verdict.FAIL or (result.verdict is Verdict.WARN and given(request.config, "--strict"))
     if result.verdict is Verdict.WARN:
         record_property("warning", explain(result))
-    if result.verdict is Verdict.FAIL:
+    if gates:
         pytest.fail(explain(result), pytrace=False)

@@ -30,6 +30,7 @@ class Result:
         witnesses: how often the rule was put to the test and kept.
         findings: contrary evidence, of the first look and of the second.
         reasons: why the rule could not be decided, or does not apply.
+        waived: why a failure is allowed for a time; empty where it is not.
     """
 
     rule: Rule
@@ -38,6 +39,7 @@ class Result:
     witnesses: int = 0
     findings: tuple[Broken, ...] = ()
     reasons: tuple[str, ...] = ()
+    waived: str = ""
 
     @property
     def id(self) -> str:
@@ -104,11 +106,11 @@ def overall(results: Iterable[Result], *, partial: bool, strict: bool) -> tuple[
         strict: whether advisory rules gate.
     """
     every = list(results)
-    verdicts = {result.verdict for result in every}
+    verdicts = {result.verdict for result in every if not result.waived}
     if Verdict.FAIL in verdicts or (strict and Verdict.WARN in verdicts):
         return "does not conform", 1
-    if not verdicts:
-        return "nothing was selected", 5
     if any(each.verdict is Verdict.INCONCLUSIVE and (strict or each.rule.level != "advisory") for each in every):
         return "undecided", 6
+    if any(each.waived for each in every):
+        return "conforms but for what is waived", 0
     return ("partial: no claim", 0) if partial else ("conforms", 0)

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from threading import Event
 from typing import NoReturn
 
@@ -19,7 +20,7 @@ from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
 from mock_server.grease import HEADER
 from mock_server.server import MockServer
-from mock_server.settings import SANDBOX_PREFIX
+from mock_server.settings import SANDBOX_PREFIX, read_profile
 
 USAGE_ERROR = 2
 HIGHEST_PORT = 65535
@@ -73,7 +74,7 @@ def _server(options: argparse.Namespace) -> MockServer:
         fixture=options.fixture,
         records=options.records,
         api_keys=tuple(options.api_key),
-        choices=dict(options.open),
+        choices=(read_profile(options.profile) if options.profile else {}) | dict(options.open),
         grease=options.grease,
         grease_each_request=options.grease_each_request,
         conditions=dict(options.condition),
@@ -103,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--base-path", default="", metavar="/PREFIX", help="a path in front of /api")
     add("--public-base-url", metavar="URL", help="what page links begin with (default: as requested)")
     add("--open", type=_choice, action="append", default=[], metavar="POINT=VALUE", help="choose for an open point")
+    add("--profile", type=Path, metavar="FILE", help="choose for open points as a run wrote down")
     add("--grease", type=_seed, metavar="SEED", help="choose by chance for the other open points")
     add("--grease-each-request", action="store_true", help="and for each request anew, where that keeps the contract")
     add("--defect", action="append", default=[], metavar="NAME", help="be wrong in one way; --list-defects names them")

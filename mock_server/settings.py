@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import yaml
+
 from mock_server.clock import Clock
+from mock_server.contract import load_yaml
 from mock_server.errors import SettingsError
 
 SANDBOX_PREFIX = "sandbox-"
@@ -83,3 +86,18 @@ def check_key(key: str) -> None:
     if not re.fullmatch(r"[!-~]+", key) or key.startswith(SANDBOX_PREFIX):
         expected = f"visible ASCII characters that do not begin with {SANDBOX_PREFIX}"
         raise SettingsError(f'"{key}" cannot be a key; give {expected}')
+
+
+def read_profile(path: Path) -> dict[str, str]:
+    """Choices for open points, as `contract-tests run` writes them down: a YAML mapping of names to values.
+
+    Raises:
+        SettingsError: if the file cannot be read, or holds something else.
+    """
+    try:
+        choices = load_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(f"the profile {path} cannot be read: {' '.join(str(error).split())}") from error
+    if not isinstance(choices, dict):
+        raise SettingsError(f"the profile {path} is no mapping of open points to values")
+    return {str(name): str(value) for name, value in choices.items()}

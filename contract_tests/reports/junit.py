@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from contract_tests.runner import Outcome
 from contract_tests.verdicts import Result, Verdict
 
+FILE = "junit.xml"
 ELEMENTS = {
     Verdict.FAIL: "failure",
     Verdict.INCONCLUSIVE: "error",
@@ -22,15 +24,16 @@ def write(outcome: Outcome, path: Path) -> None:
         OSError: if it cannot be written.
     """
     results = outcome.results
+    counts = Counter(_element(each) for each in results if each.verdict in ELEMENTS)
     suites = Element("testsuites")
     suite = SubElement(
         suites,
         "testsuite",
         name="contract",
         tests=str(len(results)),
-        failures=str(sum(each.verdict is Verdict.FAIL for each in results)),
-        errors=str(sum(each.verdict is Verdict.INCONCLUSIVE for each in results)),
-        skipped=str(sum(each.verdict is Verdict.NOT_APPLICABLE for each in results)),
+        failures=str(counts["failure"]),
+        errors=str(counts["error"]),
+        skipped=str(counts["skipped"]),
         time=f"{outcome.seconds:.3f}",
     )
     for result in results:
@@ -38,15 +41,20 @@ def write(outcome: Outcome, path: Path) -> None:
         if result.verdict is Verdict.WARN:
             SubElement(SubElement(case, "properties"), "property", name="warning", value=explain(result))
         elif result.verdict in ELEMENTS:
-            element = SubElement(case, ELEMENTS[result.verdict], message=result.rule.statement)
+            element = SubElement(case, _element(result), message=result.rule.statement)
             element.text = explain(result)
     indent(suites)
     ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
 
 
+def _element(result: Result) -> str:
+    return "skipped" if result.waived else ELEMENTS[result.verdict]
+
+
 def explain(result: Result) -> str:
     """Why a verdict is what it is, in a few lines."""
-    lines = [f"required: {result.rule.statement}"] if result.findings else []
+    lines = [f"waived: {result.waived}"] if result.waived else []
+    lines += [f"required: {result.rule.statement}"] if result.findings else []
     for finding in result.findings[:2]:
         request = finding.exchange.request
         lines += [

@@ -10,32 +10,35 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from contract_tests.observed import observed
 from contract_tests.reports.curl import curl
+from contract_tests.reports.summary import COLUMNS
 from contract_tests.runner import Outcome
 from contract_tests.verdicts import Result, Verdict
 
-COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
 STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}
 WORD_STYLES = {"conforms": "bold green", "does not conform": "bold red"}
 MOST_FINDINGS = 2
 
 
-def show(outcome: Outcome, base_url: str, console: Console) -> None:
+def show(outcome: Outcome, console: Console) -> None:
     """Print an outcome."""
     console.print(_areas(outcome))
     order = list(Verdict)
     for result in sorted(outcome.results, key=lambda each: order.index(each.verdict)):
         if result.verdict in (Verdict.FAIL, Verdict.WARN):
-            console.print(_finding(result, base_url))
+            console.print(_finding(outcome, result))
     undecided = [result for result in outcome.results if result.verdict is Verdict.INCONCLUSIVE]
     for reasons, group in groupby(sorted(undecided, key=lambda each: each.reasons), key=lambda each: each.reasons):
         console.print(Text(f"\ninconclusive: {'; '.join(reasons)}", style="yellow"))
         console.print(Padding(Text("\n".join(result.id for result in group)), (0, 0, 0, 2)))
     console.print(_choices(outcome))
+    for text in outcome.stale:
+        console.print(Text(f"\nwaiver: {text}", style="bold red"))
     for entry in outcome.left:
-        console.print(Text(f"\nleft behind: {entry.kind} {entry.identifier}, {entry.marker}", style="bold red"))
+        console.print(Text(f"\nleft behind: {entry}", style="bold red"))
     console.print(Text(f"\n{outcome.word}", style=WORD_STYLES.get(outcome.word, "bold yellow")))
+    if outcome.not_run:
+        console.print(f"{outcome.not_run} more results were deselected, or need writes, and are not part of this")
     removed = outcome.created - len(outcome.left)
     console.print(
         f"{outcome.requests} requests in {outcome.seconds:.1f} s; {outcome.created} records made, {removed} removed"
@@ -54,23 +57,23 @@ def _areas(outcome: Outcome) -> Table:
 
 
 def _choices(outcome: Outcome) -> RenderableType:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for question, answers in observed(outcome.exchanges):
-        table.add_row(question, answers)
-    return Group(Text("\nleft open by the contract, and chosen here"), Padding(table, (0, 0, 0, 2)))
+    chosen = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in outcome.observed.items())
+    return Group(Text("\nleft open by the contract, and chosen there"), Padding(Text(chosen), (0, 0, 0, 2)))
 
 
-def _finding(result: Result, base_url: str) -> RenderableType:
+def _finding(outcome: Outcome, result: Result) -> RenderableType:
     title = Text(f"\n{result.verdict.value}: {result.rule.id}", style=STYLES[result.verdict])
     title.append(f"  {result.kind}", style="default")
     body = Table(box=None, show_header=False, pad_edge=False)
     body.add_column(style="bold", no_wrap=True)
     body.add_column(overflow="fold")
     body.add_row("required", Text(result.rule.statement))
+    if result.waived:
+        body.add_row("waived", Text(result.waived, style="yellow"))
     for finding in result.findings[:MOST_FINDINGS]:
         body.add_row("expected", Text(finding.expected))
         body.add_row("received", Text(finding.received))
-        body.add_row("repeat", Text(curl(base_url, finding.exchange.request)))
+        body.add_row("repeat", Text(curl(outcome.base_url, finding.exchange.request)))
     if len(result.findings) > MOST_FINDINGS:
         body.add_row("", Text(f"and {len(result.findings) - MOST_FINDINGS} more like it"))
     return Group(title, Padding(body, (0, 0, 0, 2)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from contract_tests.contract import Kind
 from contract_tests.exchange import Exchange
+from contract_tests.masking import shape
 
 LONGEST = 60
 TOGGLED = ("webhook", "slack")  # types of a handler that no service has a reason to switch on or off by itself
@@ -60,7 +60,7 @@ def shown(value: Any, *, own: bool) -> str:
         return {True: "true", False: "false", None: "null"}[value]
     text = repr(value)
     if not own:
-        text = re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
+        text = shape(text)
     kind = {str: "text", int: "a number", float: "a number", list: "an array", dict: "an object"}.get(type(value), "")
     return f"{kind} {text[:LONGEST]}{'…' if len(text) > LONGEST else ''}"
 

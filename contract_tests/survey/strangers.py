@@ -37,7 +37,7 @@ def intrude(visitor: Visitor, identifier: int, seen: Snapshot) -> list[Intrusion
     record = shown[-1] if shown else seen.by_id.get(identifier) or {}
     made: list[tuple[str, Exchange, str]] = []
     for identity in (each for each in ATTEMPTS if each == NOBODY or each in visitor.target.keys):
-        for operation in ATTEMPTS[identity][visitor.kind.name]:
+        for operation in _attempts(visitor, identity):
             marker = visitor.mark() if operation in ("create", "update") else ""
             if identity == OTHER and operation == "update" and _has_its_own(visitor, made[-1][1]):
                 break
@@ -53,6 +53,12 @@ def intrude(visitor: Visitor, identifier: int, seen: Snapshot) -> list[Intrusion
     others = [each for each in intrusions if each.exchange.request.operation != "delete"]
     deleters = [each.identity for each in intrusions if each.exchange.request.operation == "delete"]
     return others + [each for identity in deleters for each in _delete_alone(visitor, identity)]
+
+
+def _attempts(visitor: Visitor, identity: str) -> tuple[str, ...]:
+    """What an identity tries: reads alone, where nothing is to be written."""
+    every = ATTEMPTS[identity][visitor.kind.name]
+    return every if visitor.writes else tuple(each for each in every if each in ("list", "read"))
 
 
 def _delete_alone(visitor: Visitor, identity: str) -> list[Intrusion]:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count, cycle
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Intrusion, Omission, Phase, Snapshot, Sweep
 from contract_tests.exchange import OTHER, Exchange, FormValue, is_integer
-from contract_tests.survey.lifecycle import remove_all, remove_one, update
+from contract_tests.survey.cleanup import remove_all
+from contract_tests.survey.lifecycle import remove_one, update
 from contract_tests.survey.samples import alone, of_type, optional
 from contract_tests.survey.strangers import intrude
-from contract_tests.survey.visitor import Visitor
+from contract_tests.survey.visitor import InvisibleError, Visitor
 from contract_tests.target import BOUNDARY, BudgetSpentError, Target
 
 ENOUGH = 26  # more than the default page size, and three pages of the smallest
 ODD_SIZES = ("7", "60", "5000")
 ODD_PAGES = {"splash-pages": ("-1",)}
 QUIET_TRIES = 3
+MOST_READ = 5  # records of the account that are read where nothing is written
 
 
 def visit(
@@ -55,8 +58,12 @@ def visit(
         _chapters(visitor, start, progress)
         progress("exploring")
         explore(visitor)
-    except BudgetSpentError:
-        evidence.notes[kind.name].append("the budget of requests was spent")
+    except BudgetSpentError as error:
+        evidence.notes[kind.name].append(str(error))
+    except InvisibleError as error:
+        evidence.notes[kind.name].append(str(error))
+        with suppress(BudgetSpentError):
+            _look_around(visitor, visitor.snapshot(), progress)
     finally:
         progress("cleaning up")
         with target.cleaning_up():
@@ -84,6 +91,8 @@ def _is_final(visitor: Visitor) -> bool:
 
 
 def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:
+    if not visitor.writes:
+        return _look_around(visitor, start, progress)
     fill = (start.total or 0) < ENOUGH
     if start.total == 0:
         visitor.page()
@@ -101,7 +110,7 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
         progress("paging")
         seen = _page(visitor, seen)
     if not created:
-        return
+        return None
     # neither the newest record, which a server that mixes records up is likeliest to take, nor the first of many types
     both = created[:2] if not visitor.kind.types else created[1::-1]
     subject, neighbour = both[0], both[-1]
@@ -118,6 +127,23 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
     later = _look_after(visitor, later, omitted, attempts)
     progress("deleting")
     remove_one(visitor, subject, later)
+    return None
+
+
+def _look_around(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:
+    """Look at pages and at some records, and try to read as a stranger."""
+    seen = start
+    if not visitor.evidence.sweeps[visitor.kind.name]:
+        progress("paging")
+        seen = _page(visitor, start)
+    known = [identifier for identifier in seen.ids if is_integer(identifier)]
+    progress("reading")
+    for identifier in known[:MOST_READ]:
+        visitor.settle_last(visitor.read(identifier, "open"))
+    progress("knocking as a stranger")
+    if known:
+        attempts = intrude(visitor, known[0], seen)
+        visitor.evidence.intrusions[visitor.kind.name].extend(replace(each, after=seen) for each in attempts)
 
 
 def _create(visitor: Visitor, start: Snapshot) -> tuple[list[int], Snapshot]:
@@ -251,7 +277,7 @@ def _without(visitor: Visitor, field: str) -> dict[str, FormValue]:
 
 def _try_odd_forms(visitor: Visitor) -> None:
     """Send a create with rough text, and one that is cut off."""
-    rough = visitor.least() | {visitor.kind.label: f"{visitor.mark()} <b>\"'\\ {'long' * 100}"}
+    rough = visitor.least() | {visitor.kind.label: f"{visitor.mark()} <b>\"'\\ {'long' * 100} "}
     visitor.insist(lambda: visitor.post(rough, "open"))
     marker = visitor.mark()
     cut_off = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{visitor.kind.label}"\r\n\r\n{marker}'.encode()
@@ -298,6 +324,6 @@ def _marker_of(visitor: Visitor, start: Snapshot, created: list[int]) -> str:
 
 def _free_marker(visitor: Visitor, start: Snapshot) -> str:
     """The beginning of all markers of a visit, one that no record holds already, and no other visit's."""
-    used = [entry.marker for entry in visitor.target.ledger.entries if entry.kind == visitor.kind.name]
+    used = [entry.markers for entry in visitor.target.ledger.entries if entry.kind == visitor.kind.name]
     text = f"{start.rows} {used}".casefold()
     return next(marker for marker in (f"ct{number}" for number in count(1)) if f"{marker}-" not in text)

@@ -20,6 +20,10 @@ MOST_PAGES = 5
 Seen = TypeVar("Seen")
 
 
+class InvisibleError(Exception):
+    """A create answered with an id under which its record is not to be seen: it may be somebody else's."""
+
+
 class Visitor:
     """Visits one kind of record.
 
@@ -29,6 +33,12 @@ class Visitor:
         evidence: where what is seen is kept.
         marker: the beginning of every text that marks a record of the run.
         create_path: another path for creates than the documented one, or None.
+
+    Attributes:
+        writes: whether records of this kind are created, changed and deleted; no more, once one was not to be seen.
+        lags: whether reads were seen to lag behind writes.
+        largest: the page size by which the whole is read.
+        most_pages: how many pages of it, at most.
     """
 
     def __init__(
@@ -42,6 +52,7 @@ class Visitor:
         self.most_pages = MOST_PAGES
         self._create_path = create_path or kind.create_path
         self.lags = False
+        self.writes = not target.limits.read_only
         self._patience = target.limits.lag / Limits.lag
         self._count = 0
         self._impatient: set[str] = set()
@@ -67,6 +78,8 @@ class Visitor:
     ) -> Exchange:
         """Update one of the run's own records."""
         path = f"{self.kind.record_path}{identifier}"
+        if self.kind.label in form:
+            self.target.ledger.mark(self.kind.name, identifier, mark_of(form[self.kind.label]))
         return self.send(Request("update", self.kind.name, "POST", path, (), form, identity, identifier, expects))
 
     def delete(self, identifier: int, expects: str = "success", identity: str = OWN) -> Exchange:
@@ -93,6 +106,8 @@ class Visitor:
             self.own(entry, exchange.made_id)
         elif exchange.made_id is not None and request.identity == OTHER:
             self.target.ledger.complete(entry, exchange.made_id)
+        elif not exchange.failed:
+            self.target.ledger.answer(entry)
         return exchange
 
     def own(self, entry: Entry, identifier: int) -> None:
@@ -111,6 +126,9 @@ class Visitor:
             expects: as for a request.
             known: the ids that are there before.
             read: whether to read the record.
+
+        Raises:
+            InvisibleError: if the id that was answered is not that of the new record.
         """
         marker = mark_of(form[self.kind.label])
         exchange = self.post(form, expects)
@@ -120,7 +138,7 @@ class Visitor:
                 break
             identifier = self.find(marker)
             if identifier is not None:
-                self.own(self.target.ledger.plan(self.kind.name, marker), identifier)
+                self.own(self.target.ledger.entries[-1], identifier)
             else:
                 exchange = replace(self.post(form, expects), attempts=(*exchange.attempts, exchange.status))
                 self.evidence.exchanges[-1] = exchange
@@ -132,7 +150,18 @@ class Visitor:
         texts = {name: value for name, value in form.items() if isinstance(value, str)}
         creation = Creation(exchange, texts, known, identifier, shown, label)
         self.evidence.creations[self.kind.name].append(creation)
+        if shown and not shown.failed and not self._sees(creation):
+            self.restate(shown, "open")
+            self.writes = False
+            raise InvisibleError(f"create is not visible through {self.kind.name}: nothing more was created there")
         return creation
+
+    def _sees(self, creation: Creation) -> bool:
+        """Whether the record that a create told of was read or is listed, with its marker."""
+        ledger, identifier = self.target.ledger, creation.identifier or 0
+        if not ledger.allows_write(self.kind.name, identifier):
+            self._snapshot()
+        return ledger.allows_write(self.kind.name, identifier)
 
     def change(
         self, identifier: int, form: Mapping[str, FormValue], before: Record, expects: str = "success"
@@ -164,7 +193,7 @@ class Visitor:
     def find(self, marker: str) -> int | None:
         """The id of the record with this marker, if it is listed."""
         for row in self._snapshot().rows:
-            if marker and marker.casefold() in json.dumps(row, ensure_ascii=False).casefold():
+            if Entry(self.kind.name, [marker]).is_in(json.dumps(row, ensure_ascii=False)):
                 return int(row["id"]) if is_integer(row.get("id")) else None
         return None
 

@@ -1,0 +1,140 @@
+"""The options of the commands: their names, what they take, and what is said of a value that cannot be meant."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+LONGEST_LAG = 60
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+Add = Callable[..., Any]
+
+
+def add_prove(add: Add) -> None:
+    """The options of `contract-tests prove`."""
+    add("--defect", action="append", default=[], metavar="NAME", help="this one alone (default: all that the mock has)")
+    add("--seeds", type=_number, default=5, metavar="N", help="servers with each defect (default: %(default)s)")
+    add("--grease", type=_number, default=300, metavar="N", help="servers that are right (default: %(default)s)")
+    add("--short", action="store_true", help="a sample of both, in less than a minute")
+    add("--jobs", type=_number, metavar="N", help="how many are judged at once (default: 4 a core)")
+    add("--markdown", metavar="FILE", help="write the matrix there")
+    add("--json", metavar="FILE", help="likewise")
+
+
+def add_run(add: Add) -> None:
+    """The options of `contract-tests run`."""
+    add("--base-url", type=_url, required=True, metavar="URL", help="where it answers, its path prefix too")
+    add_target(add)
+    add("--allow-writes", action="store_true", help="let the run write its own records elsewhere than on this machine")
+    add("--read-only", action="store_true", help="write nothing, and judge what reads alone can show")
+    add("--plan", action="store_true", help="send nothing, and tell what a run would do")
+    add("--resources", type=_names, default=(), metavar="KIND,...", help="the kinds to judge (default: all)")
+    add("--rules", type=_names, default=(), metavar="PATTERN,...", help="the rules to judge, such as 'pagination.*'")
+    add("--strict", action="store_true", help="let advisory rules fail the run too")
+    add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
+    add("--splash-create-path", metavar="PATH", help="where splash pages are created, if not at the documented path")
+    add("--max-requests", type=_number, metavar="N", help="at most so many")
+    add("--deadline", type=_duration, metavar="10m", help="end after so long, clean-up aside")
+    add("--explore", type=_count, default=360, metavar="N", help="generate about N requests too (default: %(default)s)")
+    add("--seed", type=_count, default=0, metavar="N", help="generate others (default: %(default)s)")
+    add("--lag", type=_seconds, default=2.1, metavar="SECONDS", help="by which reads may lag (default: %(default)s)")
+    add("--ledger", type=Path, metavar="FILE", help="write down there what the run creates (default: see the README)")
+    add("--waivers", type=Path, metavar="FILE", help="failures that are known and allowed for a time")
+    add("--write-waivers", type=Path, metavar="FILE", help="write such a file for what fails now")
+    add("--report-dir", type=Path, metavar="DIR", help="write reports there")
+    add("--quiet", action="store_true", help="print the overall word alone")
+
+
+def add_judge(add: Add) -> None:
+    """The options of `contract-tests judge`."""
+    add("file", type=Path, metavar="FILE", help="an HTTP archive: a browser's, a proxy's or a run's record.har")
+    add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
+    add("--strict", action="store_true", help="let advisory rules fail too")
+
+
+def add_compare(add: Add) -> None:
+    """The options of `contract-tests compare`."""
+    add("results", type=Path, nargs="+", metavar="RESULTS", help="results.json of a run, or the folder it is in")
+    add("--all", action="store_true", help="show what is the same, too")
+    add("--json", type=Path, metavar="FILE", help="write the comparison there")
+    add("--html", type=Path, metavar="FILE", help="likewise, as a page")
+
+
+def add_cleanup(add: Add) -> None:
+    """The options of `contract-tests cleanup`."""
+    add("ledger", type=Path, metavar="LEDGER", help="what the run wrote down")
+    add_target(add)
+
+
+def add_target(add: Add) -> None:
+    """The options that tell how a target is reached."""
+    add("--api-key", metavar="KEY", help="or CONTRACT_API_KEY in the environment")
+    add("--second-api-key", metavar="KEY", help="another account's, or CONTRACT_SECOND_API_KEY")
+    add("--rate", type=_rate, default=0.0, metavar="60/m", help="at most so many requests in a second, minute or hour")
+    add("--timeout", type=_number, default=30, metavar="SECONDS", help="for an answer (default: %(default)s)")
+    add("--header", type=_header, action="append", default=[], metavar="'NAME: VALUE'", help="sent with each request")
+    add("--ca-bundle", type=Path, metavar="FILE", help="authorities to trust, as PEM (default: the system's)")
+    add("--insecure", action="store_true", help="trust any certificate")
+    add("--client-cert", type=Path, metavar="FILE", help="a certificate to show, as PEM")
+    add("--client-key", type=Path, metavar="FILE", help="its key, if that is not in the same file")
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    plain = not (parts.query or parts.fragment or parts.username)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not plain:
+        raise argparse.ArgumentTypeError(f'"{text}" is no base URL; give one such as https://links.example.com/prefix')
+    return text
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f'"{text}" is no number; give 1 or more')
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= LONGEST_LAG:
+        raise argparse.ArgumentTypeError(f'"{text}" is no lag; give seconds from 0 to {LONGEST_LAG}')
+    return seconds
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'"{text}" is no number; give 0 or more')
+    return int(text)
+
+
+def _rate(text: str) -> float:
+    found = re.fullmatch(r"([1-9]\d*)/([smh])", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f'"{text}" is no rate; give one such as 60/m')
+    return SECONDS[found[2]] / int(found[1])
+
+
+def _duration(text: str) -> float:
+    found = re.fullmatch(r"([1-9]\d*)([smh])", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f'"{text}" is no time; give one such as 90s or 10m')
+    return int(found[1]) * SECONDS[found[2]]
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not value.strip().isprintable():
+        raise argparse.ArgumentTypeError("a header is given as 'NAME: VALUE'")
+    if name.casefold() == "authorization":
+        raise argparse.ArgumentTypeError("Authorization holds the API key; give that with --api-key")
+    return name, value.strip()

@@ -1,0 +1,44 @@
+"""The command `contract-tests cleanup`."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+
+from contract_tests.contract import Contract
+from contract_tests.errors import BROKEN
+from contract_tests.ledger import Ledger
+from contract_tests.options import connection_of, keys_of, limits_of
+from contract_tests.preflight import preflight
+from contract_tests.survey.cleanup import clean_up
+from contract_tests.target import Target, identities
+
+
+def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:
+    """Delete what a run has left behind, as far as its records still show that they are the run's.
+
+    Args:
+        contract: the kinds of record.
+        given: the ledger, and how its target is reached.
+
+    Returns:
+        0 if nothing is left, else 3.
+
+    Raises:
+        UsageError: if there is no such ledger, or no key.
+        UnusableTargetError: if nothing can be read there.
+    """
+    keys = identities(*keys_of(given))
+    with Ledger.resume(given.ledger) as ledger:
+        target = Target(ledger.base_url, keys, ledger, limits_of(given), connection_of(given))
+        preflight(target, contract.kinds.values())
+        unfinished = [entry for entry in ledger.entries if not entry.removed]
+        for kind in contract.kinds.values():
+            clean_up(target, kind)
+        target.close()
+    removed = sum(entry.removed and entry.identifier is not None for entry in unfinished)
+    print(f"{target.sent} requests to {ledger.base_url}; {removed} records removed, {len(ledger.left)} left")
+    for entry in ledger.left:
+        Console(stderr=True, highlight=False, markup=False).print(f"contract-tests: left behind: {entry}")
+    return BROKEN if ledger.left else 0

@@ -1,0 +1,101 @@
+"""The command `contract-tests compare`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from contract_tests.contract import Contract
+from contract_tests.errors import BROKEN, FAILED, UsageError
+from contract_tests.reports import results
+
+ABSENT = "not run"
+FEWEST = 2
+
+
+def compare_command(contract: Contract, given: argparse.Namespace) -> int:
+    """Set the results of several runs side by side.
+
+    Args:
+        contract: the rules.
+        given: the files or folders of the runs' reports.
+
+    Returns:
+        0 if verdicts and open points are the same in all, 1 if not, 3 if what was asked for could not be written.
+
+    Raises:
+        UsageError: if a file cannot be used.
+    """
+    if len(given.results) < FEWEST:
+        raise UsageError("one run alone cannot be compared; give two or more")
+    runs = [results.read(path / results.FILE if path.is_dir() else path) for path in given.results]
+    compared = comparison([str(path) for path in given.results], runs)
+    show(compared, Console(highlight=False, markup=False), every=given.all)
+    try:
+        _write(compared, given)
+    except OSError as error:
+        Console(stderr=True, markup=False).print(f"contract-tests: the comparison could not be written: {error}")
+        return BROKEN
+    return FAILED if compared["differences"] else 0
+
+
+def comparison(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The runs side by side, for programs.
+
+    Returns:
+        `runs`, each with its name, target and word; `rules` and `open_points`, each a list of entries with a name,
+        one value for each run and whether they are the same; `differences`, how many are not.
+    """
+    verdicts = [{f"{each['rule']}[{each['kind']}]": each["verdict"] for each in run["results"]} for run in runs]
+    chosen = [{name: ", ".join(values) for name, values in run["open_points"].items()} for run in runs]
+    rules, points = _side_by_side(verdicts, ABSENT), _side_by_side(chosen, "not seen")
+    return {
+        "runs": [
+            {
+                "name": name,
+                "base_url": run["base_url"],
+                "word": run["word"],
+                "contract_version": run["contract_version"],
+            }
+            for name, run in zip(names, runs, strict=True)
+        ],
+        "rules": rules,
+        "open_points": points,
+        "differences": sum(not each["same"] for each in (*rules, *points)),
+    }
+
+
+def _side_by_side(columns: Sequence[Mapping[str, str]], absent: str) -> list[dict[str, Any]]:
+    names = sorted({name for column in columns for name in column})
+    rows = [(name, [column.get(name, absent) for column in columns]) for name in names]
+    return [{"name": name, "values": values, "same": len(set(values)) == 1} for name, values in rows]
+
+
+def show(compared: Mapping[str, Any], console: Console, *, every: bool) -> None:
+    """Print what differs, or everything."""
+    for number, run in enumerate(compared["runs"], 1):
+        console.print(f"{number}  {run['name']}  {run['base_url']}  {run['word']}, contract {run['contract_version']}")
+    for title, key in (("rule", "rules"), ("open point", "open_points")):
+        rows = [each for each in compared[key] if every or not each["same"]]
+        table = Table(title, *map(str, range(1, len(compared["runs"]) + 1)), box=None, pad_edge=False)
+        for each in rows:
+            table.add_row(each["name"], *each["values"], style="" if each["same"] else "bold")
+        if rows:
+            console.print("")
+            console.print(table)
+    console.print(f"\n{compared['differences']} differences" if compared["differences"] else "\nno difference")
+
+
+def _write(compared: Mapping[str, Any], given: argparse.Namespace) -> None:
+    if given.json:
+        Path(given.json).write_text(json.dumps(compared, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if given.html:
+        from contract_tests.reports.html import render  # noqa: PLC0415 - who wants none does not wait for Jinja
+
+        Path(given.html).write_text(render("comparison.html.jinja", **compared), encoding="utf-8")

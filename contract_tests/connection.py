@@ -1,0 +1,90 @@
+"""How a target is reached: TLS, a client's certificate, a proxy, further headers."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+
+from contract_tests.errors import UsageError
+
+LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How a target is reached.
+
+    Attributes:
+        ca_bundle: PEM file of the authorities to trust, or None for those of the system.
+        insecure: whether any certificate is trusted.
+        client_certificate: PEM file of a certificate to show, with its key unless that is in a file of its own.
+        client_key: PEM file of that certificate's key, or None.
+        headers: further headers of every request; their values appear in no output.
+    """
+
+    ca_bundle: Path | None = None
+    insecure: bool = False
+    client_certificate: Path | None = None
+    client_key: Path | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def pool(self, base_url: str, timeout: float) -> urllib3.PoolManager:
+        """Connections to a base URL, through the proxy that the environment names for it.
+
+        Args:
+            base_url: where the implementation answers.
+            timeout: seconds to wait for an answer.
+
+        Raises:
+            UsageError: if a certificate or the proxy cannot be used.
+        """
+        context = self._context() if base_url.startswith("https:") else None
+        proxy = proxy_of(base_url)
+        if proxy is None:
+            return urllib3.PoolManager(retries=False, timeout=timeout, ssl_context=context)
+        user = urlsplit(proxy).netloc.rpartition("@")[0]
+        headers = urllib3.make_headers(proxy_basic_auth=user) if user else None
+        try:
+            return urllib3.ProxyManager(
+                proxy, retries=False, timeout=timeout, ssl_context=context, proxy_headers=headers
+            )
+        except (urllib3.exceptions.HTTPError, ValueError) as error:
+            raise UsageError(f"the proxy that the environment names cannot be used: {error}") from error
+
+    def _context(self) -> ssl.SSLContext:
+        try:
+            context = ssl.create_default_context(cafile=self.ca_bundle)
+        except OSError as error:
+            raise UsageError(f"{self.ca_bundle} cannot be used as a CA bundle: {error}") from error
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # the command says it once, and loudly
+        if self.client_certificate:
+            try:
+                context.load_cert_chain(self.client_certificate, self.client_key)
+            except OSError as error:
+                raise UsageError(
+                    f"{self.client_certificate} cannot be used as a client's certificate: {error}"
+                ) from error
+        return context
+
+
+def is_loopback(base_url: str) -> bool:
+    """Whether a base URL leads to this machine."""
+    return bool(LOOPBACK.fullmatch(urlsplit(base_url).hostname or ""))
+
+
+def proxy_of(base_url: str) -> str | None:
+    """The proxy that the environment names for a base URL; none for this machine, or where `NO_PROXY` says so."""
+    parts, proxies = urlsplit(base_url), getproxies()
+    if is_loopback(base_url) or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    return proxies.get(parts.scheme) or proxies.get("all")

@@ -1,0 +1,68 @@
+"""The command `contract-tests judge`."""
+
+from __future__ import annotations
+
+import argparse
+from time import time
+
+from rich.console import Console
+
+from contract_tests.contract import Contract
+from contract_tests.errors import NothingSelectedError
+from contract_tests.evidence import Evidence
+from contract_tests.masking import Masking
+from contract_tests.recorded import Recording, read
+from contract_tests.reports import terminal
+from contract_tests.runner import Outcome
+from contract_tests.verdicts import Result, Verdict, judge, overall
+
+
+def judge_command(contract: Contract, given: argparse.Namespace) -> int:
+    """Judge recorded exchanges by the rules that one exchange decides.
+
+    Args:
+        contract: the rules.
+        given: the options, as the command line has them.
+
+    Returns:
+        0 if none of these rules is broken, else 1.
+
+    Raises:
+        UsageError: if the file is no HTTP archive.
+        NothingSelectedError: if it holds no exchange with such a service.
+    """
+    recording = read(given.file, contract)
+    if not recording.exchanges:
+        raise NothingSelectedError(f"none of the {recording.every} exchanges in {given.file} is one of this API's")
+    outcome = outcome_of(contract, recording, strict=given.strict, public_base_url=given.public_base_url)
+    print(f"{len(recording.exchanges)} of {recording.every} exchanges are with {recording.base_url}\n")
+    terminal.show(outcome, Console(highlight=False, markup=False))
+    return outcome.status
+
+
+def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public_base_url: str | None) -> Outcome:
+    """What recorded exchanges show; a rule that they do not decide is not run."""
+    evidence = Evidence(recording.base_url, list(recording.exchanges), public_base_url=public_base_url)
+    results: list[Result] = []
+    for rule in contract.rules.values():
+        if rule.kind == "exchange":
+            results += [judge(rule, contract.kinds[name], evidence) for name in rule.resources]
+    decided = [each for each in results if each.verdict in (Verdict.PASS, Verdict.FAIL, Verdict.WARN)]
+    word, status = overall(decided, partial=True, strict=strict)
+    return Outcome(
+        base_url=recording.base_url,
+        insecure=False,
+        version=contract.document["info"]["version"],
+        began=time(),
+        word=word,
+        status=status,
+        stale=(),
+        results=tuple(decided),
+        exchanges=recording.exchanges,
+        left=(),
+        not_run=sum(len(rule.resources) for rule in contract.rules.values()) - len(decided),
+        requests=len(recording.exchanges),
+        created=0,
+        seconds=0.0,
+        masking=Masking.of({}, []),
+    )

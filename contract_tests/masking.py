@@ -1,0 +1,127 @@
+"""What must not be told: API keys, and the contents of records that a run did not create."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contract_tests.exchange import Exchange
+
+SHORTEST = 4  # characters of a secret that is replaced wherever it stands; a shorter one is in too many words
+OF_THE_LIST = ("meta", "links", "errors", "error", "message")  # what in an answer is about no record
+TELLING = {  # fields of somebody else's record that tell a choice of the service and nothing of the account's
+    "type": re.compile(r"[a-z_]{1,20}"),
+    "scheme": re.compile(r"https?://"),
+    "color": re.compile(r"#?[0-9A-Fa-f]{3,8}"),
+    "datetime": re.compile(r"[0-9T:. +Z-]{1,35}"),
+    "last_datetime": re.compile(r"[0-9T:. +Z-]{1,35}"),
+}
+HIDDEN_HEADERS = ("set-cookie", "authorization", "cookie", "proxy-authorization")
+
+
+def shape(text: str) -> str:
+    """A text whose letters have become `a` and whose digits `0`."""
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
+
+
+@dataclass(frozen=True)
+class Masking:
+    """Masks what a run sent and received.
+
+    Attributes:
+        secrets: texts that are told nowhere, each with what stands in its place.
+        own: the ids of the records that the run created, by kind.
+    """
+
+    secrets: Mapping[str, str]
+    own: Mapping[str, frozenset[int]]
+
+    @classmethod
+    def of(cls, secrets: Mapping[str, str], own: Iterable[tuple[str, int]]) -> Masking:
+        """Mask some secrets, such as API keys, in every form in which they are sent.
+
+        Args:
+            secrets: each with what is to stand in its place.
+            own: the kind and id of each record of the run's.
+        """
+        forms = {}
+        for secret, place in secrets.items():
+            for form in (secret, *(b64encode(f"{secret}{end}".encode()).decode().rstrip("=") for end in (":", ""))):
+                if len(form) >= SHORTEST:
+                    forms[form] = place
+        ids: dict[str, set[int]] = {}
+        for kind, identifier in own:
+            ids.setdefault(kind, set()).add(identifier)
+        return cls(forms, {kind: frozenset(every) for kind, every in ids.items()})
+
+    def text(self, text: str) -> str:
+        """A text without secrets."""
+        for secret in sorted(self.secrets, key=len, reverse=True):
+            text = text.replace(secret, self.secrets[secret])
+        return text
+
+    def exchange(self, exchange: Exchange) -> Exchange:
+        """An exchange without secrets in its answer, and of other records no more than ids, types and shapes."""
+        headers = {
+            name: "[hidden]" if name.casefold() in HIDDEN_HEADERS else self.text(value)
+            for name, value in exchange.headers.items()
+        }
+        return replace(exchange, headers=headers, body=self._body(exchange), error=self.text(exchange.error))
+
+    def _body(self, exchange: Exchange) -> bytes:
+        try:
+            text = exchange.body.decode("utf-8")
+        except UnicodeDecodeError:
+            return exchange.body[:0]
+        if not exchange.succeeded:
+            return self.text(text).encode()
+        body = exchange.json
+        if body is None and text.strip() not in ("", "null"):
+            return self.text(_unread(text)).encode()
+        masked = self._answer(body, exchange.request.kind) if body is not None else body
+        return (self.text(json.dumps(masked, ensure_ascii=False)) if text else "").encode()
+
+    def _answer(self, body: Any, kind: str) -> Any:
+        if not isinstance(body, dict):
+            return _masked(body)
+        return {name: value if name in OF_THE_LIST else self._data(value, kind) for name, value in body.items()}
+
+    def _data(self, value: Any, kind: str) -> Any:
+        """A record, or several; those that the run did not create are masked."""
+        if isinstance(value, list):
+            return [self._data(each, kind) for each in value]
+        if not isinstance(value, dict):
+            return _masked(value)
+        if value.get("id") in self.own.get(kind, ()) or set(value) <= {"id"}:
+            return value
+        return {name: _field(name, each) for name, each in value.items()}
+
+
+def _field(name: str, value: Any) -> Any:
+    if name == "id" or (name in TELLING and isinstance(value, str) and TELLING[name].fullmatch(value)):
+        return value
+    return _masked(value)
+
+
+def _masked(value: Any) -> Any:
+    """A JSON value of the same type and shape."""
+    if isinstance(value, str):
+        return shape(value)
+    if isinstance(value, list):
+        return [_masked(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _masked(each) for name, each in value.items()}
+    if isinstance(value, bool) or value is None:
+        return value
+    return type(value)(0)
+
+
+def _unread(text: str) -> str:
+    """A success that is no JSON: what stands before the JSON that it may have been meant to be, and its shape."""
+    start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=0)
+    before = text[:start] if '"data"' in text else ""
+    return before[:200] + shape(text[len(before) :])

@@ -1,0 +1,32 @@
+"""The folder of a run's reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from contract_tests.contract import Contract
+from contract_tests.fingerprint import profile
+from contract_tests.reports import har, html, junit, results, summary
+from contract_tests.runner import Outcome
+
+PROFILE = "profile.yaml"
+
+
+def write(contract: Contract, outcome: Outcome, folder: Path) -> None:
+    """Write all reports.
+
+    Raises:
+        OSError: if one cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    told = results.as_dict(outcome)
+    results.write(told, folder / results.FILE)
+    junit.write(outcome, folder / junit.FILE)
+    html.write(outcome, told, folder / html.FILE)
+    summary.write(told, folder / summary.FILE)
+    har.write(outcome, folder / har.FILE)
+    chosen = profile(outcome.observed, contract)
+    head = f"# What {outcome.base_url} chose where the contract leaves room: mock-server --profile FILE\n"
+    (folder / PROFILE).write_text(head + yaml.safe_dump(chosen), encoding="utf-8")

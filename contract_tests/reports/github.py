@@ -1,0 +1,53 @@
+"""What a run tells GitHub, when it runs there: annotations of a job, and a summary on its page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from contract_tests.reports.summary import markdown
+from contract_tests.verdicts import Verdict
+
+MOST = 10  # annotations of one sort that GitHub shows for a step
+
+
+def runs_here() -> bool:
+    """Whether this is a job of GitHub's."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def tell(results: dict[str, Any]) -> None:
+    """Print annotations, and add to the job's page.
+
+    Args:
+        results: as `results.json` holds them.
+
+    Raises:
+        OSError: if the summary cannot be written.
+    """
+    for line in lines_of(results):
+        print(line)
+    page = os.environ.get("GITHUB_STEP_SUMMARY")
+    if page:
+        with Path(page).open("a", encoding="utf-8") as file:
+            file.write(markdown(results))
+
+
+def lines_of(results: dict[str, Any]) -> Iterator[str]:
+    """An error for each rule that is broken, and a warning for what is advisory, waived or stale, up to ten of each."""
+    fallen = [each for each in results["results"] if each["verdict"] in (Verdict.FAIL, Verdict.WARN)]
+    errors = [each for each in fallen if each["verdict"] == Verdict.FAIL and not each["waived"]]
+    warnings = [each for each in fallen if each not in errors]
+    for command, some in (("error", errors), ("warning", warnings)):
+        for each in some[:MOST]:
+            finding = each["findings"][0]
+            text = f"required: {each['statement']}\nexpected: {finding['expected']}\nreceived: {finding['received']}"
+            yield f"::{command} title={each['rule']}[{each['kind']}]::{_escaped(text)}"
+    for text in [*results["stale_waivers"], *(f"left behind: {each}" for each in results["left"])][:MOST]:
+        yield f"::error::{_escaped(text)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

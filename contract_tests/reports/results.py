@@ -1,0 +1,108 @@
+"""The outcome of a run as JSON: what every other report but the terminal's is made from, and programs can read."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from contract_tests.errors import UsageError
+from contract_tests.exchange import Exchange
+from contract_tests.reports.curl import curl
+from contract_tests.rules.observation import Broken
+from contract_tests.runner import Outcome
+from contract_tests.verdicts import Result
+
+SCHEMA_VERSION = 1
+SCHEMA = Path(__file__).with_name("results.schema.json")
+MOST_FINDINGS = 5
+FILE = "results.json"
+
+
+def as_dict(outcome: Outcome) -> dict[str, Any]:
+    """The outcome, as `results.schema.json` describes it."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "suite_version": _suite_version(),
+        "contract_version": outcome.version,
+        "base_url": outcome.base_url,
+        "insecure": outcome.insecure,
+        "began": datetime.fromtimestamp(outcome.began, UTC).isoformat(timespec="seconds"),
+        "seconds": round(outcome.seconds, 3),
+        "requests": outcome.requests,
+        "created": outcome.created,
+        "left": [str(entry) for entry in outcome.left],
+        "word": outcome.word,
+        "status": outcome.status,
+        "not_run": outcome.not_run,
+        "stale_waivers": list(outcome.stale),
+        "open_points": {name: dict(values.most_common()) for name, values in sorted(outcome.observed.items())},
+        "results": [_result(outcome.base_url, each) for each in outcome.results],
+    }
+
+
+def write(results: dict[str, Any], path: Path) -> None:
+    """Write the file.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read such a file.
+
+    Raises:
+        UsageError: if it cannot be read, or is none that this version understands.
+    """
+    try:
+        results = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    if not isinstance(results, dict) or results.get("schema_version") != SCHEMA_VERSION:
+        raise UsageError(f"{path} is no {FILE} of schema version {SCHEMA_VERSION}")
+    return results
+
+
+def _result(base_url: str, result: Result) -> dict[str, Any]:
+    return {
+        "rule": result.rule.id,
+        "kind": result.kind,
+        "level": result.rule.level,
+        "section": result.rule.section,
+        "statement": result.rule.statement,
+        "verdict": str(result.verdict),
+        "witnesses": result.witnesses,
+        "reasons": list(result.reasons),
+        "waived": result.waived or None,
+        "findings": [_finding(base_url, each) for each in result.findings[:MOST_FINDINGS]],
+        "further_findings": max(0, len(result.findings) - MOST_FINDINGS),
+    }
+
+
+def _finding(base_url: str, finding: Broken) -> dict[str, Any]:
+    request = finding.exchange.request
+    return {
+        "expected": finding.expected,
+        "received": finding.received,
+        "request": request_line(finding.exchange),
+        "identity": request.identity,
+        "exchange": finding.exchange.number,
+        "repeat": curl(base_url, request),
+    }
+
+
+def request_line(exchange: Exchange) -> str:
+    """The method, path and query of a request."""
+    query = "&".join(f"{name}={value}" for name, value in exchange.request.query)
+    return f"{exchange.request.method} {exchange.request.path}{f'?{query}' if query else ''}"
+
+
+def _suite_version() -> str:
+    try:
+        return version("link-management-contract")
+    except PackageNotFoundError:  # run from a folder, not installed
+        return "unknown"

@@ -1,0 +1,77 @@
+"""The outcome as Markdown, for the page of a CI job."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from contract_tests.verdicts import Verdict
+
+FILE = "summary.md"
+COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
+MOST = 20  # failures that are told one by one
+SIGNS = {"conforms": "✅", "does not conform": "❌"}
+
+
+def write(results: dict[str, Any], path: Path) -> None:
+    """Write the file.
+
+    Args:
+        results: as `results.json` holds them.
+        path: where.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    path.write_text(markdown(results), encoding="utf-8")
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The overall word, a table of areas, and what failed or could not be decided."""
+    lines = [f"## {SIGNS.get(results['word'], '⚠️')} {results['word']}", ""]
+    lines += [f"`{results['base_url']}`, {results['requests']} requests in {results['seconds']:.1f} s", ""]
+    lines += [f"| area | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * len(COLUMNS)}"]
+    for area, counts in by_area(results).items():
+        lines.append(f"| {area} | {' | '.join(str(counts[verdict] or '·') for verdict in COLUMNS)} |")
+    fallen = [each for each in results["results"] if each["verdict"] in (Verdict.FAIL, Verdict.WARN)]
+    for each in fallen[:MOST]:
+        lines += ["", *_failure(each)]
+    if len(fallen) > MOST:
+        lines += ["", f"and {len(fallen) - MOST} more"]
+    undecided = Counter("; ".join(e["reasons"]) for e in results["results"] if e["verdict"] == Verdict.INCONCLUSIVE)
+    lines += ["", *(f"- {count} undecided: {_plain(reason)}" for reason, count in undecided.most_common(MOST))]
+    lines += [f"- left behind: {_plain(each)}" for each in results["left"]]
+    lines += [f"- waiver: {_plain(each)}" for each in results["stale_waivers"]]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def by_area(results: dict[str, Any]) -> dict[str, Counter[str]]:
+    """How many results of each verdict there are, by area."""
+    counts: dict[str, Counter[str]] = {}
+    for each in results["results"]:
+        counts.setdefault(each["rule"].partition(".")[0], Counter())[each["verdict"]] += 1
+    return dict(sorted(counts.items()))
+
+
+def _failure(result: dict[str, Any]) -> list[str]:
+    finding = result["findings"][0]
+    waived = f", waived: {_plain(result['waived'])}" if result["waived"] else ""
+    return [
+        f"**{result['verdict']}: {result['rule']}** for {result['kind']}{waived}",
+        "",
+        f"- required: {_plain(result['statement'])}",
+        f"- expected: {_plain(finding['expected'])}",
+        f"- received: {_plain(finding['received'])}",
+        "- repeat:",
+        "",
+        "  ```sh",
+        f"  {finding['repeat']}",
+        "  ```",
+    ]
+
+
+def _plain(text: str) -> str:
+    """A text that Markdown shows as it is, in one line."""
+    one = " ".join(text.split())
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~" else letter for letter in one)

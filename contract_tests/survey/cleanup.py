@@ -1,0 +1,121 @@
+"""The last chapter: all that a run has made is removed, or told of."""
+
+from __future__ import annotations
+
+import re
+
+from contract_tests.contract import Kind
+from contract_tests.evidence import Evidence, Removal, Snapshot
+from contract_tests.exchange import OTHER, OWN, Exchange, is_integer
+from contract_tests.ledger import Entry
+from contract_tests.survey.lifecycle import see_late
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target import Target
+
+ALL_PAGES = 1000  # of an account with a million records
+
+
+def clean_up(target: Target, kind: Kind) -> None:
+    """Delete what an earlier run has left of one kind, wherever in the collection it stands."""
+    visitor = Visitor(target, kind, Evidence(target.base_url), "")
+    visitor.most_pages = ALL_PAGES
+    with target.cleaning_up():
+        remove_all(visitor)
+
+
+def remove_all(visitor: Visitor) -> None:
+    """Delete what is left of the run's records of this kind, those too of which no create told, and look once more."""
+    kind, ledger, evidence = visitor.kind, visitor.target.ledger, visitor.evidence
+    if not any(entry.kind == kind.name for entry in ledger.entries):
+        return
+    deletes = _delete_own(visitor)
+    seen = visitor.snapshot(lambda look: not deletes.keys() & set(look.ids), "list after clean-up")
+    see_late(visitor, seen)
+    own = [entry for entry in ledger.left if entry.kind == kind.name and entry.seen]
+    for entry in [entry for entry in own if entry.identifier in deletes]:
+        identifier = entry.identifier or 0
+        evidence.removals[kind.name].append(Removal(deletes[identifier], after=seen))
+        label = str(seen.by_id.get(identifier, {}).get(kind.label, "")).casefold()
+        if not evidence.is_marked(label) and not entry.is_in(label):
+            ledger.remove(kind.name, identifier)
+    if _adopt(visitor, seen):
+        for identifier in _delete_own(visitor):
+            ledger.remove(kind.name, identifier)
+    _forget_missing(visitor, seen)
+    tidy_up(visitor)
+
+
+def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
+    """Delete the run's records that are left; the deletes that succeeded."""
+    kind, ledger = visitor.kind.name, visitor.target.ledger
+    again = {each.request.identifier for each in visitor.evidence.exchanges if each.request.operation == "delete"}
+    deletes = {}
+    for entry in [entry for entry in ledger.left if entry.kind == kind and entry.owner == OWN]:
+        identifier = entry.identifier
+        if identifier is None:
+            continue
+        if not ledger.allows_write(kind, identifier):
+            visitor.read(identifier, "open")
+        if ledger.allows_write(kind, identifier):
+            deleted = visitor.delete(identifier, "open" if identifier in again else "success")
+            if deleted.succeeded:
+                deletes[identifier] = deleted
+    return deletes
+
+
+def _forget_missing(visitor: Visitor, seen: Snapshot) -> None:
+    """Note as gone what was seen and is neither listed nor read now, and creates that have left no trace."""
+    ledger = visitor.target.ledger
+    own = [entry for entry in ledger.left if entry.kind == visitor.kind.name and entry.owner == OWN]
+    for entry in own if seen.complete else []:
+        if entry.identifier is None or (entry.seen and entry.identifier not in seen.ids and _is_gone(visitor, entry)):
+            ledger.forget(entry)
+
+
+def tidy_up(visitor: Visitor) -> None:
+    """Delete what was made in the other account, once it was seen there."""
+    ledger, kind = visitor.target.ledger, visitor.kind.name
+    for entry in [entry for entry in ledger.left if entry.owner == OTHER and entry.kind == kind]:
+        if entry.identifier is None:
+            _look_for(visitor, entry)
+        identifier = entry.identifier or 0
+        if identifier and not ledger.allows_write(kind, identifier, OTHER):
+            visitor.read(identifier, "open", OTHER)
+        if not ledger.allows_write(kind, identifier, OTHER):
+            continue
+        if visitor.delete(identifier, "open", OTHER).succeeded or _is_gone(visitor, entry):
+            ledger.remove(kind, identifier, OTHER)
+
+
+def _look_for(visitor: Visitor, entry: Entry) -> None:
+    """Give a create of the other account that was never answered its id, if it is listed there."""
+    page = visitor.list("open", OTHER, results_per_page=str(visitor.largest)).page
+    rows = page.rows if page else ()
+    found = next((row for row in rows if entry.is_in(str(row.get(visitor.kind.label)))), None)
+    if found and is_integer(found.get("id")):
+        visitor.target.ledger.complete(entry, int(found["id"]))
+    elif page and page.total == len(rows):
+        visitor.target.ledger.forget(entry)
+
+
+def _is_gone(visitor: Visitor, entry: Entry) -> bool:
+    read = visitor.read(entry.identifier or 0, "open", entry.owner)
+    return not read.shows(visitor.kind) and not read.failed
+
+
+def _adopt(visitor: Visitor, seen: Snapshot) -> bool:
+    """Find listed records with a marker of the run whose create told no id; whether there are any."""
+    ledger, kind = visitor.target.ledger, visitor.kind.name
+    entries = [entry for entry in ledger.entries if entry.kind == kind and entry.owner == OWN]
+    orphans = [entry for entry in entries if entry.marker and not entry.seen]
+    known = {entry.identifier for entry in entries if entry.seen}
+    adopted = False
+    for row in seen.rows:
+        label = str(row.get(visitor.kind.label)).casefold()
+        entry = next((each for each in orphans if re.match(rf"{re.escape(each.marker.casefold())}(?!\w)", label)), None)
+        if entry and is_integer(row.get("id")) and row["id"] not in known:
+            ledger.complete(entry, int(row["id"]))
+            ledger.see(kind, int(row["id"]), entry.marker)
+            orphans.remove(entry)
+            adopted = True
+    return adopted
