@@ -74,9 +74,7 @@ class Ledger:
         self.entries: list[Entry] = []
         self._file: IO[str] | None = None
         if path and path.exists():
-            raise UsageError(
-                f"{path} is there already, and may be all that is known of an earlier run; give another file"
-            )
+            raise UsageError(f"{path} is there already, and may be all that is known of another run; give another file")
 
     @classmethod
     def resume(cls, path: Path) -> Self:
@@ -200,7 +198,8 @@ def _read(path: Path) -> tuple[str, list[Entry]]:
                 if line.pop("event") == "begun":
                     base_url = line["base_url"]
                 else:
-                    entries[line.pop("number")] = Entry(**line | {"stale": True})
+                    number = line.pop("number")
+                    entries[number] = Entry(**line | {"stale": True})
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:

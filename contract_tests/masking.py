@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from contract_tests.exchange import Exchange
+from contract_tests.exchange import Exchange, id_of
 
 SHORTEST = 4  # characters of a secret that is replaced wherever it stands; a shorter one is in too many words
 OF_THE_LIST = ("meta", "links", "errors", "error", "message")  # what in an answer is about no record
@@ -88,6 +88,8 @@ class Masking:
     def _answer(self, body: Any, kind: str) -> Any:
         if not isinstance(body, dict):
             return _masked(body)
+        if "data" not in body and id_of(body) is not None:  # a record without what belongs around it
+            return self._data(body, kind)
         return {name: value if name in OF_THE_LIST else self._data(value, kind) for name, value in body.items()}
 
     def _data(self, value: Any, kind: str) -> Any:
@@ -96,7 +98,7 @@ class Masking:
             return [self._data(each, kind) for each in value]
         if not isinstance(value, dict):
             return _masked(value)
-        if value.get("id") in self.own.get(kind, ()) or set(value) <= {"id"}:
+        if id_of(value) in self.own.get(kind, ()) or set(value) <= {"id"}:
             return value
         return {name: _field(name, each) for name, each in value.items()}
 

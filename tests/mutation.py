@@ -90,7 +90,9 @@ class Case:
                     verdict not in self.rest or self.verdicts.setdefault(rule.id, verdict) is not verdict
                 ):
                     return False
-                if self.rules and (verdict in FELL) != (rule.id in self.rules) and rule.id not in self.also:
+                if rule.id in self.rules and verdict not in FELL:
+                    return False
+                if self.rules and verdict in FELL and rule.id not in self.rules | self.also:
                     return False
         return True
 

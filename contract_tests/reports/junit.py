@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
@@ -10,6 +11,7 @@ from contract_tests.runner import Outcome
 from contract_tests.verdicts import Result, Verdict
 
 FILE = "junit.xml"
+UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold
 ELEMENTS = {
     Verdict.FAIL: "failure",
     Verdict.INCONCLUSIVE: "error",
@@ -38,11 +40,16 @@ def write(outcome: Outcome, path: Path) -> None:
     )
     for result in results:
         case = SubElement(suite, "testcase", classname=result.kind, name=result.rule.id, time="0")
-        if result.verdict is Verdict.WARN:
-            SubElement(SubElement(case, "properties"), "property", name="warning", value=explain(result))
-        elif result.verdict in ELEMENTS:
+        if result.verdict in ELEMENTS:
             element = SubElement(case, _element(result), message=result.rule.statement)
-            element.text = explain(result)
+            element.text = UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", explain(result))
+    warnings = SubElement(
+        suite, "properties"
+    )  # of the suite, since the schema that CI servers go by knows none of a case
+    for result in results:
+        if result.verdict is Verdict.WARN:
+            text = UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", explain(result))
+            SubElement(warnings, "property", name=f"warning: {result.id}", value=text)
     indent(suites)
     ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
 

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from werkzeug.serving import make_server
+from werkzeug.test import Client
+from wire import ALPINE, HARBOUR
+
+from contract_tests.ledger import Ledger
+from mock_server import Settings, create_app
+
+COMMAND = Path(sys.executable).with_name("contract-tests")
+ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
+KINDS = ("splash-pages", "domains", "notification-handlers")
+POINTS = range(12, 325, 16)  # requests of a survey of some 330, in all its chapters
+
+
+class Deadly:
+    """A mock that kills a process when so many requests have come: every other time once it did its work."""
+
+    def __init__(self, at: int) -> None:
+        self.app = create_app(Settings(fixture="empty", records=3))
+        self.at = at
+        self.process: subprocess.Popen[bytes] | None = None
+        self.count = 0
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        self.count += 1
+        if self.process and self.count == self.at and self.at % 2:
+            self.process.kill()
+        environ["wsgi.input"] = BytesIO(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
+        answer = list(self.app(environ, start_response))
+        if self.process and self.count == self.at:
+            self.process.kill()
+        return answer
+
+    def records(self) -> dict[str, Any]:
+        client = Client(self.app)
+        return {
+            f"{key} {kind}": client.get(
+                f"/api/{kind}/?results_per_page=1000", headers={"Authorization": f"Bearer {key}"}
+            ).json
+            for key in (HARBOUR, ALPINE)
+            for kind in KINDS
+        }
+
+
+@pytest.fixture
+def deadly(request: pytest.FixtureRequest) -> Iterator[tuple[Deadly, str]]:
+    app = Deadly(request.param)
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield app, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize("deadly", POINTS, indirect=True, ids=lambda at: f"request {at}")
+def test_what_a_killed_run_left_behind_is_removed_afterwards(deadly: tuple[Deadly, str], tmp_path: Path) -> None:
+    app, base_url = deadly
+    before, ledger = app.records(), tmp_path / "ledger.jsonl"
+    arguments: list[str | Path] = [COMMAND, "run", "--base-url", base_url, "--ledger", ledger]
+    arguments += ["--explore", "0", "--lag", "0"]
+    app.process = subprocess.Popen(arguments, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    assert app.process.wait(30) == -signal.SIGKILL
+    app.process = None
+    ended = subprocess.run([COMMAND, "cleanup", ledger], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ", 0 left\n" in ended.stdout
+    assert app.records() == before
+
+
+@pytest.mark.parametrize("deadly", [0], indirect=True)
+def test_a_record_that_others_have_changed_since_is_left_alone_and_told_of(
+    deadly: tuple[Deadly, str], tmp_path: Path
+) -> None:
+    app, base_url = deadly
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(path, base_url) as ledger:
+        entry = ledger.plan("splash-pages", "ct1-1")
+        ledger.complete(entry, 2)
+        ledger.vouch(entry)
+    before = app.records()
+    for _ in range(2):
+        ended = subprocess.run([COMMAND, "cleanup", path], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        assert ended.returncode == 3
+        assert ended.stderr == "contract-tests: left behind: splash-pages 2, made as ct1-1\n"
+    assert app.records() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        ("hello\n", "is no ledger of a run"),
+        ("", "it names no target"),
+        ('{"event": "begun", "base_url": "http://127.0.0.1:1"}\n', "target unusable: unreachable"),
+    ],
+    ids=["missing", "another file", "empty", "unreachable"],
+)
+def test_a_ledger_that_is_of_no_use_is_a_line_that_says_why(tmp_path: Path, text: str | None, message: str) -> None:
+    path = tmp_path / "ledger.jsonl"
+    if text is not None:
+        path.write_text(text, "utf-8")
+    ended = subprocess.run([COMMAND, "cleanup", path], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert ended.returncode in (4, 7)
+    assert message in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_last_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(path, "http://127.0.0.1:1") as ledger:
+        ledger.plan("domains", "ct1-1.example.com")
+        ledger.plan("domains", "ct1-2.example.com")
+    path.write_text(path.read_text("utf-8")[:-20], "utf-8")
+    with Ledger.resume(path) as resumed:
+        assert [str(entry) for entry in resumed.left] == [
+            "domains, perhaps: the create of ct1-1.example.com was never answered"
+        ]
+
+
+def test_a_ledger_is_never_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    path.touch()
+    arguments: list[str | Path] = [COMMAND, "run", "--base-url", "http://127.0.0.1:1", "--ledger", path]
+    ended = subprocess.run(arguments, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 4
+    assert "is there already, and may be all that is known of another run; give another file" in ended.stderr

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from liar import BASE_URL, CONTRACT, Ask, Reply, Serve, looks
+
+from contract_tests.exchange import Exchange, Request
+from contract_tests.masking import Masking
+from contract_tests.reports.results import as_dict
+from contract_tests.runner import Outcome
+from contract_tests.verdicts import judge
+from mock_server import Settings
+from mock_server.defects import DEFECTS
+
+CANARY = "Zeisig"
+SECRET = "Kolibri-5f2c"
+ROW = {
+    "id": 12,
+    "type": "telegram",
+    "name": "Jane's shop 7",
+    "settings": {"telegram": "123:AB", "telegram_chat_id": -5},
+    "is_enabled": True,
+    "last_datetime": None,
+    "datetime": "2026-03-02 09:00:01",
+}
+SHAPE = ROW | {"name": "aaaa'a aaaa 0", "settings": {"telegram": "000:aa", "telegram_chat_id": 0}}
+
+MASKED = {"id": 0, "type": "aaaaaaaa", "datetime": "0000-00-00 00:00:00"}
+
+
+def exchange(body: Any, status: int = 200, **headers: str) -> Exchange:
+    request = Request("list", "notification-handlers", "GET", "/api/notification-handlers/")
+    return Exchange(request, 1, status, headers, body if isinstance(body, bytes) else json.dumps(body).encode())
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"data": [ROW], "meta": {"page": 1}}, {"data": [SHAPE], "meta": {"page": 1}}),
+        ({"data": ROW}, {"data": SHAPE}),
+        (
+            {"data": {"12": ROW}},
+            {"data": {"12": SHAPE | {"id": 0, "type": "aaaaaaaa", "datetime": "0000-00-00 00:00:00"}}},
+        ),
+        ({"data": [list(ROW.values())]}, None),
+        ({"items": [ROW]}, {"items": [SHAPE]}),
+        (ROW, SHAPE),
+        ([ROW], None),
+        ({"data": [ROW | {"type": "Jane's", "datetime": "at Jane's"}]}, None),
+    ],
+)
+def test_somebody_elses_record_keeps_its_shape_alone(body: Any, expected: Any) -> None:
+    masked = Masking.of({}, [("notification-handlers", 13)]).exchange(exchange(body))
+    assert "Jane" not in masked.body.decode()
+    assert "123:AB" not in masked.body.decode()
+    if expected is not None:
+        assert masked.json == expected
+
+
+def test_a_record_of_the_runs_own_is_shown_as_it_is() -> None:
+    masked = Masking.of({}, [("notification-handlers", 12)]).exchange(exchange({"data": [ROW]}))
+    assert masked.json == {"data": [ROW]}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'<br />\n<b>Warning</b>\n{"data": [{"id": 12, "name": "Jane"}]}',
+        b'callback({"data": [{"id": 12, "name": "Jane"}]});',
+        b'{"data": [{"id": 12, "name": "Jane"},]}',
+        b"<table><tr><td>Jane</td></tr></table>",
+        b"id,name\n12,Jane\n",
+        b'\xff\xfe{"name": "Jane"}',
+    ],
+)
+def test_a_success_that_cannot_be_read_keeps_its_shape_alone(body: bytes) -> None:
+    masked = Masking.of({}, []).exchange(exchange(body)).body
+    assert b"Jane" not in masked
+    assert (b"Warning" in masked) == (b"Warning" in body)
+
+
+def test_secrets_are_told_nowhere() -> None:
+    secrets = {SECRET: "[key]"}
+    sent = exchange(
+        f"<p>Your key {SECRET} is wrong</p>".encode(), 401, **{"Set-Cookie": "a=b", "X-Key": f"is {SECRET}"}
+    )
+    masked = Masking.of(secrets, []).exchange(sent)
+    assert masked.body == b"<p>Your key [key] is wrong</p>"
+    assert masked.headers == {"Set-Cookie": "[hidden]", "X-Key": "is [key]"}
+
+
+def plants_canaries(ask: Ask, serve: Serve) -> Reply:
+    """A server whose records are the account's own, and hold what nobody is to read, but for those that a run makes."""
+    reply = serve(ask)
+    if ask.method != "GET" or reply.status != 200:
+        return reply
+    try:
+        text = json.dumps(planted(reply.json), ensure_ascii=False)
+    except ValueError:
+        text = reply.data.decode().replace("Generated", CANARY)
+    return Reply(reply.status, reply.headers, text.encode())
+
+
+def planted(value: Any) -> Any:
+    if isinstance(value, list):
+        return [planted(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    label = next((str(value[name]) for name in ("name", "host") if isinstance(value.get(name), str)), "")
+    if label and not re.search(r"ct\d", label.casefold()):
+        texts = {name: f"{CANARY}-{name}" for name in ("name", "host", "custom_index_url", "title") if name in value}
+        return value | texts | ({"settings": {"email": f"{CANARY}@example.org"}} if value.get("settings") else {})
+    return {name: planted(each) for name, each in value.items()}
+
+
+@pytest.mark.parametrize("name", [*list(DEFECTS)[::6], "none"])
+def test_no_finding_tells_what_others_have_written(no_pauses: None, name: str) -> None:
+    defect = DEFECTS.get(name)
+    kind = CONTRACT.kinds[(defect.kinds or CONTRACT.rules[defect.rule].resources)[0] if defect else "domains"]
+    defects = (name,) if defect else ()
+    first, second, target = looks(plants_canaries, kind.name, Settings(fixture="empty", records=28, defects=defects))
+    assert any(CANARY.encode() in each.body for each in target.exchanges)
+    rules = [rule for rule in CONTRACT.rules.values() if kind.name in rule.resources]
+    own = [(each.kind, each.identifier) for each in target.ledger.entries if each.seen and each.identifier is not None]
+    outcome = Outcome(
+        base_url=BASE_URL,
+        insecure=False,
+        version="1.0.0",
+        began=0.0,
+        word="does not conform",
+        status=1,
+        stale=(),
+        results=tuple(judge(rule, kind, first, second) for rule in rules),
+        exchanges=tuple(target.exchanges),
+        left=(),
+        not_run=0,
+        requests=target.sent,
+        created=0,
+        seconds=0.0,
+        masking=Masking.of({}, own),
+    )
+    assert CANARY not in json.dumps(as_dict(outcome), ensure_ascii=False)
+    assert [each.number for each in outcome.exchanges if CANARY.encode() in outcome.masking.exchange(each).body] == []
