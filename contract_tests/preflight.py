@@ -14,6 +14,7 @@ REASONS = {
     403: "the key was refused",
     404: "nothing is found under this path; is the base URL right, its prefix too?",
 }
+ASKED = (("results_per_page", "10"), ("page", "1"))
 TLS = ("certificate", "SSL", "TLS")
 
 
@@ -23,16 +24,24 @@ def preflight(target: Target, kinds: Iterable[Kind]) -> None:
     Raises:
         UnusableTargetError: if none can be read; the message says why.
     """
-    lists = [target.send(Request("list", kind.name, "GET", kind.list_path)) for kind in kinds]
-    if any(exchange.succeeded and _is_list(exchange) for exchange in lists):
+    every = list(kinds)
+    lists = [_list(target, kind) for kind in every]
+    if any(map(_is_list, lists)):
+        return
+    refused = [exchange for exchange in lists if exchange.status not in (None, *REASONS)]
+    if any(_is_list(_list(target, kind, *ASKED)) for kind in every if refused):  # it may want to be asked for a page
         return
     answered = [exchange for exchange in lists if exchange.status is not None]
-    raise UnusableTargetError(_reason((answered or lists)[0]))
+    raise UnusableTargetError(_reason((refused or answered or lists)[0]))
+
+
+def _list(target: Target, kind: Kind, *query: tuple[str, str]) -> Exchange:
+    return target.send(Request("list", kind.name, "GET", kind.list_path, query))
 
 
 def _is_list(exchange: Exchange) -> bool:
-    """Whether a body is JSON, or was meant to be."""
-    return exchange.json is not None or b'"data"' in exchange.body
+    """Whether a list succeeded, with JSON or what was meant to be some."""
+    return exchange.succeeded and (exchange.json is not None or b'"data"' in exchange.body)
 
 
 def _reason(exchange: Exchange) -> str:
@@ -40,10 +49,12 @@ def _reason(exchange: Exchange) -> str:
         return f"TLS: {exchange.error[:200]}; give --ca-bundle if its authority is one of your own"
     if exchange.status is None:
         return f"unreachable: {exchange.error[:200]}"
+    if exchange.redirects:
+        return f"redirected to {exchange.redirects[-1][1]}; give the URL that it leads to"
     where = f"(status {exchange.status} for {exchange.request.path})"
     if exchange.status in REASONS:
         return f"{REASONS[exchange.status]} {where}"
     media_type = exchange.headers.get("Content-Type", "no media type")
-    if not _is_list(exchange):
+    if exchange.succeeded:
         return f"{media_type} in the place of JSON; is the base URL right? {where}"
     return f"no list could be had {where}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from time import monotonic
 from typing import Any, Self
 
 from contract_tests import mocks
 from contract_tests.contract import Contract
-from contract_tests.errors import UnusableTargetError
 from contract_tests.mocks import KEY, SECOND_KEY, Defect
 from contract_tests.options import Options
 from contract_tests.runner import Outcome, run
@@ -188,8 +187,4 @@ def _run(contract: Contract, base_url: str, trial: Trial, explore: int) -> Outco
     mocks.reset(base_url, **trial.switches)
     limits = Limits() if "conditions" in trial.switches else Limits(lag=0)
     options = Options(base_url, KEY, SECOND_KEY, trial.kinds, explore=explore, seed=trial.seed, limits=limits)
-    try:
-        return run(contract, options)
-    except UnusableTargetError:  # what opens one kind of record may not open another
-        mocks.reset(base_url, **trial.switches)
-        return run(contract, replace(options, resources=()))
+    return run(contract, options)

@@ -12,7 +12,7 @@ from time import time
 
 from contract_tests import waivers
 from contract_tests.contract import Contract, Kind, Rule
-from contract_tests.errors import BROKEN, FAILED, NothingSelectedError
+from contract_tests.errors import BROKEN, FAILED, NothingSelectedError, UsageError
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
 from contract_tests.fingerprint import observed
@@ -21,7 +21,7 @@ from contract_tests.masking import Masking
 from contract_tests.options import Options
 from contract_tests.preflight import preflight
 from contract_tests.survey import Visitor, visit
-from contract_tests.target import Target, identities
+from contract_tests.target import BudgetSpentError, Target, identities
 from contract_tests.verdicts import Result, Verdict, judge, needs_second_look, overall
 
 Progress = Callable[[str, int], None]
@@ -115,7 +115,10 @@ def run(
     ledger = ledger or Ledger()
     target = Target(options.base_url, keys, ledger, options.limits, options.connection)
     target.interrupted = interrupted
-    preflight(target, contract.kinds.values())
+    try:
+        preflight(target, contract.kinds.values())
+    except BudgetSpentError as error:
+        raise UsageError(f"{error} before the lists could be read; allow more") from error
     visit_kind = partial(visit, target, explore=_exploration(contract, options))
     for kind in contract.kinds.values():
         of_kind = [(rule, of) for rule, of in chosen if of is kind]

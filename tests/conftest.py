@@ -1,11 +1,26 @@
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from contract_tests.survey import visitor
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+CHROMIUM = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 @pytest.fixture
@@ -21,3 +36,18 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium; a user without one is told so, and in CI there is always one."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - most tests do without
+
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        told = "no Chromium here: the browser tests were skipped"
+        pytest.fail(told) if os.environ.get("CI") else pytest.skip(told)
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=CHROMIUM)
+        yield running
+        running.close()

@@ -63,7 +63,11 @@ def visit(
     except InvisibleError as error:
         evidence.notes[kind.name].append(str(error))
         with suppress(BudgetSpentError):
-            _look_around(visitor, visitor.snapshot(), progress)
+            seen = visitor.snapshot()
+            if not evidence.phases[kind.name]:
+                made = frozenset({error.identifier})
+                evidence.phases[kind.name].append(Phase("create", start, seen, made=made))
+            _look_around(visitor, seen, progress)
     finally:
         progress("cleaning up")
         with target.cleaning_up():

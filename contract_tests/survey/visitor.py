@@ -21,7 +21,16 @@ Seen = TypeVar("Seen")
 
 
 class InvisibleError(Exception):
-    """A create answered with an id under which its record is not to be seen: it may be somebody else's."""
+    """A create answered with an id under which its record is not to be seen: it may be somebody else's.
+
+    Args:
+        kind: what was created.
+        identifier: the id that was answered.
+    """
+
+    def __init__(self, kind: str, identifier: int) -> None:
+        super().__init__(f"create is not visible through {kind}: nothing more was created there")
+        self.identifier = identifier
 
 
 class Visitor:
@@ -153,7 +162,7 @@ class Visitor:
         if shown and not shown.failed and not self._sees(creation):
             self.restate(shown, "open")
             self.writes = False
-            raise InvisibleError(f"create is not visible through {self.kind.name}: nothing more was created there")
+            raise InvisibleError(self.kind.name, creation.identifier or 0)
         return creation
 
     def _sees(self, creation: Creation) -> bool:

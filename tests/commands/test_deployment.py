@@ -1,0 +1,234 @@
+"""Runs against a deployment that is not this machine's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from tls import TlsProxy
+from wire import ALPINE, HARBOUR, Client, over_network
+
+from mock_server import MockServer
+
+COMMAND = Path(sys.executable).with_name("contract-tests")
+KINDS = ("splash-pages", "domains", "notification-handlers")
+QUICK = ("--explore", "0", "--lag", "0")
+CANARY = "Zeisig"
+
+
+def command(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "200"} | more
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, env=environment, check=False)
+
+
+def records(server: MockServer, key: str = HARBOUR) -> dict[str, list[dict[str, Any]]]:
+    """All records of an account, by kind."""
+    client = Client(over_network(server.base_url), key)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for kind in KINDS:
+        pages = client.get(f"/api/{kind}/?results_per_page=1000").json["meta"]["total_pages"]
+        for page in range(1, pages + 1):
+            rows = client.get(f"/api/{kind}/?results_per_page=1000&page={page}").json["data"]
+            found.setdefault(kind, []).extend(rows)
+    return found
+
+
+@pytest.fixture
+def behind_tls(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[TlsProxy]:
+    with TlsProxy(tmp_path, client=getattr(request, "param", False)) as proxy:
+        url = f"https://localhost:{proxy.port}/prefix"
+        with MockServer(fixture="empty", records=40, base_path="/prefix", public_base_url=url) as server:
+            proxy.to = int(server.base_url.rpartition(":")[2].partition("/")[0])
+            yield proxy
+
+
+def test_a_private_authority_is_trusted_once_it_is_named(behind_tls: TlsProxy) -> None:
+    url = f"https://localhost:{behind_tls.port}/prefix"
+    refused = command("run", "--base-url", url, *QUICK)
+    assert refused.returncode == 7
+    assert "target unusable: TLS: " in refused.stderr
+    assert "give --ca-bundle if its authority is one of your own" in refused.stderr
+    ended = command("run", "--base-url", url, "--ca-bundle", behind_tls.ca_bundle, "--quiet", *QUICK)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "conforms\n", "")
+
+
+def test_any_certificate_is_trusted_only_loudly(behind_tls: TlsProxy, tmp_path: Path) -> None:
+    url, reports = f"https://localhost:{behind_tls.port}/prefix", tmp_path / "reports"
+    ended = command("run", "--base-url", url, "--insecure", "--report-dir", reports, *QUICK)
+    assert ended.returncode == 0
+    assert ended.stderr.startswith("contract-tests: INSECURE: any certificate is trusted")
+    assert "Any certificate was trusted" in (reports / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("behind_tls", [True], indirect=True, ids=["client"])
+def test_a_certificate_of_ones_own_is_shown_where_it_is_asked_for(behind_tls: TlsProxy) -> None:
+    url = f"https://localhost:{behind_tls.port}/prefix"
+    options = ("run", "--base-url", url, "--ca-bundle", behind_tls.ca_bundle)
+    assert command(*options, *QUICK).returncode == 7
+    ended = command(*options, "--client-cert", behind_tls.client_certificate, "--quiet", *QUICK)
+    assert (ended.returncode, ended.stdout) == (0, "conforms\n")
+
+
+@pytest.mark.parametrize("option", ["--ca-bundle", "--client-cert"])
+def test_a_file_that_holds_no_certificate_is_named(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "no.pem"
+    path.write_text("hello", "utf-8")
+    ended = command("run", "--base-url", "https://localhost:1", option, path)
+    assert ended.returncode == 4
+    assert f"{path} cannot be used as a " in ended.stderr
+
+
+def test_an_address_of_ip_version_6_is_this_machine_too() -> None:
+    ended = command("run", "--base-url", "http://[::1]:1", *QUICK)
+    assert (ended.returncode, "target unusable: unreachable" in ended.stderr) == (7, True)
+
+
+def test_the_proxy_of_the_environment_is_used_but_for_this_machine() -> None:
+    asked = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(403)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    Thread(target=server.serve_forever, daemon=True).start()
+    environment = {"http_proxy": f"http://127.0.0.1:{server.server_port}", "no_proxy": "internal.example.com"}
+    for url in ("http://links.example.com", "http://127.0.0.1:1", "http://internal.example.com"):
+        assert command("run", "--base-url", url, "--read-only", *QUICK, **environment).returncode == 7
+    server.shutdown()
+    server.server_close()
+    assert asked == [f"http://links.example.com/api/{kind}/" for kind in KINDS]
+
+
+def test_a_plan_sends_nothing_and_tells_what_would_be_sent() -> None:
+    ended = command("run", "--base-url", "https://links.example.com", "--plan", "--rate", "60/m", "--explore", "0")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("Nothing was sent to https://links.example.com. A run would send, about:\n")
+    lines = {" ".join(line.split()[:-2]): line.split()[-2:] for line in ended.stdout.splitlines() if line.strip()}
+    assert lines["splash-pages"] == ["4", "28"]
+    minutes, seconds = " ".join(ended.stdout.split("time at this rate")[1].split()[:4]).split(" min ")
+    assert int(minutes) * 60 + int(seconds.removesuffix(" s")) < 240
+    assert all("example.com" in line for line in ended.stdout.split("under example.com:\n")[1].split())
+
+
+def test_a_run_that_reads_alone_writes_nothing_and_claims_nothing_more() -> None:
+    with MockServer() as server:
+        before = records(server)
+        ended = command("run", "--base-url", server.base_url, "--read-only", "--ledger", "/nowhere/ledger.jsonl")
+        assert records(server) == before
+    assert ended.returncode == 0
+    assert "\npartial: no claim\n" in ended.stdout
+    assert "0 records made, 0 removed" in ended.stdout
+    with MockServer(defects=("total-is-one-more",)) as server:
+        assert command("run", "--base-url", server.base_url, "--read-only").returncode == 1
+
+
+def test_reading_alone_and_writing_are_not_asked_for_at_once() -> None:
+    ended = command("run", "--base-url", "https://links.example.com", "--read-only", "--allow-writes")
+    assert ended.returncode == 4
+    assert "--read-only and --allow-writes contradict each other" in ended.stderr
+
+
+@pytest.mark.parametrize("requests", [3, 12, 40, 100, 200])
+def test_no_more_requests_are_sent_than_allowed_and_nothing_is_left(requests: int) -> None:
+    with MockServer(fixture="empty", records=3) as server:
+        before = records(server)
+        ended = command("run", "--base-url", server.base_url, "--max-requests", str(requests), *QUICK)
+        assert records(server) == before
+    assert ended.returncode == 6
+    assert int(ended.stdout.rpartition(" requests in")[0].split()[-1]) <= requests
+    assert "the budget of requests was spent" in ended.stdout
+
+
+def test_too_few_requests_even_for_a_look_is_a_mistake() -> None:
+    with MockServer() as server:
+        ended = command("run", "--base-url", server.base_url, "--max-requests", "2")
+    assert ended.returncode == 4
+    assert "the budget of requests was spent before the lists could be read; allow more" in ended.stderr
+
+
+def test_a_deadline_ends_a_run_and_leaves_nothing() -> None:
+    with MockServer() as server:
+        before = records(server)
+        ended = command("run", "--base-url", server.base_url, "--deadline", "1s", "--explore", "20000")
+        assert records(server) == before
+    assert ended.returncode in (0, 6)
+    assert "the time for the run was up" in ended.stdout or "\nconforms\n" in ended.stdout
+
+
+def test_a_further_header_is_sent_and_told_nowhere(tmp_path: Path) -> None:
+    seen = set()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.add(self.headers["X-Tenant"])
+            body = json.dumps({"data": [], "echo": self.headers["X-Tenant"]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    ended = command(
+        "run", "--base-url", url, "--read-only", "--header", f"X-Tenant: {CANARY}", "--report-dir", tmp_path
+    )
+    server.shutdown()
+    server.server_close()
+    assert seen == {CANARY}
+    assert ended.returncode == 1
+    assert CANARY not in ended.stdout + ended.stderr + "".join(each.read_text("utf-8") for each in tmp_path.iterdir())
+
+
+def test_neither_keys_nor_what_others_have_written_stand_in_any_output(tmp_path: Path) -> None:
+    key = f"{CANARY}-key"
+    with MockServer(api_keys=(key,), defects=("listed-name-is-cut", "total-is-one-more")) as server:
+        client = Client(over_network(server.base_url), key)
+        client.post("/api/projects", {"name": f"{CANARY} page"})
+        client.post(
+            "/api/domains", {"host": f"{CANARY}.example.org", "custom_index_url": f"https://{CANARY}.example.org"}
+        )
+        for kind, value in {"telegram": f"123:{CANARY}", "slack": f"https://{CANARY}.example.org/hook"}.items():
+            client.post("/api/notification-handlers", {"name": f"{CANARY} {kind}", "type": kind, kind: value})
+        ended = command("run", "--base-url", server.base_url, "--report-dir", tmp_path, CONTRACT_API_KEY=key)
+    assert ended.returncode == 1
+    told = {each.name: each.read_text("utf-8") for each in tmp_path.iterdir()} | {
+        "printed": ended.stdout + ended.stderr
+    }
+    assert set(told) >= {"results.json", "junit.xml", "report.html", "summary.md", "record.har", "profile.yaml"}
+    assert [name for name, text in told.items() if CANARY.casefold() in text.casefold()] == []
+
+
+def test_among_thousands_of_records_and_with_a_colleague_at_work_each_stays_as_it_was() -> None:
+    with MockServer(fixture="empty", records=3000, conditions={"other-writer": 11}) as server:
+        before = records(server)
+        ended = command("run", "--base-url", server.base_url, "--explore", "0")
+        after = records(server)
+    assert ended.returncode in (0, 6)
+    for kind in KINDS:
+        old = {row["id"] for row in before[kind]}
+        assert len(old) >= 3000
+        theirs = [row for row in after[kind] if row["id"] not in old]
+        assert [row for row in after[kind] if row["id"] in old] == [
+            row for row in before[kind] if row["id"] in {each["id"] for each in after[kind]}
+        ]
+        gone = old - {row["id"] for row in after[kind]}
+        assert all("olleague" in json.dumps(row) for row in before[kind] if row["id"] in gone)
+        assert all("olleague" in json.dumps(row) for row in theirs)

@@ -1,0 +1,257 @@
+"""What makes a run a gate: waivers, records that are judged anew, comparisons, profiles, what CI is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from wire import ALPINE, HARBOUR
+
+from contract_tests.contract import Contract
+from contract_tests.fingerprint import profile
+from contract_tests.options import Options
+from contract_tests.runner import Outcome, run
+from contract_tests.target import Limits
+from mock_server import MockServer
+from mock_server.contract import shipped_contract
+from mock_server.grease import greased
+
+COMMAND = Path(sys.executable).with_name("contract-tests")
+BROKEN = "pagination.total-counts-the-records"
+QUICK = ("--explore", "0", "--lag", "0", "--resources", "domains", "--rules", "pagination.*")
+
+
+def command(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "200"} | more
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def broken() -> Iterator[MockServer]:
+    with MockServer(fixture="empty", records=40, defects=("total-is-one-more",)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def reports(server: MockServer, broken: MockServer, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folders = []
+    for name, each in {"right": server, "wrong": broken}.items():
+        folder = tmp_path_factory.mktemp(name)
+        command("run", "--base-url", each.base_url, "--explore", "0", "--lag", "0", "--report-dir", folder)
+        folders.append(folder)
+    return folders[0], folders[1]
+
+
+def waivers(path: Path, *entries: dict[str, Any]) -> Path:
+    path.write_text(yaml.safe_dump(list(entries)), "utf-8")
+    return path
+
+
+def waiver(**more: Any) -> dict[str, Any]:
+    return {"rule": BROKEN, "kind": "domains", "reason": "ticket 12", "until": "2999-01-31"} | more
+
+
+def test_waivers_are_begun_by_a_run_and_must_be_given_reasons(broken: MockServer, tmp_path: Path) -> None:
+    path = tmp_path / "waivers.yaml"
+    ended = command("run", "--base-url", broken.base_url, *QUICK, "--write-waivers", path)
+    assert ended.returncode == 1
+    entries = yaml.safe_load(path.read_text("utf-8"))
+    assert {"rule": BROKEN, "kind": "domains", "reason": ""}.items() <= entries[0].items()
+    refused = command("run", "--base-url", broken.base_url, *QUICK, "--waivers", path)
+    assert refused.returncode == 4
+    assert "waiver 1: the reason is missing; say why this may be, and who mends it" in refused.stderr
+    path.write_text(path.read_text("utf-8").replace("''", "ticket 12"), "utf-8")
+    waived = command("run", "--base-url", broken.base_url, *QUICK, "--waivers", path)
+    assert waived.returncode == 0
+    assert "\nconforms but for what is waived\n" in waived.stdout
+    assert "waived    ticket 12 (until " in waived.stdout
+    again = command("run", "--base-url", broken.base_url, *QUICK, "--write-waivers", path)
+    assert "contract-tests: no report could be written: " in again.stderr
+    assert "ticket 12" in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        (waiver(rule="pagination.totals"), "the contract has no such rule for this kind"),
+        (waiver(kind="links"), "the contract has no such rule for this kind"),
+        (waiver(), "nothing fails there any more; take it out"),
+    ],
+    ids=["unknown rule", "unknown kind", "mended"],
+)
+def test_a_waiver_that_is_of_no_use_any_more_fails_the_run(
+    server: MockServer, tmp_path: Path, entry: dict[str, Any], told: str
+) -> None:
+    entry["until"] = yaml.safe_load(entry["until"])
+    path = waivers(tmp_path / "waivers.yaml", entry)
+    ended = command("run", "--base-url", server.base_url, *QUICK, "--waivers", path)
+    assert ended.returncode == 1
+    assert told in ended.stdout
+    assert "\na waiver is stale\n" in ended.stdout
+
+
+def test_a_waiver_whose_time_is_over_allows_nothing(broken: MockServer, tmp_path: Path) -> None:
+    path = waivers(tmp_path / "waivers.yaml", waiver(until=yaml.safe_load("2026-01-31")))
+    ended = command("run", "--base-url", broken.base_url, *QUICK, "--waivers", path)
+    assert ended.returncode == 1
+    assert "until 2026-01-31: its time is over" in ended.stdout
+    assert "\ndoes not conform\n" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot be read"),
+        ("{", "cannot be read"),
+        ("rule: x", "holds no list of waivers; each has rule, kind, reason, until"),
+        ("- rule: x", "waiver 1 must have rule, kind, reason, until, and nothing else"),
+        ("- {rule: x, kind: y, reason: z, until: soon}", "until is 'soon'; give a date such as 2027-01-31"),
+    ],
+)
+def test_a_file_that_holds_no_waivers_is_a_mistake(tmp_path: Path, text: str | None, message: str) -> None:
+    path = tmp_path / "waivers.yaml"
+    if text is not None:
+        path.write_text(text, "utf-8")
+    ended = command("run", "--base-url", "http://127.0.0.1:1", "--waivers", path)
+    assert ended.returncode == 4
+    assert message in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_runs_own_record_is_judged_as_the_run_was(reports: tuple[Path, Path]) -> None:
+    right, wrong = (command("judge", folder / "record.har") for folder in reports)
+    entries = len(json.loads((reports[0] / "record.har").read_text("utf-8"))["log"]["entries"])
+    assert right.returncode == 0
+    assert right.stdout.startswith(f"{entries} of {entries} exchanges are with http://127.0.0.1:")
+    assert "\npartial: no claim\n" in right.stdout
+    assert wrong.returncode == 1
+    assert "fail: pagination.page-is-filled" in wrong.stdout
+
+
+def test_a_browsers_record_is_judged_by_what_can_be_recognised(tmp_path: Path) -> None:
+    def entry(url: str, status: int, body: Any) -> dict[str, Any]:
+        content = {"mimeType": "application/json", "text": json.dumps(body)}
+        request = {"method": "GET", "url": url, "headers": []}
+        return {"request": request, "response": {"status": status, "headers": [], "content": content}}
+
+    there = "https://links.example.com/prefix"
+    page = {"id": 1, "name": "Home", "color": "red", "last_datetime": None, "datetime": "2026-01-01 00:00:00"}
+    entries = [
+        entry("https://links.example.com/style.css", 200, {}),
+        entry(f"{there}/api/splash-pages/1", 200, {"data": page}),
+        entry(f"{there}/api/splash-pages/2", 404, {"errors": []}),
+        entry("https://elsewhere.example.com/api/users", 200, {}),
+    ]
+    path = tmp_path / "browser.har"
+    path.write_text(json.dumps({"log": {"entries": entries}}), "utf-8")
+    ended = command("judge", path)
+    assert ended.returncode == 1
+    assert ended.stdout.startswith(f"2 of 4 exchanges are with {there}\n")
+    assert "fail: representations.color-is-hex" in ended.stdout
+    assert "Home" not in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "message"),
+    [
+        ('{"log": {"entries": []}}', 5, "none of the 0 exchanges"),
+        ("{}", 4, "is no HTTP archive (HAR)"),
+        ("hello", 4, "is no HTTP archive (HAR)"),
+        (None, 4, "cannot be read: No such file or directory"),
+    ],
+)
+def test_a_record_of_something_else_is_not_judged(tmp_path: Path, text: str | None, status: int, message: str) -> None:
+    path = tmp_path / "some.har"
+    if text is not None:
+        path.write_text(text, "utf-8")
+    ended = command("judge", path)
+    assert (ended.returncode, ended.stdout) == (status, "")
+    assert message in ended.stderr
+
+
+def test_runs_are_compared_rule_by_rule(reports: tuple[Path, Path], tmp_path: Path) -> None:
+    right, wrong = reports
+    written = ("--json", tmp_path / "c.json", "--html", tmp_path / "c.html")
+    ended = command("compare", right, wrong / "results.json", *written)
+    assert ended.returncode == 1
+    lines = [line.split() for line in ended.stdout.splitlines()]
+    assert [f"{BROKEN}[domains]", "pass", "fail"] in lines
+    assert not any(line and line[0].startswith("representations.") for line in lines)
+    told = json.loads((tmp_path / "c.json").read_text("utf-8"))
+    assert [run["word"] for run in told["runs"]] == ["conforms", "does not conform"]
+    assert told["differences"] == sum(not each["same"] for each in told["rules"] + told["open_points"])
+    assert f"{told['differences']} differences" in (tmp_path / "c.html").read_text("utf-8")
+
+
+def test_a_run_compared_with_itself_differs_in_nothing(reports: tuple[Path, Path]) -> None:
+    ended = command("compare", reports[0], reports[0])
+    assert ended.returncode == 0
+    assert ended.stdout.endswith("\nno difference\n")
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"schema_version": 99}', "hello"])
+def test_other_files_are_not_compared(reports: tuple[Path, Path], tmp_path: Path, text: str) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(text, "utf-8")
+    assert command("compare", reports[0], path).returncode == 4
+
+
+def test_one_run_is_not_compared(reports: tuple[Path, Path]) -> None:
+    assert "give two or more" in command("compare", reports[0]).stderr
+
+
+def test_github_is_told_of_each_failure_and_given_a_summary(broken: MockServer, tmp_path: Path) -> None:
+    page = tmp_path / "summary.md"
+    here = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(page)}
+    ended = command("run", "--base-url", broken.base_url, *QUICK, "--quiet", **here)
+    assert ended.returncode == 1
+    assert f"::error title={BROKEN}[domains]::required: " in ended.stdout
+    assert page.read_text("utf-8").startswith("## ❌ does not conform\n")
+
+
+def look(server: MockServer, seed: int) -> Outcome:
+    options = Options(server.base_url, HARBOUR, ALPINE, explore=240, seed=seed, limits=Limits(lag=0))
+    return run(Contract(), options)
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_a_mock_with_a_runs_profile_behaves_as_what_was_run_against(seed: int) -> None:
+    contract, chosen = Contract(), greased(shipped_contract().open_points, seed)
+    start: dict[str, Any] = {"fixture": "empty", "records": (28, 0)[seed % 2]}
+    with MockServer(**start, grease=seed) as server:
+        first = profile(look(server, seed).observed, contract)
+    assert len(first) > 25
+    assert {name: value for name, value in first.items() if chosen[name] != value} == {}
+    with MockServer(**start, choices=first) as like_it:
+        assert profile(look(like_it, seed).observed, contract) == first
+
+
+def test_a_profile_is_used_by_the_mocks_command(tmp_path: Path) -> None:
+    path = tmp_path / "profile.yaml"
+    path.write_text("create-status: '202'\n", "utf-8")
+    mock = COMMAND.with_name("mock-server")
+    process = subprocess.Popen([mock, "--port", "0", "--profile", path], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    base_url = process.stdout.readline().split()[-1]
+    ended = command("run", "--base-url", base_url, *QUICK)
+    process.terminate()
+    process.wait()
+    process.stdout.close()
+    assert "create-status=202" in ended.stdout
+    path.write_text("- hello\n", "utf-8")
+    refused = subprocess.run([mock, "--profile", path], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "is no mapping of open points to values" in refused.stderr

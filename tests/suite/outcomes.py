@@ -1,0 +1,85 @@
+"""An outcome with everything that reports must be able to tell; run as a program, it writes the golden reports anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from contract_tests.contract import Contract
+from contract_tests.exchange import Exchange, FormValue, Request
+from contract_tests.ledger import Entry
+from contract_tests.masking import Masking
+from contract_tests.reports import folder
+from contract_tests.rules.observation import Broken
+from contract_tests.runner import Outcome
+from contract_tests.verdicts import Result, Verdict
+
+CONTRACT = Contract()
+GOLDEN = Path(__file__).parents[1] / "golden"
+BEGAN = 1_790_000_000.0
+KEY, TENANT, CANARY = "Kolibri-5f2c-key", "Zeisig-tenant", "Canary"
+PAGE = b'{"data": [{"id": 7, "name": "Canary shop", "color": "red"}], "meta": {"page": 1}, "links": {}}'
+HTML = f"<html><body><h1>502</h1><p>key {KEY}</p></body></html>".encode()
+BINARY = bytes(range(256))
+
+
+def exchange(number: int, operation: str, path: str, status: int | None, body: bytes = b"", **more: Any) -> Exchange:
+    method = {"list": "GET", "read": "GET", "delete": "DELETE"}.get(operation, "POST")
+    form: Mapping[str, FormValue] | None = more.get("form")
+    request = Request(operation, "splash-pages", method, path, form=form, identifier=more.get("identifier"))
+    headers = {"Content-Type": more.get("media_type", "application/json"), "Set-Cookie": "session=secret"}
+    error = more.get("error", "")
+    return Exchange(request, number, status, headers if status else {}, body, error, began=BEGAN + number, seconds=0.01)
+
+
+FORM = {"name": 'ct1-1 <b>"&', "logo": ("logo.png", BINARY, "image/png")}
+LISTED = exchange(1, "list", "/api/splash-pages/", 200, PAGE)
+CREATED = exchange(2, "create", "/api/projects", 502, HTML, media_type="text/html", form=FORM)
+READ = exchange(3, "read", "/api/splash-pages/9", 200, BINARY, media_type="image/png", identifier=9)
+TIMED_OUT = exchange(4, "delete", "/api/splash-pages/9", None, error="Read timed out. (read timeout=30)", identifier=9)
+
+
+def result(rule: str, verdict: Verdict, *findings: Broken, **more: Any) -> Result:
+    return Result(CONTRACT.rules[rule], "splash-pages", verdict, findings=findings, **more)
+
+
+def outcome() -> Outcome:
+    results = (
+        result("representations.color-is-hex", Verdict.FAIL, Broken(LISTED, "color: #rrggbb", "text 'aaa'")),
+        result(
+            "operations.create-answers", Verdict.FAIL, Broken(CREATED, "a success", "status 502 on each of 3 tries")
+        ),
+        result(
+            "envelopes.body-is-json",
+            Verdict.FAIL,
+            Broken(READ, "a JSON body", "a body that is no JSON \x00\x1b[31m"),
+            waived="ticket 12 (until 2027-01-31)",
+        ),
+        result("operations.delete-answers", Verdict.FAIL, *[Broken(TIMED_OUT, "a success", "no answer")] * 7),
+        result("robustness.odd-text-does-not-fail", Verdict.WARN, Broken(CREATED, "any answer", "status 502")),
+        result("forms.name-required", Verdict.INCONCLUSIVE, reasons=("others wrote | meanwhile",)),
+        result("accounts.other-account-sees-no-list", Verdict.NOT_APPLICABLE, reasons=("no second key",)),
+        result("pagination.page-is-filled", Verdict.PASS, witnesses=3),
+    )
+    return Outcome(
+        base_url="https://links.example.com/prefix",
+        insecure=True,
+        version="1.0.0",
+        began=BEGAN,
+        word="does not conform",
+        status=1,
+        stale=("pagination.page-is-filled[splash-pages], until 2026-01-31: its time is over",),
+        results=results,
+        exchanges=(LISTED, CREATED, READ, TIMED_OUT),
+        left=(Entry("splash-pages", ["ct1-1"], identifier=9, seen=True),),
+        not_run=261,
+        requests=12,
+        created=1,
+        seconds=1.5,
+        masking=Masking.of({KEY: "[key]", TENANT: "[hidden]"}, [("splash-pages", 9)]),
+    )
+
+
+if __name__ == "__main__":
+    folder.write(CONTRACT, outcome(), GOLDEN)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from jsonschema import Draft202012Validator
+from outcomes import CANARY, CONTRACT, GOLDEN, KEY, TENANT, outcome
+
+from contract_tests.reports import folder, results
+from contract_tests.reports.github import lines_of
+
+FILES = ("results.json", "junit.xml", "report.html", "summary.md", "record.har", "profile.yaml")
+JUNIT: Mapping[str, tuple[set[str], set[str], set[str]]] = {  # attributes that must be, may be, and children
+    "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors"},
+        {"skipped", "time", "timestamp", "hostname", "id", "package"},
+        {"testcase", "properties"},
+    ),
+    "testcase": ({"name"}, {"time", "classname", "group"}, {"failure", "error", "skipped"}),
+    "properties": (set(), set(), {"property"}),
+    "property": ({"name", "value"}, set(), set()),
+    "failure": (set(), {"type", "message"}, set()),
+    "error": (set(), {"type", "message"}, set()),
+    "skipped": (set(), {"type", "message"}, set()),
+}
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("reports")
+    folder.write(CONTRACT, outcome(), path)
+    return path
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_report_is_as_it_was_looked_at(reports: Path, name: str) -> None:
+    """`python tests/suite/outcomes.py` writes them anew; look at them before they are committed."""
+    assert (reports / name).read_text("utf-8") == (GOLDEN / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_report_tells_a_secret_or_what_others_have_written(reports: Path, name: str) -> None:
+    text = (reports / name).read_text("utf-8")
+    assert [secret for secret in (KEY, TENANT, CANARY, "session=secret") if secret in text] == []
+
+
+def test_results_are_as_their_schema_says(reports: Path) -> None:
+    schema = json.loads(results.SCHEMA.read_text("utf-8"))
+    Draft202012Validator.check_schema(schema)
+    told = json.loads((reports / "results.json").read_text("utf-8"))
+    assert [error.message for error in Draft202012Validator(schema).iter_errors(told)] == []
+    assert set(told) == set(schema["required"]) == set(schema["properties"])
+
+
+def test_junit_is_what_ci_servers_read(reports: Path) -> None:
+    root = ET.parse(reports / "junit.xml").getroot()
+    for element in root.iter():
+        must, may, children = JUNIT[element.tag]
+        assert must <= set(element.attrib) <= must | may, element.tag
+        assert {child.tag for child in element} <= children, element.tag
+    suite = root[0]
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "8", "failures": "3", "errors": "1", "skipped": "2"}
+
+
+def test_the_har_is_read_back_and_judged(reports: Path) -> None:
+    har: Any = json.loads((reports / "record.har").read_text("utf-8"))["log"]
+    assert har["version"] == "1.2"
+    assert [(each["request"]["method"], each["response"]["status"]) for each in har["entries"]] == [
+        ("GET", 200),
+        ("POST", 502),
+        ("GET", 200),
+        ("DELETE", 0),
+    ]
+
+
+def test_annotations_name_the_rule_and_stay_on_their_line() -> None:
+    lines = list(lines_of(results.as_dict(outcome())))
+    assert [line.partition("::required")[0] for line in lines[:5]] == [
+        "::error title=representations.color-is-hex[splash-pages]",
+        "::error title=operations.create-answers[splash-pages]",
+        "::error title=operations.delete-answers[splash-pages]",
+        "::warning title=envelopes.body-is-json[splash-pages]",
+        "::warning title=robustness.odd-text-does-not-fail[splash-pages]",
+    ]
+    assert len(lines) == 7
+    assert not any("\n" in line for line in lines)
