@@ -21,6 +21,7 @@ Exchanges = Sequence[Exchange]
 Look = Callable[[Exchanges], Iterator[str]]
 MEDIA_TYPES = {"application/json": "json", "application/vnd.api+json": "vendor", "text/html": "html"}
 ZONES = {0: "utc", 9: "ahead", -5: "behind"}
+ALLOWED = ("10", "25", "50", "100", "250", "500", "1000")
 NEAREST = {"7": 10, "60": 50, "5000": 1000}
 BEYOND_32_BITS = 2**32
 ENOUGH_ROWS = 3
@@ -257,10 +258,15 @@ def _odd_page(exchanges: Exchanges) -> Iterator[str]:
 
 
 def _page_past_the_end(exchanges: Exchanges) -> Iterator[str]:
+    totals: dict[str, int] = {}
     for each in exchanges:
-        page = each.page
-        if page and page.total and page.pages and page.number > page.pages:
-            yield "last" if page.rows else "empty"
+        page, asked = each.page, each.request.asked
+        if page and page.total is not None:
+            totals[each.request.kind] = page.total
+        size, number = asked.get("results_per_page", "25"), asked.get("page", "1")
+        total = totals.get(each.request.kind, 0) if each.request.operation == "list" else 0
+        if total and size in ALLOWED and number.isdecimal() and (int(number) - 1) * int(size) >= total and each.status:
+            yield str(each.status) if page is None else "last" if page.rows else "empty"
 
 
 def _empty(exchanges: Exchanges) -> Iterator[dict[str, Any]]:

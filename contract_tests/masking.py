@@ -34,29 +34,29 @@ class Masking:
 
     Attributes:
         secrets: texts that are told nowhere, each with what stands in its place.
-        own: the ids of the records that the run created, by kind.
+        own: the ids of the records that the run created, by kind and by whose key made them; accounts may share ids.
     """
 
     secrets: Mapping[str, str]
-    own: Mapping[str, frozenset[int]]
+    own: Mapping[tuple[str, str], frozenset[int]]
 
     @classmethod
-    def of(cls, secrets: Mapping[str, str], own: Iterable[tuple[str, int]]) -> Masking:
+    def of(cls, secrets: Mapping[str, str], own: Iterable[tuple[str, str, int]]) -> Masking:
         """Mask some secrets, such as API keys, in every form in which they are sent.
 
         Args:
             secrets: each with what is to stand in its place.
-            own: the kind and id of each record of the run's.
+            own: of each record of the run's the kind, whose key made it, and the id.
         """
         forms = {}
         for secret, place in secrets.items():
             for form in (secret, *(b64encode(f"{secret}{end}".encode()).decode().rstrip("=") for end in (":", ""))):
                 if len(form) >= SHORTEST:
                     forms[form] = place
-        ids: dict[str, set[int]] = {}
-        for kind, identifier in own:
-            ids.setdefault(kind, set()).add(identifier)
-        return cls(forms, {kind: frozenset(every) for kind, every in ids.items()})
+        ids: dict[tuple[str, str], set[int]] = {}
+        for kind, owner, identifier in own:
+            ids.setdefault((kind, owner), set()).add(identifier)
+        return cls(forms, {place: frozenset(every) for place, every in ids.items()})
 
     def text(self, text: str) -> str:
         """A text without secrets."""
@@ -82,25 +82,28 @@ class Masking:
         body = exchange.json
         if body is None and text.strip() not in ("", "null"):
             return self.text(_unread(text)).encode()
-        masked = self._answer(body, exchange.request.kind) if body is not None else body
+        own = self.own.get((exchange.request.kind, exchange.request.identity), frozenset())
+        masked = _answer(body, own) if body is not None else body
         return (self.text(json.dumps(masked, ensure_ascii=False)) if text else "").encode()
 
-    def _answer(self, body: Any, kind: str) -> Any:
-        if not isinstance(body, dict):
-            return _masked(body)
-        if "data" not in body and id_of(body) is not None:  # a record without what belongs around it
-            return self._data(body, kind)
-        return {name: value if name in OF_THE_LIST else self._data(value, kind) for name, value in body.items()}
 
-    def _data(self, value: Any, kind: str) -> Any:
-        """A record, or several; those that the run did not create are masked."""
-        if isinstance(value, list):
-            return [self._data(each, kind) for each in value]
-        if not isinstance(value, dict):
-            return _masked(value)
-        if id_of(value) in self.own.get(kind, ()) or set(value) <= {"id"}:
-            return value
-        return {name: _field(name, each) for name, each in value.items()}
+def _answer(body: Any, own: frozenset[int]) -> Any:
+    if not isinstance(body, dict):
+        return _masked(body)
+    if "data" not in body and id_of(body) is not None:  # a record without what belongs around it
+        return _data(body, own)
+    return {name: value if name in OF_THE_LIST else _data(value, own) for name, value in body.items()}
+
+
+def _data(value: Any, own: frozenset[int]) -> Any:
+    """A record, or several; those that the run did not create are masked."""
+    if isinstance(value, list):
+        return [_data(each, own) for each in value]
+    if not isinstance(value, dict):
+        return _masked(value)
+    if id_of(value) in own or set(value) <= {"id"}:
+        return value
+    return {name: _field(name, each) for name, each in value.items()}
 
 
 def _field(name: str, value: Any) -> Any:

@@ -128,7 +128,9 @@ def run(
     target.close()
     if options.limits.read_only:
         results = [each for each in results if each.verdict is not Verdict.INCONCLUSIVE or each.findings]
-    own = [(entry.kind, entry.identifier) for entry in ledger.entries if entry.identifier is not None and entry.seen]
+    own = [
+        (each.kind, each.owner, each.identifier) for each in ledger.entries if each.identifier is not None and each.seen
+    ]
     masking = Masking.of(_secrets(options), own)
     results = [_told(result, masking) for result in results]
     results, stale = waivers.apply(options.waivers, results, contract, datetime.now(UTC).date())

@@ -27,6 +27,10 @@ from contract_tests.target import BudgetSpentError
 STEPS = 10  # of a walk, each of some three requests
 
 
+class _EnoughError(BaseException):
+    """The run may send no more: as an interrupt does, it ends what Hypothesis is at."""
+
+
 @dataclass(frozen=True)
 class Exploration:
     """Explores one kind after the other.
@@ -47,6 +51,8 @@ class Exploration:
         whole, visitor.most_pages = visitor.most_pages, 1
         try:
             self._explore(visitor)
+        except _EnoughError as error:
+            raise BudgetSpentError(str(error)) from error
         finally:
             visitor.most_pages = whole
 
@@ -92,19 +98,16 @@ def _settings(examples: int, steps: int = 1) -> settings:
 
 
 def _until(visitor: Visitor, end: int) -> Proceed:
-    """Carry out steps until the target was sent so many requests, or the run may send no more; then do nothing.
+    """Carry out steps until the target was sent so many requests; then do nothing.
 
     What is drawn never depends on what was answered, so that a seed means the same requests wherever it can.
     """
-    target, spent = visitor.target, False
 
     def proceed(step: Callable[[], object]) -> None:
-        nonlocal spent
-        if spent or target.sent >= end:
-            return
-        try:
-            step()
-        except BudgetSpentError:
-            spent = True
+        if visitor.target.sent < end:
+            try:
+                step()
+            except BudgetSpentError as error:
+                raise _EnoughError(str(error)) from error
 
     return proceed

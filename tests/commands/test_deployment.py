@@ -13,6 +13,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+import requests
 from tls import TlsProxy
 from wire import ALPINE, HARBOUR, Client, over_network
 
@@ -142,14 +143,14 @@ def test_reading_alone_and_writing_are_not_asked_for_at_once() -> None:
     assert "--read-only and --allow-writes contradict each other" in ended.stderr
 
 
-@pytest.mark.parametrize("requests", [3, 12, 40, 100, 200])
-def test_no_more_requests_are_sent_than_allowed_and_nothing_is_left(requests: int) -> None:
+@pytest.mark.parametrize("most", [3, 12, 40, 100, 200])
+def test_no_more_requests_are_sent_than_allowed_and_nothing_is_left(most: int) -> None:
     with MockServer(fixture="empty", records=3) as server:
         before = records(server)
-        ended = command("run", "--base-url", server.base_url, "--max-requests", str(requests), *QUICK)
+        ended = command("run", "--base-url", server.base_url, "--max-requests", str(most), *QUICK)
         assert records(server) == before
     assert ended.returncode == 6
-    assert int(ended.stdout.rpartition(" requests in")[0].split()[-1]) <= requests
+    assert int(ended.stdout.rpartition(" requests in")[0].split()[-1]) <= most
     assert "the budget of requests was spent" in ended.stdout
 
 
@@ -207,7 +208,9 @@ def test_neither_keys_nor_what_others_have_written_stand_in_any_output(tmp_path:
         )
         for kind, value in {"telegram": f"123:{CANARY}", "slack": f"https://{CANARY}.example.org/hook"}.items():
             client.post("/api/notification-handlers", {"name": f"{CANARY} {kind}", "type": kind, kind: value})
-        ended = command("run", "--base-url", server.base_url, "--report-dir", tmp_path, CONTRACT_API_KEY=key)
+        ended = command(
+            "run", "--base-url", server.base_url, "--report-dir", tmp_path, "--lag", "0", CONTRACT_API_KEY=key
+        )
     assert ended.returncode == 1
     told = {each.name: each.read_text("utf-8") for each in tmp_path.iterdir()} | {
         "printed": ended.stdout + ended.stderr
@@ -217,18 +220,17 @@ def test_neither_keys_nor_what_others_have_written_stand_in_any_output(tmp_path:
 
 
 def test_among_thousands_of_records_and_with_a_colleague_at_work_each_stays_as_it_was() -> None:
-    with MockServer(fixture="empty", records=3000, conditions={"other-writer": 11}) as server:
+    with MockServer(fixture="empty", records=3000) as server:
         before = records(server)
-        ended = command("run", "--base-url", server.base_url, "--explore", "0")
-        after = records(server)
-    assert ended.returncode in (0, 6)
+        switches = {"fixture": "empty", "records": 3000, "conditions": {"other-writer": 11}}
+        requests.post(f"{server.base_url}/_mock/reset", timeout=30, json=switches)
+        ended = command("run", "--base-url", server.base_url, *QUICK)
+        after = [records(server) for _ in range(3)]  # what moves from one page to another is missed at times
+    assert ended.returncode in (0, 6), ended.stdout
     for kind in KINDS:
-        old = {row["id"] for row in before[kind]}
-        assert len(old) >= 3000
-        theirs = [row for row in after[kind] if row["id"] not in old]
-        assert [row for row in after[kind] if row["id"] in old] == [
-            row for row in before[kind] if row["id"] in {each["id"] for each in after[kind]}
-        ]
-        gone = old - {row["id"] for row in after[kind]}
-        assert all("olleague" in json.dumps(row) for row in before[kind] if row["id"] in gone)
+        assert len(before[kind]) == 3000
+        old = {row["id"]: row for row in before[kind]}
+        assert {row["id"]: row for look in after for row in look[kind] if row["id"] in old} == old
+        theirs = [row for look in after for row in look[kind] if row["id"] not in old]
+        assert theirs
         assert all("olleague" in json.dumps(row) for row in theirs)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from contract_tests.contract import Contract
-from contract_tests.exchange import Exchange, FormValue, Request
+from contract_tests.exchange import OWN, Exchange, FormValue, Request
 from contract_tests.ledger import Entry
 from contract_tests.masking import Masking
 from contract_tests.reports import folder
@@ -77,7 +77,7 @@ def outcome() -> Outcome:
         requests=12,
         created=1,
         seconds=1.5,
-        masking=Masking.of({KEY: "[key]", TENANT: "[hidden]"}, [("splash-pages", 9)]),
+        masking=Masking.of({KEY: "[key]", TENANT: "[hidden]"}, [("splash-pages", OWN, 9)]),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from liar import BASE_URL, CONTRACT, Ask, Reply, Serve, looks
 
-from contract_tests.exchange import Exchange, Request
+from contract_tests.exchange import OTHER, OWN, Exchange, Request
 from contract_tests.masking import Masking
 from contract_tests.reports.results import as_dict
 from contract_tests.runner import Outcome
@@ -53,7 +53,9 @@ def exchange(body: Any, status: int = 200, **headers: str) -> Exchange:
     ],
 )
 def test_somebody_elses_record_keeps_its_shape_alone(body: Any, expected: Any) -> None:
-    masked = Masking.of({}, [("notification-handlers", 13)]).exchange(exchange(body))
+    masked = Masking.of({}, [("notification-handlers", OWN, 13), ("notification-handlers", OTHER, 12)]).exchange(
+        exchange(body)
+    )
     assert "Jane" not in masked.body.decode()
     assert "123:AB" not in masked.body.decode()
     if expected is not None:
@@ -61,7 +63,7 @@ def test_somebody_elses_record_keeps_its_shape_alone(body: Any, expected: Any) -
 
 
 def test_a_record_of_the_runs_own_is_shown_as_it_is() -> None:
-    masked = Masking.of({}, [("notification-handlers", 12)]).exchange(exchange({"data": [ROW]}))
+    masked = Masking.of({}, [("notification-handlers", OWN, 12)]).exchange(exchange({"data": [ROW]}))
     assert masked.json == {"data": [ROW]}
 
 
@@ -124,7 +126,8 @@ def test_no_finding_tells_what_others_have_written(no_pauses: None, name: str) -
     first, second, target = looks(plants_canaries, kind.name, Settings(fixture="empty", records=28, defects=defects))
     assert any(CANARY.encode() in each.body for each in target.exchanges)
     rules = [rule for rule in CONTRACT.rules.values() if kind.name in rule.resources]
-    own = [(each.kind, each.identifier) for each in target.ledger.entries if each.seen and each.identifier is not None]
+    entries = [each for each in target.ledger.entries if each.seen]
+    own = [(each.kind, each.owner, each.identifier) for each in entries if each.identifier is not None]
     outcome = Outcome(
         base_url=BASE_URL,
         insecure=False,
