@@ -229,3 +229,17 @@ class Evidence:
     def is_marked(self, label: Any) -> bool:
         """Whether a name or host begins with a marker of the run."""
         return any(str(label).casefold().startswith(marker.casefold()) for marker in self.markers)
+
+
+def has_arrived(form: Mapping[str, str], before: Record, now: Record | None) -> bool:
+    """Whether a read shows that an update has come through: each value is the given one, or at least another."""
+    if now is None:
+        return False
+    for name, text in form.items():
+        if name == "is_enabled" and now.get(name) is not (text == "1"):
+            return False
+        if name in before and name != "is_enabled" and now.get(name) != text and now.get(name) == before[name]:
+            return False
+    settings = now.get("settings")
+    given = form.get("email")
+    return given is None or not isinstance(settings, dict) or settings.get("email", given) == given

@@ -5,24 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from itertools import count, cycle
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Evidence, Intrusion, Omission, Phase, Snapshot, Sweep
-from contract_tests.exchange import OTHER, Exchange, FormValue, is_integer
+from contract_tests.evidence import Evidence, Phase, Snapshot
+from contract_tests.exchange import OTHER, FormValue
+from contract_tests.survey.attempts import look_after, omit, try_odd_forms
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.lifecycle import remove_one, update
+from contract_tests.survey.pages import look_around, page
 from contract_tests.survey.samples import alone, of_type, optional
 from contract_tests.survey.strangers import intrude
 from contract_tests.survey.visitor import InvisibleError, Visitor
-from contract_tests.target import BOUNDARY, BudgetSpentError, Target
+from contract_tests.target import BudgetSpentError, Target
 
 ENOUGH = 26  # more than the default page size, and three pages of the smallest
-ODD_SIZES = ("7", "60", "5000")
-ODD_PAGES = {"splash-pages": ("-1",)}
-QUIET_TRIES = 3
-MOST_READ = 5  # records of the account that are read where nothing is written
 
 
 def visit(
@@ -65,9 +62,9 @@ def visit(
         with suppress(BudgetSpentError):
             seen = visitor.snapshot()
             if not evidence.phases[kind.name]:
-                made = frozenset({error.identifier})
+                made = frozenset(evidence.own[kind.name])
                 evidence.phases[kind.name].append(Phase("create", start, seen, made=made))
-            _look_around(visitor, seen, progress)
+            look_around(visitor, seen, progress)
     finally:
         progress("cleaning up")
         with target.cleaning_up():
@@ -96,7 +93,7 @@ def _is_final(visitor: Visitor) -> bool:
 
 def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:
     if not visitor.writes:
-        return _look_around(visitor, start, progress)
+        return look_around(visitor, start, progress)
     fill = (start.total or 0) < ENOUGH
     if start.total == 0:
         visitor.page()
@@ -104,7 +101,7 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
         visitor.page(results_per_page="10")
     if not fill:
         progress("paging")
-        start = _page(visitor, start)
+        start = page(visitor, start)
     progress("creating")
     created, seen = _create(visitor, start)
     began = time.monotonic()
@@ -112,7 +109,7 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
         created, seen = _fill(visitor, created, start, seen)
     if fill:
         progress("paging")
-        seen = _page(visitor, seen)
+        seen = page(visitor, seen)
     if not created:
         return None
     # neither the newest record, which a server that mixes records up is likeliest to take, nor the first of many types
@@ -126,28 +123,12 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
     progress("knocking as a stranger")
     attempts = intrude(visitor, neighbour, later)
     progress("leaving out required fields")
-    omitted = _omit(visitor, later)
-    _try_odd_forms(visitor)
-    later = _look_after(visitor, later, omitted, attempts)
+    omitted = omit(visitor, later)
+    try_odd_forms(visitor)
+    later = look_after(visitor, later, omitted, attempts)
     progress("deleting")
     remove_one(visitor, subject, later)
     return None
-
-
-def _look_around(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:
-    """Look at pages and at some records, and try to read as a stranger."""
-    seen = start
-    if not visitor.evidence.sweeps[visitor.kind.name]:
-        progress("paging")
-        seen = _page(visitor, start)
-    known = [identifier for identifier in seen.ids if is_integer(identifier)]
-    progress("reading")
-    for identifier in known[:MOST_READ]:
-        visitor.settle_last(visitor.read(identifier, "open"))
-    progress("knocking as a stranger")
-    if known:
-        attempts = intrude(visitor, known[0], seen)
-        visitor.evidence.intrusions[visitor.kind.name].extend(replace(each, after=seen) for each in attempts)
 
 
 def _create(visitor: Visitor, start: Snapshot) -> tuple[list[int], Snapshot]:
@@ -219,105 +200,6 @@ def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, str]]:
         (visitor.least(is_enabled="1"), "is_enabled=1", "open"),
         (visitor.least(is_enabled="0"), "is_enabled=0", "open"),
     ]
-
-
-def _page(visitor: Visitor, before: Snapshot) -> Snapshot:
-    """Look at pages of all sizes between two looks at the whole, again if others wrote meanwhile; the last look."""
-    for attempt in range(QUIET_TRIES):
-        pages = [visitor.page(), visitor.page(page="1")]
-        deepest = -(-(before.total or 0) // 10)
-        numbers = sorted({1, 2, 3, deepest} & set(range(1, deepest + 1)))
-        pages += [visitor.page(results_per_page="10", page=str(number)) for number in numbers]
-        if attempt == 0:
-            if (before.total or 0) > visitor.kind.default_page_size:
-                pages.append(visitor.page(page="2"))
-            pages += [
-                visitor.page(results_per_page=str(size))
-                for size in visitor.kind.page_sizes
-                if size not in (10, visitor.largest)
-            ]
-        oldest = min(filter(is_integer, before.ids), default=None)
-        read = None if oldest is None else visitor.read(int(oldest), "open")
-        after = visitor.snapshot()
-        if read and (read.record or read.request.identifier in after.ids):
-            visitor.restate(read, "success")
-        sweep = Sweep(before, tuple(page for page in pages if page), after)
-        visitor.evidence.sweeps[visitor.kind.name] = [sweep]
-        if sweep.is_quiet and sweep.agrees:
-            break
-        if sweep.is_quiet:
-            visitor.rest()  # a cache may have kept a page of some time ago
-        before = after
-    for size in ODD_SIZES:
-        visitor.list("open", results_per_page=size)
-    for page in ODD_PAGES.get(visitor.kind.name, ()):
-        visitor.list("open", page=page)
-    return after
-
-
-def _omit(visitor: Visitor, before: Snapshot) -> list[tuple[str, Exchange]]:
-    """Try to create without each required field."""
-    omitted = []
-    for field in visitor.kind.required:
-        form = _without(visitor, field)
-        exchange = visitor.insist(lambda form=form: visitor.post(form, "refusal"))  # type: ignore[misc]
-        omitted.append((field, exchange))
-        if field == visitor.kind.label and exchange.made_id is not None and before.complete:
-            _vouch(visitor, exchange.made_id, before)
-    return omitted
-
-
-def _vouch(visitor: Visitor, identifier: int, before: Snapshot) -> None:
-    """Take a record without a name for the run's own if a create just told its id, and it was not there before."""
-    record = visitor.read(identifier, "open").record
-    if record and identifier not in before.ids and not str(record.get(visitor.kind.label) or "").strip():
-        visitor.target.ledger.vouch(visitor.target.ledger.entries[-1])
-
-
-def _without(visitor: Visitor, field: str) -> dict[str, FormValue]:
-    form = {name: value for name, value in visitor.least().items() if name != field}
-    return form or {name: str(value) for name, value in list(optional(visitor.kind).items())[:1]}
-
-
-def _try_odd_forms(visitor: Visitor) -> None:
-    """Send a create with rough text, and one that is cut off."""
-    rough = visitor.least() | {visitor.kind.label: f"{visitor.mark()} <b>\"'\\ {'long' * 100} "}
-    visitor.insist(lambda: visitor.post(rough, "open"))
-    marker = visitor.mark()
-    cut_off = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{visitor.kind.label}"\r\n\r\n{marker}'.encode()
-    visitor.insist(lambda: visitor.post_raw(marker, f"multipart/form-data; boundary={BOUNDARY}", cut_off))
-    if visitor.kind.types:
-        visitor.post(visitor.least(type="contract-tests"), "open")
-
-
-def _look_after(
-    visitor: Visitor, before: Snapshot, omitted: list[tuple[str, Exchange]], attempts: list[Intrusion]
-) -> Snapshot:
-    """See, as the account, what came of attempts that must come to nothing."""
-    own = visitor.evidence.own.get(visitor.kind.name, set())
-    after = visitor.snapshot(lambda look: own <= set(look.ids), "list after attempts")
-    labels = [str(after.by_id[each].get(visitor.kind.label)).casefold() for each in set(after.ids) - set(before.ids)]
-    markers = [marker.casefold() for marker in visitor.evidence.markers]
-    foreign = [label for label in labels if not any(marker in label for marker in markers)]
-    for field, exchange in omitted:
-        again = bool(foreign) and exchange.made_id is None and _appears_again(visitor, field)
-        omission = Omission(field, exchange, before, after, appears_again=again)
-        visitor.evidence.omissions[visitor.kind.name].append(omission)
-    intrusions = [replace(each, after=after) for each in attempts]
-    visitor.evidence.intrusions[visitor.kind.name].extend(intrusions)
-    return visitor.snapshot() if foreign else after
-
-
-def _appears_again(visitor: Visitor, field: str) -> bool:
-    """Whether each of some more creates without a field makes one record appear, and nothing comes without one."""
-    for _ in range(QUIET_TRIES):
-        before = visitor.snapshot()
-        visitor.post(_without(visitor, field), "refusal")
-        after = visitor.snapshot()
-        control = visitor.snapshot()
-        if len(set(after.ids) - set(before.ids)) != 1 or set(control.ids) != set(after.ids):
-            return False
-    return True
 
 
 def _marker_of(visitor: Visitor, start: Snapshot, created: list[int]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Change, Creation, Evidence, Record, Snapshot
+from contract_tests.evidence import Change, Creation, Evidence, Record, Snapshot, has_arrived
 from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Page, Request, is_integer
 from contract_tests.ledger import Entry
 from contract_tests.target import TRIES, Limits, Target
@@ -21,16 +21,7 @@ Seen = TypeVar("Seen")
 
 
 class InvisibleError(Exception):
-    """A create answered with an id under which its record is not to be seen: it may be somebody else's.
-
-    Args:
-        kind: what was created.
-        identifier: the id that was answered.
-    """
-
-    def __init__(self, kind: str, identifier: int) -> None:
-        super().__init__(f"create is not visible through {kind}: nothing more was created there")
-        self.identifier = identifier
+    """A create answered with an id under which its record is not to be seen: it may be somebody else's."""
 
 
 class Visitor:
@@ -162,7 +153,7 @@ class Visitor:
         if shown and not shown.failed and not self._sees(creation):
             self.restate(shown, "open")
             self.writes = False
-            raise InvisibleError(self.kind.name, creation.identifier or 0)
+            raise InvisibleError(f"create is not visible through {self.kind.name}: nothing more was created there")
         return creation
 
     def _sees(self, creation: Creation) -> bool:
@@ -179,7 +170,7 @@ class Visitor:
         exchange = self.update(identifier, form, expects)
         texts = {name: value for name, value in form.items() if isinstance(value, str)}
         aspect = f"update {','.join(sorted(form))}"
-        read = self.until(aspect, lambda: self.read(identifier), lambda seen: _arrived(texts, before, seen.record))
+        read = self.until(aspect, lambda: self.read(identifier), lambda seen: has_arrived(texts, before, seen.record))
         self.evidence.changes[self.kind.name].append(Change(exchange, texts, before, read))
         return read.record or before
 
@@ -304,17 +295,3 @@ class Visitor:
 def mark_of(label: object) -> str:
     """The marker in a name or host of the run's; a name may go on behind it."""
     return str(label or "").partition(" ")[0]
-
-
-def _arrived(form: Mapping[str, str], before: Record, now: Record | None) -> bool:
-    """Whether a read shows that an update has come through: each value is the given one, or at least another."""
-    if now is None:
-        return False
-    for name, text in form.items():
-        if name == "is_enabled" and now.get(name) is not (text == "1"):
-            return False
-        if name in before and name != "is_enabled" and now.get(name) != text and now.get(name) == before[name]:
-            return False
-    settings = now.get("settings")
-    given = form.get("email")
-    return given is None or not isinstance(settings, dict) or settings.get("email", given) == given
