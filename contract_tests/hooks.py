@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 import schemathesis
 from schemathesis.core.failures import CustomFailure, FailureGroup
 
-from contract_tests.contract import Contract, operation_of
+from contract_tests.contract import Contract
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import OWN, Exchange, Request
+from contract_tests.exchange import OWN, Exchange
+from contract_tests.recorded import request_of
 from contract_tests.rules.observation import Broken
 from contract_tests.survey.strangers import NOBODY
 from contract_tests.verdicts import observe
@@ -29,17 +30,14 @@ def contract_rules(
     Raises:
         FailureGroup: one failure for each rule that the answer breaks, titled with the rule's id.
     """
-    kind = CONTRACT.kinds[case.operation.tags[0]]
-    url = urlsplit(str(response.request.url))
-    prefix, _, path = url.path.rpartition("/api/")
-    operation = operation_of(str(case.operation.definition.raw["operationId"]))
+    recognised = request_of(CONTRACT, case.method, str(response.request.url))
+    if recognised is None:
+        return
+    base_url, kind, request = recognised
     identity = OWN if "Authorization" in response.request.headers else NOBODY
-    query, last = tuple(parse_qsl(url.query, keep_blank_values=True)), path.rpartition("/")[2]
-    identifier = int(last) if last.removeprefix("-").isdecimal() else None
-    request = Request(operation, kind.name, case.method, f"/api/{path}", query, None, identity, identifier, "open")
+    request = replace(request, identity=identity, expects="open")
     headers = {name: values[-1] for name, values in response.headers.items()}
     exchange = Exchange(request, 1, response.status_code, headers, response.content).settled(kind)
-    base_url = f"{url.scheme}://{url.netloc}{prefix}"
     evidence = Evidence(base_url, [exchange], public_base_url=os.environ.get("CONTRACT_PUBLIC_BASE_URL"))
     failures = []
     for rule in RULES:

@@ -7,7 +7,7 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -84,16 +84,8 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
         return None
     base_url, kind, asked = recognised
     told = dict(_told(entry))
-    asked = Request(
-        asked.operation,
-        asked.kind,
-        asked.method,
-        asked.path,
-        asked.query,
-        identity=str(told.get("identity", OWN)),
-        identifier=asked.identifier,
-        expects=str(told.get("expects", "open")),
-    )
+    identity, expects = (str(told.get(name, usual)) for name, usual in (("identity", OWN), ("expects", "open")))
+    asked = replace(asked, identity=identity, expects=expects)
     headers = {header["name"]: header["value"] for header in response["headers"]}
     exchange = Exchange(asked, number, response["status"] or None, headers, _body(response.get("content") or {}))
     return base_url, exchange if told else exchange.settled(kind)

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tls import TlsProxy
 
 from mock_server import MockServer
 from mock_server.cli import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+BEFORE, _, REST = README.partition("## Point it at your deployment\n")
+DEPLOYMENT, _, AFTER = REST.partition("\n## ")
+SHOWN = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCKS = SHOWN.findall(BEFORE + AFTER)
 
 
 def commands(block: str) -> list[tuple[str, str]]:
@@ -60,3 +65,35 @@ def test_the_options_of_the_readme_are_those_of_the_command(capsys: pytest.Captu
     known = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
     table = "".join(line for line in README.splitlines() if line.startswith("| `--"))
     assert set(re.findall(r"--[a-z-]+", table)) == known - {"--log-level"}
+
+
+def test_a_deployment_is_judged_as_the_readme_says(tmp_path: Path) -> None:
+    given = [command for block in SHOWN.findall(DEPLOYMENT) for command, _ in commands(block)]
+    assert [command.partition(" ")[0] for command in given] == [
+        "export",
+        "contract-tests",
+        "contract-tests",
+        "contract-tests",
+    ]
+    with TlsProxy(tmp_path) as proxy:
+        url = f"https://localhost:{proxy.port}/prefix"
+        with MockServer(base_path="/prefix", public_base_url=url) as server:
+            proxy.to = int(server.base_url.split(":")[2].partition("/")[0])
+            keys = {"CONTRACT_API_KEY": "demo-key-harbour", "CONTRACT_SECOND_API_KEY": "demo-key-alpine"}
+            environment = os.environ | keys | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+            printed = [
+                subprocess.run(
+                    command.replace("https://links.example.com/prefix", url).replace("60/m", "600/s").split(),
+                    cwd=tmp_path,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                ).stdout
+                for command in given[1:]
+            ]
+    assert printed[0].startswith("Nothing was sent to https://localhost:")
+    assert "\npartial: no claim\n" in printed[1]
+    assert "\nconforms\n" in printed[2]
+    table = dict(re.findall(r"^\| `([\w.-]+)` \| (.*) \|$", DEPLOYMENT, re.MULTILINE))
+    assert {each.name for each in (tmp_path / "reports").iterdir()} == set(table)
