@@ -76,7 +76,7 @@ class Masking:
         try:
             text = exchange.body.decode("utf-8")
         except UnicodeDecodeError:
-            return exchange.body[:0]
+            return f"[{len(exchange.body)} bytes that are no text]".encode()
         if not exchange.succeeded:
             return self.text(text).encode()
         body = exchange.json

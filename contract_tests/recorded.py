@@ -16,7 +16,7 @@ from contract_tests.contract import Contract, Kind
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN, Exchange, Request
 
-METHODS = {("GET", False): "list", ("GET", True): "read", ("POST", False): "create", ("POST", True): "update"}
+ON_A_RECORD = {"GET": "read", "POST": "update", "DELETE": "delete"}
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ def _operation(kind: Kind, method: str, path: str) -> tuple[str, int | None]:
     """The operation on a kind and the id in its path; an empty operation if there is none."""
     last = path.removeprefix(kind.record_path)
     if path.startswith(kind.record_path) and last.removeprefix("-").isdecimal():
-        return ("delete" if method == "DELETE" else METHODS.get((method, True), "")), int(last)
-    if method == "GET" and path.rstrip("/") == kind.list_path.rstrip("/"):
+        return ON_A_RECORD.get(method, ""), int(last)
+    if method == "GET" and path == kind.list_path:
         return "list", None
-    if method == "POST" and path.rstrip("/") == kind.create_path.rstrip("/"):
+    if method == "POST" and path == kind.create_path:
         return "create", None
     return "", None
 

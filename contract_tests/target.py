@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
@@ -199,7 +200,7 @@ class Target:
 
 def _seconds(said: str) -> float:
     """How long a header says to wait: some say how long, in seconds, and some say when, as a date or a Unix time."""
-    with suppress(ValueError):
+    if re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", said.strip(), re.ASCII):
         seconds = float(said)
         return seconds - time.time() if seconds > EPOCH else seconds
     with suppress(ValueError):

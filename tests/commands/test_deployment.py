@@ -234,3 +234,16 @@ def test_among_thousands_of_records_and_with_a_colleague_at_work_each_stays_as_i
         theirs = [row for look in after for row in look[kind] if row["id"] not in old]
         assert theirs
         assert all("olleague" in json.dumps(row) for row in theirs)
+
+
+def test_what_is_left_behind_is_told_and_is_no_success(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    with MockServer(fixture="empty", records=40, defects=("deletes-do-nothing",)) as server:
+        options = ("--rules", "pagination.total-pages-*", "--ledger", ledger, "--report-dir", tmp_path / "reports")
+        ended = command("run", "--base-url", server.base_url, *options, *QUICK)
+        left = [row for rows in records(server).values() for row in rows if "ct" in json.dumps(row)]
+    assert ended.returncode == 3
+    assert "\npartial: no claim\n" in ended.stdout
+    assert ended.stdout.count("left behind: ") == ended.stderr.count("left behind: ") == len(left)
+    assert f"to remove it, run: contract-tests cleanup {ledger}\n" in ended.stderr
+    assert "left behind: " in (tmp_path / "reports" / "report.html").read_text("utf-8")

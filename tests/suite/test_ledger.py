@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from liar import CONTRACT, LyingTarget, honest, looks
+from liar import CONTRACT, Ask, LyingTarget, Reply, Serve, honest, looks
 from werkzeug.test import Client
 
 from contract_tests.exchange import OTHER, Request
+from contract_tests.explore import Exploration
 from contract_tests.ledger import Ledger
+from contract_tests.survey import Visitor, visit
 from contract_tests.target import WriteRefusedError
 from mock_server import Settings, create_app
 
@@ -65,3 +69,55 @@ def test_a_server_that_answers_creates_with_old_ids_loses_and_keeps_nothing(
     after, before = (app.get(path, headers=headers).json for app in (target.wsgi, Client(create_app(settings))))
     assert after == before
     assert target.ledger.left == []
+
+
+def makes_handlers_with_the_ids_of_splash_pages(ask: Ask, serve: Serve) -> Reply:
+    """A server whose creates of splash pages make notification handlers, and answer ids that splash pages have."""
+    if ask.kind != "splash-pages" or ask.operation != "create":
+        return serve(ask)
+    handler = {"name": ask.form.get("name", ""), "type": "webhook"}
+    serve(replace(ask, path="/api/notification-handlers").with_form(handler))
+    made = ask.memory["made"] = ask.memory.get("made", 0) + 1
+    return Reply(201, {"Content-Type": "application/json"}, b'{"data": {"id": %d}}' % made)
+
+
+@pytest.mark.parametrize("records", [5, 40])
+def test_a_server_that_makes_records_of_another_kind_loses_and_changes_nothing(no_pauses: None, records: int) -> None:
+    settings = Settings(fixture="empty", records=records)
+    first, second, target = looks(
+        makes_handlers_with_the_ids_of_splash_pages, "splash-pages", settings, Exploration(CONTRACT, 120, 1)
+    )
+    before, after = (contents(app) for app in (Client(create_app(settings)), target.wsgi))
+    assert after["splash-pages"] == before["splash-pages"]
+    assert after["domains"] == before["domains"]
+    strays = [row for row in after["notification-handlers"] if row not in before["notification-handlers"]]
+    assert [row["name"] for row in strays] == ["ct2-1 Test Name", "ct1-1 Test Name"]  # one of each look
+    assert [row for row in after["notification-handlers"] if row not in strays] == before["notification-handlers"]
+    assert first.notes["splash-pages"] == ["create is not visible through splash-pages: nothing more was created there"]
+    assert second is not None
+    left = [(entry.kind, entry.identifier, entry.marker, entry.seen) for entry in target.ledger.left]
+    assert left == [("splash-pages", 1, "ct1-1", False), ("splash-pages", 2, "ct2-1", False)]
+    writes = [each.request for each in target.exchanges if each.request.method in ("POST", "DELETE")]
+    assert {each.operation for each in writes} == {"create"}
+
+
+def contents(client: Client) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for kind in CONTRACT.kinds:
+        headers = {"Authorization": "Bearer demo-key-harbour"}
+        answer: Any = client.get(f"/api/{kind}/?results_per_page=1000", headers=headers).json
+        found[kind] = answer["data"]
+    return found
+
+
+def test_an_exception_in_the_suite_leaves_nothing_behind(no_pauses: None) -> None:
+    def breaks(_: Visitor) -> None:
+        raise ZeroDivisionError
+
+    settings = Settings(fixture="empty", records=40)
+    target = LyingTarget(honest, settings)
+    with pytest.raises(ZeroDivisionError):
+        visit(target, CONTRACT.kinds["domains"], explore=breaks)
+    assert target.ledger.entries
+    assert target.ledger.left == []
+    assert contents(target.wsgi) == contents(Client(create_app(settings)))
