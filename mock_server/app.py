@@ -18,6 +18,7 @@ from mock_server.api import Service, create_blueprint
 from mock_server.calls import Transformation
 from mock_server.choices import Choices
 from mock_server.contract import Contract, shipped_contract
+from mock_server.cors import Cors
 from mock_server.defects import chosen, needs
 from mock_server.error_pages import ErrorPages
 from mock_server.errors import SettingsError
@@ -83,6 +84,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     if settings.grease is not None:
         answer = Grease(answer, settings.grease, each_request=settings.grease_each_request)
     answer = conditions.around(answer, settings.conditions, lambda: create_app(replace(settings, conditions={})))
+    if settings.cors_origins:
+        answer = Cors(answer, settings.cors_origins)
     app.wsgi_app = AccessLog(answer)  # type: ignore[method-assign]
     return app
 

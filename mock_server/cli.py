@@ -81,6 +81,7 @@ def _server(options: argparse.Namespace) -> MockServer:
         defects=tuple(options.defect),
         base_path=options.base_path.rstrip("/"),
         public_base_url=options.public_base_url and options.public_base_url.rstrip("/"),
+        cors_origins=tuple(options.cors_origin) or ("*",) if options.cors == "on" else (),
         seed=options.seed,
         clock=system_clock if options.clock == "system" else None,
         sandboxes=options.sandboxes,
@@ -102,6 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--records", type=_count, default=0, metavar="N", help="N generated records of each kind beside the fixture's")
     add("--api-key", action="append", default=[], metavar="KEY", help="a key with an account of its own")
     add("--base-path", default="", metavar="/PREFIX", help="a path in front of /api")
+    add("--cors", choices=("on", "off"), default="on", help="whether pages of other origins may call (default: on)")
+    add("--cors-origin", action="append", default=[], metavar="ORIGIN", help="only pages of these (default: all)")
     add("--public-base-url", metavar="URL", help="what page links begin with (default: as requested)")
     add("--open", type=_choice, action="append", default=[], metavar="POINT=VALUE", help="choose for an open point")
     add("--profile", type=Path, metavar="FILE", help="choose for open points as a run wrote down")

@@ -17,6 +17,8 @@ SANDBOX_PREFIX = "sandbox-"
 PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 URL = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~%-]+)*")
 
+ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?|null")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -32,6 +34,7 @@ class Settings:
         defects: names of defects, each of which breaks a rule.
         conditions: what befalls the server from outside, by name, each with its measure.
         base_path: a path in front of `/api`, such as `/prefix`.
+        cors_origins: the origins whose pages may call the mock, `*` for all; none, if empty.
         public_base_url: what page links begin with; where the request was sent to, if None.
         seed: what colours that nobody chose are derived from.
         clock: where times come from; if None, each account has a clock that starts with the fixture and moves on by
@@ -50,6 +53,7 @@ class Settings:
     defects: tuple[str, ...] = ()
     conditions: Mapping[str, float] = field(default_factory=dict)
     base_path: str = ""
+    cors_origins: tuple[str, ...] = ("*",)
     public_base_url: str | None = None
     seed: int = 0
     clock: Clock | None = None
@@ -72,6 +76,9 @@ class Settings:
         if self.public_base_url is not None and not URL.fullmatch(self.public_base_url):
             expected = "one such as https://links.example.com/prefix, without a slash at the end"
             raise SettingsError(f'"{self.public_base_url}" is no base URL; give {expected}')
+        for origin in self.cors_origins:
+            if origin != "*" and not ORIGIN.fullmatch(origin):
+                raise SettingsError(f'"{origin}" is no origin; give one such as http://localhost:5173, without a path')
         for name, least in (("records", 0), ("sandboxes", 1), ("max_body", 1)):
             if getattr(self, name) < least:
                 raise SettingsError(f"{name} is {getattr(self, name)}; give {least} or more")
