@@ -27,6 +27,7 @@ from mock_server.forms import Forms
 from mock_server.grease import Grease, Voice
 from mock_server.interposed import Interposed
 from mock_server.paging import Paging
+from mock_server.preferences import Preferences, refuse_as_preferred
 from mock_server.representations import Representations
 from mock_server.settings import Settings
 from mock_server.spellings import Spellings
@@ -75,12 +76,12 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.register_blueprint(create_blueprint(service), url_prefix=settings.base_path or None)
     app.add_url_rule(f"{settings.base_path}/openapi.yaml", "contract", lambda: _contract(service))
     service.errors.register(app)
+    app.before_request(refuse_as_preferred)
     app.before_request(_refuse_redirect)
     app.add_url_rule(f"{settings.base_path}/login", "login", service.errors.login_page)
     between: list[Transformation] = [*conditions.within(settings.conditions), *defects]
-    if between:
-        app.wsgi_app = Interposed(app, service, between)  # type: ignore[method-assign]
-    answer: WSGIApplication = Spellings(app, choices)
+    app.wsgi_app = Interposed(app, service, between)  # type: ignore[method-assign]
+    answer: WSGIApplication = Preferences(Spellings(app, choices))
     if settings.grease is not None:
         answer = Grease(answer, settings.grease, each_request=settings.grease_each_request)
     answer = conditions.around(answer, settings.conditions, lambda: create_app(replace(settings, conditions={})))

@@ -14,6 +14,8 @@ from werkzeug.wrappers import Response
 
 from mock_server.api import Service
 from mock_server.calls import Call, Serve, Transformation
+from mock_server.defects import DEFECTS
+from mock_server.preferences import DEFECT_NAMES, REFUSAL
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -33,12 +35,16 @@ class Interposed:
         self._routes = app.url_map.bind("")
         self._service = service
         self._resources = {resource.name: resource for resource in service.contract.resources}
+        self._is_needed = bool(transformations)
         self._serve: Serve = self._honest
         for transformation in transformations:
             self._serve = _remembering(transformation, self._serve)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
+        preferred = [DEFECTS[name] for name in environ.get(DEFECT_NAMES, ())]
+        if REFUSAL in environ or not (self._is_needed or preferred):
+            return self._app(environ, start_response)
         try:
             endpoint, values = self._routes.match(environ["PATH_INFO"], environ["REQUEST_METHOD"])
         except HTTPException:
@@ -48,7 +54,10 @@ class Interposed:
             return self._app(environ, start_response)
         body = environ["wsgi.input"].read(self._service.settings.max_body + 1)
         call = Call(self._service, environ, self._resources[kind], operation, values.get("identifier", ""), body)
-        return self._serve(call)(environ, start_response)
+        serve = self._serve
+        for defect in preferred:
+            serve = _remembering(defect, serve)
+        return serve(call)(environ, start_response)
 
     def _honest(self, call: Call) -> Response:
         environ = call.environ | {"wsgi.input": BytesIO(call.body)}

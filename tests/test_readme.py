@@ -40,7 +40,7 @@ def test_the_commands_print_what_the_readme_shows() -> None:
             if not command.startswith(("git ", "make ", "pytest ", "SCHEMATHESIS_HOOKS=")):
                 assert run(command, server.base_url) == output, command
                 tried += 1
-    assert tried == 13
+    assert tried == 14
 
 
 def test_the_mock_begins_as_the_readme_shows(monkeypatch: pytest.MonkeyPatch) -> None:

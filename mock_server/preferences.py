@@ -1,0 +1,131 @@
+"""What a single request asks of the mock itself, as RFC 7240 has it: `Prefer: code=429, delay=1.5, defect=NAME`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from flask import request
+from werkzeug.http import parse_list_header, unquote_header_value
+
+from mock_server.defects import DEFECTS
+from mock_server.errors import Refusal
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+REFUSAL, DEFECT_NAMES = "mock_server.refusal", "mock_server.defects"
+OURS = ("code", "delay", "defect")
+OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered, and none of the mock's business
+LONGEST_DELAY = 60.0
+LEAST_CODE, MOST_CODE = 400, 599
+TOO_MANY = {"Retry-After": "1", "X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
+
+
+@dataclass
+class Preferred:
+    """What one request prefers: how it is answered, after how many seconds, wrong in which ways."""
+
+    code: int | None = None
+    delay: float = 0.0
+    defects: tuple[str, ...] = ()
+    applied: tuple[str, ...] = ()
+
+
+class Preferences:
+    """Carries out the preferences of each request, and tells in `Preference-Applied` which.
+
+    Args:
+        inner: the application.
+        sleep: waits for a number of seconds.
+    """
+
+    def __init__(self, inner: WSGIApplication, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._inner = inner
+        self._sleep = sleep
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request; one whose preferences cannot be meant is refused, and not carried out."""
+        if "HTTP_PREFER" not in environ:
+            return self._inner(environ, start_response)
+        try:
+            preferred = preferences_of(environ["HTTP_PREFER"])
+        except ValueError as error:
+            environ[REFUSAL] = Refusal("400", str(error))
+            return self._inner(environ, start_response)
+        if preferred.code:
+            environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.")
+        environ[DEFECT_NAMES] = preferred.defects
+        if preferred.delay:
+            self._sleep(preferred.delay)
+
+        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            told = [("Preference-Applied", ", ".join(preferred.applied))] if preferred.applied else []
+            limits = TOO_MANY.items() if preferred.code == 429 else ()  # noqa: PLR2004 - Too Many Requests
+            return start_response(status, [*headers, *told, *limits], *more)
+
+        return self._inner(environ, start)
+
+
+def preferences_of(header: str) -> Preferred:
+    """Read a `Prefer` header.
+
+    Raises:
+        ValueError: if something in it cannot be meant; the message is one sentence for people.
+    """
+    preferred = Preferred()
+    for name, value in _pairs(header):
+        match name:
+            case "code":
+                preferred.code = _code(value)
+            case "delay":
+                preferred.delay = _delay(value)
+            case "defect" if value in DEFECTS:
+                preferred.defects += (value,)
+            case "defect":
+                near = get_close_matches(value, DEFECTS, n=2, cutoff=0.5)
+                hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server --list-defects` names them all."
+                raise ValueError(f'Prefer: there is no defect "{value}"; {hint}')
+            case _ if name in OF_OTHERS:
+                continue
+            case _:
+                raise ValueError(f'Prefer: the mock knows no preference "{name}"; it knows {", ".join(OURS)}.')
+        preferred.applied += (f"{name}={value}",)
+    return preferred
+
+
+def _pairs(header: str) -> Iterator[tuple[str, str]]:
+    """Names and values; parameters behind a semicolon belong to nothing here, and are left out."""
+    for item in parse_list_header(header):
+        name, _, value = item.partition(";")[0].partition("=")
+        yield name.strip().lower(), unquote_header_value(value.strip())
+
+
+def _code(value: str) -> int:
+    if not value.isascii() or not value.isdecimal() or not LEAST_CODE <= int(value) <= MOST_CODE:
+        raise ValueError(f'Prefer: code is "{value}"; give a status from {LEAST_CODE} to {MOST_CODE}.')
+    return int(value)
+
+
+def _delay(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= LONGEST_DELAY:
+        raise ValueError(f'Prefer: delay is "{value}"; give seconds from 0 to {LONGEST_DELAY:g}.')
+    return seconds
+
+
+def refuse_as_preferred() -> None:
+    """Answer as a request prefers, before it is carried out.
+
+    Raises:
+        Refusal: if it prefers to be refused, or prefers what cannot be meant.
+    """
+    refusal = request.environ.get(REFUSAL)
+    if refusal:
+        raise refusal
