@@ -39,7 +39,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_report_is_as_it_was_looked_at(reports: Path, name: str) -> None:
-    """`python tests/suite/outcomes.py` writes them anew; look at them before they are committed."""
+    """`python tests/outcomes.py` writes them anew; look at them before they are committed."""
     assert (reports / name).read_text("utf-8") == (GOLDEN / name).read_text("utf-8")
 
 

@@ -16,7 +16,7 @@ from contract_tests.runner import Outcome
 from contract_tests.verdicts import Result, Verdict
 
 CONTRACT = Contract()
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parent / "golden"
 BEGAN = 1_790_000_000.0
 KEY, TENANT, CANARY = "Kolibri-5f2c-key", "Zeisig-tenant", "Canary"
 PAGE = b'{"data": [{"id": 7, "name": "Canary shop", "color": "red"}], "meta": {"page": 1}, "links": {}}'
