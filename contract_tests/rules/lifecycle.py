@@ -186,7 +186,11 @@ def reads_change_nothing(evidence: Evidence, kind: Kind) -> Observations:
             continue
         for identifier, before in sweep.before.by_id.items():
             now = sweep.after.by_id[identifier]
-            yield _same(sweep.after.exchange, kind, before, now, own=evidence.is_own(kind.name, now))
+            own = evidence.is_own(kind.name, now)
+            if not own and _is_edited(kind, before, now):
+                yield Unclear("others wrote meanwhile", sweep.after.exchange)
+            else:
+                yield _same(sweep.after.exchange, kind, before, now, own=own)
 
 
 def _left_alone(evidence: Evidence, kind: Kind, event: str) -> Observations:
@@ -202,20 +206,31 @@ def _left_alone(evidence: Evidence, kind: Kind, event: str) -> Observations:
                 yield Unclear("others wrote meanwhile", phase.after.exchange)
             else:
                 yield Broken(phase.after.exchange, "every other record", f"{len(phase.went)} are gone")
-        yield from _unchanged(phase, kind, phase.after.exchange, own)
+        yield from _unchanged(evidence, phase, kind, phase.after.exchange)
 
 
 def _is_quiet(evidence: Evidence, kind: Kind) -> bool:
     """Whether nobody else seems to have written during the visit."""
     sweeps, phases = evidence.sweeps.get(kind.name, []), evidence.phases.get(kind.name, [])
-    return all(sweep.is_quiet for sweep in sweeps) and not any(phase.came for phase in phases)
+    if any(phase.came for phase in phases) or not all(sweep.is_quiet for sweep in sweeps):
+        return False
+    pairs = ((before, sweep.after.by_id[each]) for sweep in sweeps for each, before in sweep.before.by_id.items())
+    return not any(_is_edited(kind, before, now) for before, now in pairs if not evidence.is_own(kind.name, now))
 
 
-def _unchanged(phase: Phase, kind: Kind, exchange: Exchange, own: set[int]) -> Iterator[Observation]:
+def _is_edited(kind: Kind, before: Record, now: Record) -> bool:
+    """Whether more of a record has changed than the time of its last update, which a server may set by mistake."""
+    return any(before.get(name) != now.get(name) for name in steady(kind) if name != "last_datetime")
+
+
+def _unchanged(evidence: Evidence, phase: Phase, kind: Kind, exchange: Exchange) -> Iterator[Observation]:
+    quiet = _is_quiet(evidence, kind)
     for identifier, before in phase.before.by_id.items():
         now = phase.after.by_id.get(identifier)
         if now is not None and identifier not in phase.changed | phase.removed:
-            yield _same(exchange, kind, before, now, own=identifier in own)
+            own = identifier in evidence.own.get(kind.name, set())
+            same = _same(exchange, kind, before, now, own=own)
+            yield same if own or quiet or isinstance(same, Kept) else Unclear("others wrote meanwhile", exchange)
 
 
 def _same(exchange: Exchange, kind: Kind, before: Record, now: Record, *, own: bool) -> Observation:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from liar import CONTRACT, LyingTarget, honest, verdicts
+from liar import CONTRACT, Ask, LyingTarget, Reply, Serve, honest, verdicts
 
 from contract_tests.explore import Exploration
 from contract_tests.survey import visit, visitor
@@ -12,6 +14,7 @@ from mock_server import Settings
 
 EMPTY, FULL = Settings(fixture="empty"), Settings(fixture="empty", records=40)
 KINDS = ("splash-pages", "domains", "notification-handlers")
+OWNER = {"Authorization": "Bearer demo-key-harbour"}
 WEATHER = [
     *({"gateway-errors": every} for every in (40, 13, 7)),
     *({"other-writer": every} for every in (2, 11, 30)),
@@ -37,6 +40,22 @@ def test_no_condition_makes_a_correct_server_fail(
     broken = [result for result in results if result.verdict in (Verdict.FAIL, Verdict.WARN)]
     assert [(result.id, result.findings[0]) for result in broken] == []
     assert all(result.reasons for result in results if result.verdict is Verdict.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("every", [3, 6, 11])
+def test_a_colleague_who_edits_old_records_makes_no_correct_server_fail(no_pauses: None, kind: str, every: int) -> None:
+    def edits(ask: Ask, serve: Serve) -> Reply:
+        count = ask.memory["count"] = ask.memory.get("count", 0) + 1
+        if count % every == 0:
+            label = {"domains": "host"}.get(kind, "name")
+            path = f"/api/{kind}/{1 + count // every % 3}"
+            serve(replace(ask, method="POST", path=path, headers=OWNER).with_form({label: f"edit-{count}.example.org"}))
+        return serve(ask)
+
+    results = verdicts(edits, kind, FULL).values()
+    broken = [result for result in results if result.verdict in (Verdict.FAIL, Verdict.WARN)]
+    assert [(result.id, result.findings[0]) for result in broken] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
