@@ -84,9 +84,13 @@ def add_target(add: Add) -> None:
 
 
 def _url(text: str) -> str:
-    parts = urlsplit(text)
-    plain = not (parts.query or parts.fragment or parts.username)
-    if parts.scheme not in ("http", "https") or not parts.hostname or not plain:
+    try:
+        parts = urlsplit(text)
+        plain = not (parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[^!-~]", text))
+        fits = parts.scheme in ("http", "https") and parts.hostname and plain and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
         raise argparse.ArgumentTypeError(f'"{text}" is no base URL; give one such as https://links.example.com/prefix')
     return text
 
@@ -135,6 +139,10 @@ def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not value.strip().isprintable():
         raise argparse.ArgumentTypeError("a header is given as 'NAME: VALUE'")
+    if not value.strip().isascii():
+        raise argparse.ArgumentTypeError(f"the header {name} holds letters beyond ASCII; write them in another way")
+    if name.casefold() in ("content-type", "content-length", "transfer-encoding"):
+        raise argparse.ArgumentTypeError(f"{name} is about the body of each request, and is the run's own to send")
     if name.casefold() == "authorization":
         raise argparse.ArgumentTypeError("Authorization holds the API key; give that with --api-key")
     return name, value.strip()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from rich.console import Console
-
 from contract_tests.contract import Contract
-from contract_tests.errors import BROKEN
-from contract_tests.ledger import Ledger
+from contract_tests.errors import BROKEN, UsageError
+from contract_tests.ledger import Ledger, is_key_of
 from contract_tests.options import connection_of, keys_of, limits_of
 from contract_tests.preflight import preflight
+from contract_tests.reports.screen import Screen
 from contract_tests.survey.cleanup import clean_up
 from contract_tests.target import Target, identities
 
@@ -29,8 +28,11 @@ def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:
         UsageError: if there is no such ledger, or no key.
         UnusableTargetError: if nothing can be read there.
     """
-    keys = identities(*keys_of(given))
+    api_key, second = keys_of(given)
+    keys = identities(api_key, second)
     with Ledger.resume(given.ledger) as ledger:
+        if not is_key_of(ledger.account, api_key):
+            raise UsageError(f"{given.ledger} is of a run with another API key; give that one")
         target = Target(ledger.base_url, keys, ledger, limits_of(given), connection_of(given))
         preflight(target, contract.kinds.values())
         unfinished = [entry for entry in ledger.entries if not entry.removed]
@@ -40,5 +42,5 @@ def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:
     removed = sum(entry.removed and entry.identifier is not None for entry in unfinished)
     print(f"{target.sent} requests to {ledger.base_url}; {removed} records removed, {len(ledger.left)} left")
     for entry in ledger.left:
-        Console(stderr=True, highlight=False, markup=False).print(f"contract-tests: left behind: {entry}")
+        Screen(stderr=True).print(f"contract-tests: left behind: {entry}")
     return BROKEN if ledger.left else 0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
@@ -30,10 +32,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0 conforms, 1 does not conform, 2 interrupted, 3 the suite broke, 4 usage, 5 nothing
         selected, 6 undecided, 7 target unusable.
     """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):  # a stream of one's own may have no encoding
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         options = _parser().parse_args(arguments)
         contract = Contract()
-        return _rules(contract, options.rule) if options.command == "rules" else _carry_out(contract, options)
+        status = _rules(contract, options.rule) if options.command == "rules" else _carry_out(contract, options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who reads no more has seen enough
+        return 0
     except StoppedError as error:
         return _say(str(error), error.status)
     except KeyboardInterrupt:
@@ -43,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception:  # noqa: BLE001 - whatever breaks here must not be taken for a verdict
         traceback.print_exc()
         return _say("the suite itself broke, and says nothing of the target; please report the lines above", BROKEN)
+    return status
 
 
 def _rules(contract: Contract, name: str | None) -> int:

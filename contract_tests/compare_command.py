@@ -14,6 +14,7 @@ from rich.table import Table
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, FAILED, UsageError
 from contract_tests.reports import results
+from contract_tests.reports.screen import Screen
 
 ABSENT = "not run"
 FEWEST = 2
@@ -36,11 +37,11 @@ def compare_command(contract: Contract, given: argparse.Namespace) -> int:
         raise UsageError("one run alone cannot be compared; give two or more")
     runs = [results.read(path / results.FILE if path.is_dir() else path) for path in given.results]
     compared = comparison([str(path) for path in given.results], runs)
-    show(compared, Console(highlight=False, markup=False), every=given.all)
+    show(compared, Screen(), every=given.all)
     try:
         _write(compared, given)
     except OSError as error:
-        Console(stderr=True, markup=False).print(f"contract-tests: the comparison could not be written: {error}")
+        Screen(stderr=True).print(f"contract-tests: the comparison could not be written: {error}")
         return BROKEN
     return FAILED if compared["differences"] else 0
 

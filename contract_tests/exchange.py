@@ -108,6 +108,12 @@ class Exchange:
         return isinstance(body, dict) and "data" not in body and bool(body.get("error") or body.get("errors"))
 
     @property
+    def is_refusal(self) -> bool:
+        """Whether an answer says that the request was not carried out, by its status or in disguise."""
+        refused = self.status is not None and HTTPStatus.BAD_REQUEST <= self.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        return refused or self.is_refusal_in_disguise
+
+    @property
     def record(self) -> dict[str, Any] | None:
         """The record that a read shows, or None."""
         data = self.data

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from time import time
 
-from rich.console import Console
-
 from contract_tests.contract import Contract
 from contract_tests.errors import NothingSelectedError
 from contract_tests.evidence import Evidence
 from contract_tests.masking import Masking
 from contract_tests.recorded import Recording, read
 from contract_tests.reports import terminal
+from contract_tests.reports.screen import Screen, say
 from contract_tests.runner import Outcome
 from contract_tests.verdicts import Result, Verdict, judge, overall
 
@@ -35,8 +34,8 @@ def judge_command(contract: Contract, given: argparse.Namespace) -> int:
     if not recording.exchanges:
         raise NothingSelectedError(f"none of the {recording.every} exchanges in {given.file} is one of this API's")
     outcome = outcome_of(contract, recording, strict=given.strict, public_base_url=given.public_base_url)
-    print(f"{len(recording.exchanges)} of {recording.every} exchanges are with {recording.base_url}\n")
-    terminal.show(outcome, Console(highlight=False, markup=False))
+    say(f"{len(recording.exchanges)} of {recording.every} exchanges are with {recording.base_url}\n")
+    terminal.show(outcome, Screen())
     return outcome.status
 
 
@@ -56,6 +55,7 @@ def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public
         began=time(),
         word=word,
         status=status,
+        strict=strict,
         stale=(),
         results=tuple(decided),
         exchanges=recording.exchanges,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from types import TracebackType
 from typing import IO, Any, Self
 
@@ -63,14 +66,18 @@ class Ledger:
     Args:
         path: the file to make, or None for none.
         base_url: the target.
+        account: what tells its account from others, as `fingerprint` makes it.
+        token: what sets the markers of this run apart from those of all others.
 
     Raises:
         UsageError: if there is such a file; it may be all that is known of an earlier run.
     """
 
-    def __init__(self, path: Path | None = None, base_url: str = "") -> None:
+    def __init__(self, path: Path | None = None, base_url: str = "", account: str = "", token: str = "") -> None:
         self.path = path
         self.base_url = base_url
+        self.account = account
+        self.token = token
         self.entries: list[Entry] = []
         self._file: IO[str] | None = None
         if path and path.exists():
@@ -85,8 +92,11 @@ class Ledger:
             OSError: if it cannot be written.
         """
         ledger = cls()
-        ledger.base_url, ledger.entries = _read(path)
-        ledger.path, ledger._file = path, path.open("a", encoding="utf-8")
+        text = _whole_lines(path)
+        ledger.base_url, ledger.account, ledger.entries = _parsed(path, text)
+        ledger.path, ledger._file = path, path.open("r+", encoding="utf-8")
+        ledger._file.seek(len(text.encode()))
+        ledger._file.truncate()  # a last line that was cut off
         return ledger
 
     def __enter__(self) -> Self:
@@ -107,12 +117,16 @@ class Ledger:
             OSError: if it cannot be written.
         """
         if self.path and not self._file:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("x", encoding="utf-8")
-            self._write({"event": "begun", "base_url": self.base_url})
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self.path.open("x", encoding="utf-8")
+            except OSError as error:
+                told = f"the ledger {self.path} cannot be written: {error.strerror}"
+                raise OSError(f"{told}; nothing is created without it, so name another with --ledger FILE") from error
+            self._write({"event": "begun", "base_url": self.base_url, "account": self.account})
         entry = Entry(kind, [marker], owner)
         self.entries.append(entry)
-        self._note("planned", entry)
+        self._write(self._line("planned", entry))
         return entry
 
     def answer(self, entry: Entry) -> None:
@@ -129,7 +143,8 @@ class Ledger:
     def mark(self, kind: str, identifier: int, marker: str) -> None:
         """Note another text by which a record may be known from now on: an update with it is about to be sent."""
         for entry in self.entries:
-            if (entry.kind, entry.identifier) == (kind, identifier) and entry.seen and not entry.removed:
+            mine = (entry.kind, entry.identifier, entry.owner) == (kind, identifier, OWN)
+            if mine and entry.seen and not entry.removed:
                 entry.markers.append(marker)
                 self._note("marked", entry)
 
@@ -156,6 +171,10 @@ class Ledger:
         entry.removed = True
         self._note("removed", entry)
 
+    def is_shown(self, kind: str, identifier: int, text: str) -> bool:
+        """Whether a text shows one of the account's records that the run has made, by its marker."""
+        return any(entry.is_in(text) for entry in self._of(kind, identifier, OWN))
+
     def allows_write(self, kind: str, identifier: int, owner: str = OWN) -> bool:
         """Whether a record is the run's own: created by it, and seen with its marker."""
         return any(entry.seen and not entry.stale for entry in self._of(kind, identifier, owner))
@@ -175,8 +194,13 @@ class Ledger:
         return [entry for entry in found if not entry.removed] or found[-1:]
 
     def _note(self, event: str, entry: Entry) -> None:
+        """Write down a step; where the disk is full, the run goes on with what it knows, and cleans up all the same."""
+        with suppress(OSError):
+            self._write(self._line(event, entry))
+
+    def _line(self, event: str, entry: Entry) -> dict[str, Any]:
         number = next(number for number, each in enumerate(self.entries) if each is entry)
-        self._write({"event": event, "number": number} | asdict(entry))
+        return {"event": event, "number": number} | asdict(entry)
 
     def _write(self, line: dict[str, Any]) -> None:
         if self._file:
@@ -188,22 +212,37 @@ def _may_exist(entry: Entry) -> bool:
     return entry.identifier is not None or not entry.answered
 
 
-def _read(path: Path) -> tuple[str, list[Entry]]:
-    """The target and the creates that a ledger tells of; a last line that was cut off is passed over."""
-    base_url, entries = "", {}
+def fingerprint(api_key: str, salt: str = "") -> str:
+    """What tells an API key from others and does not give it away: a salt, and a hash with it."""
+    salt = salt or token_hex(8)
+    return f"{salt}:{sha256(f'{salt}:{api_key}'.encode()).hexdigest()[:16]}"
+
+
+def is_key_of(account: str, api_key: str) -> bool:
+    """Whether a fingerprint is that of a key; one that is not there is anybody's."""
+    return not account or fingerprint(api_key, account.partition(":")[0]) == account
+
+
+def _whole_lines(path: Path) -> str:
     try:
-        for text in path.read_text(encoding="utf-8").splitlines(keepends=True):
-            if text.endswith("\n"):
-                line = json.loads(text)
-                if line.pop("event") == "begun":
-                    base_url = line["base_url"]
-                else:
-                    number = line.pop("number")
-                    entries[number] = Entry(**line | {"stale": True})
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
+    return text[: text.rfind("\n") + 1]
+
+
+def _parsed(path: Path, text: str) -> tuple[str, str, list[Entry]]:
+    """The target, the account and the creates that a ledger tells of."""
+    base_url, account, entries = "", "", {}
+    try:
+        for line in map(json.loads, text.splitlines()):
+            if line.pop("event") == "begun":
+                base_url, account = line["base_url"], line.get("account", "")
+            else:
+                number = line.pop("number")
+                entries[number] = Entry(**line | {"stale": True})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is no ledger of a run: {error}") from error
     if not base_url:
         raise UsageError(f"{path} is no ledger of a run: it names no target")
-    return base_url, list(entries.values())
+    return base_url, account, list(entries.values())

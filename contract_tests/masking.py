@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from contract_tests.exchange import Exchange, id_of
 
@@ -35,28 +37,33 @@ class Masking:
     Attributes:
         secrets: texts that are told nowhere, each with what stands in its place.
         own: the ids of the records that the run created, by kind and by whose key made them; accounts may share ids.
+        markers: the texts that mark those records; one that shows none may have been given its id later.
     """
 
     secrets: Mapping[str, str]
     own: Mapping[tuple[str, str], frozenset[int]]
+    markers: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, secrets: Mapping[str, str], own: Iterable[tuple[str, str, int]]) -> Masking:
+    def of(
+        cls, secrets: Mapping[str, str], own: Iterable[tuple[str, str, int]], markers: Iterable[str] = ()
+    ) -> Masking:
         """Mask some secrets, such as API keys, in every form in which they are sent.
 
         Args:
             secrets: each with what is to stand in its place.
             own: of each record of the run's the kind, whose key made it, and the id.
+            markers: the texts that mark them.
         """
         forms = {}
         for secret, place in secrets.items():
-            for form in (secret, *(b64encode(f"{secret}{end}".encode()).decode().rstrip("=") for end in (":", ""))):
+            for form in _forms(secret):
                 if len(form) >= SHORTEST:
                     forms[form] = place
         ids: dict[tuple[str, str], set[int]] = {}
         for kind, owner, identifier in own:
             ids.setdefault((kind, owner), set()).add(identifier)
-        return cls(forms, {place: frozenset(every) for place, every in ids.items()})
+        return cls(forms, {place: frozenset(every) for place, every in ids.items()}, frozenset(markers))
 
     def text(self, text: str) -> str:
         """A text without secrets."""
@@ -66,28 +73,85 @@ class Masking:
 
     def exchange(self, exchange: Exchange) -> Exchange:
         """An exchange without secrets in its answer, and of other records no more than ids, types and shapes."""
-        headers = {
-            name: "[hidden]" if name.casefold() in HIDDEN_HEADERS else self.text(value)
-            for name, value in exchange.headers.items()
-        }
-        return replace(exchange, headers=headers, body=self._body(exchange), error=self.text(exchange.error))
+        headers = {name: self._header(name.casefold(), value) for name, value in exchange.headers.items()}
+        redirects = tuple((status, self._place(location)) for status, location in exchange.redirects)
+        return replace(
+            exchange,
+            headers=headers,
+            body=self._body(exchange),
+            error=self.text(exchange.error),
+            redirects=redirects,
+        )
+
+    def _header(self, name: str, value: str) -> str:
+        if name in HIDDEN_HEADERS:
+            return "[hidden]"
+        return self._place(value) if name == "location" else self.text(value)
+
+    def _place(self, location: str) -> str:
+        """Where a redirect leads: scheme, host and path, of the path no more than the shape beyond the API's own."""
+        scheme, separator, rest = location.partition("?")[0].partition("://")
+        host, slash, path = rest.partition("/") if separator else ("", "", scheme)
+        known = re.fullmatch(r"/?(.*/)?(api/[a-z-]+/?\d*|login)?", path)
+        return self.text(f"{scheme if separator else ''}{separator}{host}{slash}{path if known else shape(path)}")
+
+    def findings(self, exchange: Exchange, text: str) -> str:
+        """A text of a finding, without what records in its exchange hold that show no marker of the run's."""
+        for secret in sorted(_foreign(exchange.data, self.markers), key=len, reverse=True):
+            text = text.replace(secret, shape(secret))
+        return self.text(text)
 
     def _body(self, exchange: Exchange) -> bytes:
         try:
             text = exchange.body.decode("utf-8")
         except UnicodeDecodeError:
             return f"[{len(exchange.body)} bytes that are no text]".encode()
-        if not exchange.succeeded:
-            return self.text(text).encode()
         body = exchange.json
+        if body is None and not exchange.succeeded:
+            return self.text(text).encode()
         if body is None and text.strip() not in ("", "null"):
             return self.text(_unread(text)).encode()
-        own = self.own.get((exchange.request.kind, exchange.request.identity), frozenset())
-        masked = _answer(body, own) if body is not None else body
-        return (self.text(json.dumps(masked, ensure_ascii=False)) if text else "").encode()
+        masked = _answer(body, self._is_own(exchange)) if body is not None else body
+        return (self.text(json.dumps(masked, ensure_ascii=False)) if text else "").encode("utf-8", "backslashreplace")
+
+    def _is_own(self, exchange: Exchange) -> Callable[[dict[str, Any]], bool]:
+        ids = self.own.get((exchange.request.kind, exchange.request.identity), frozenset())
+
+        def is_own(row: dict[str, Any]) -> bool:
+            return set(row) <= {"id"} or (id_of(row) in ids and bool(_marked(row, self.markers)))
+
+        return is_own
 
 
-def _answer(body: Any, own: frozenset[int]) -> Any:
+def _forms(secret: str) -> Iterator[str]:
+    """The ways in which a secret may be written: as it is, escaped, quoted, encoded."""
+    yield from (secret, quote(secret), quote(secret, safe=""), escape(secret))
+    yield from (json.dumps(secret)[1:-1], json.dumps(secret)[1:-1].replace("/", "\\/"))
+    yield from (b64encode(f"{secret}{end}".encode()).decode().rstrip("=") for end in (":", ""))
+
+
+def _marked(row: dict[str, Any], markers: Iterable[str]) -> bool:
+    text = json.dumps(row, ensure_ascii=False).casefold()
+    return any(marker.casefold() in text for marker in markers)
+
+
+def _foreign(data: Any, markers: frozenset[str]) -> Iterator[str]:
+    """The texts in records that show no marker, but for those that tell nothing of anybody."""
+    for row in data if isinstance(data, list) else [data]:
+        if isinstance(row, dict) and not _marked(row, markers):
+            for name, value in row.items():
+                if _field(name, value) != value:
+                    yield from (text for text in _texts(value) if len(text) >= SHORTEST)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(each)
+
+
+def _answer(body: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
     if not isinstance(body, dict):
         return _masked(body)
     if "data" not in body and id_of(body) is not None:  # a record without what belongs around it
@@ -95,13 +159,13 @@ def _answer(body: Any, own: frozenset[int]) -> Any:
     return {name: value if name in OF_THE_LIST else _data(value, own) for name, value in body.items()}
 
 
-def _data(value: Any, own: frozenset[int]) -> Any:
+def _data(value: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
     """A record, or several; those that the run did not create are masked."""
     if isinstance(value, list):
         return [_data(each, own) for each in value]
     if not isinstance(value, dict):
         return _masked(value)
-    if id_of(value) in own or set(value) <= {"id"}:
+    if own(value):
         return value
     return {name: _field(name, each) for name, each in value.items()}
 

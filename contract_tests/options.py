@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
@@ -62,6 +63,12 @@ def options_of(given: argparse.Namespace) -> Options:
             f"{urlsplit(base_url).hostname} is not this machine, and a run creates, changes and deletes records of"
             " its own there; say --allow-writes if that is meant, --read-only if not, or --plan to see what it would do"
         )
+    if given.splash_create_path and not given.splash_create_path.startswith("/"):
+        raise UsageError(f'"{given.splash_create_path}" is no path; give one such as /api/splash-pages')
+    if given.client_key and not given.client_cert:
+        raise UsageError("--client-key goes with --client-cert; give that too")
+    if given.write_waivers and given.write_waivers.exists():
+        raise UsageError(f"{given.write_waivers} is there already, with its reasons; give another file")
     if given.read_only and given.allow_writes:
         raise UsageError("--read-only and --allow-writes contradict each other; give one of them")
     limits = limits_of(given)
@@ -94,10 +101,15 @@ def keys_of(given: argparse.Namespace) -> tuple[str, str | None]:
     Raises:
         UsageError: if the first is missing, or both are the same.
     """
-    api_key = given.api_key or os.environ.get("CONTRACT_API_KEY")
+    api_key = (given.api_key or os.environ.get("CONTRACT_API_KEY") or "").strip()
     if not api_key:
         raise UsageError("no API key; set CONTRACT_API_KEY or give --api-key")
-    second = given.second_api_key or os.environ.get("CONTRACT_SECOND_API_KEY")
+    second = (given.second_api_key or os.environ.get("CONTRACT_SECOND_API_KEY") or "").strip() or None
+    for name, key in (("API key", api_key), ("second API key", second or "")):
+        if not re.fullmatch(r"[!-~]*", key):
+            raise UsageError(
+                f"the {name} holds a space or a letter beyond ASCII; is it the whole key, and nothing else?"
+            )
     if second == api_key:
         raise UsageError("the second API key is the first; give one of another account, or none")
     return api_key, second

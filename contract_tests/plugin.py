@@ -19,6 +19,7 @@ NAMED = "CONTRACT_TESTS_NAMED"
 KEY = "contract_tests_outcome"
 NOT_HERE = {"--plan", "--quiet", "--write-waivers"}  # they are about the command, not about the run
 OUTCOME = pytest.StashKey[Any]()
+WRITTEN = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,23 +51,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def outcome_of(config: pytest.Config) -> Any:
     """The outcome of the run that these options ask for, made when it is first asked for."""
-    from contract_tests.cli import parse_run  # noqa: PLC0415 - who does not run the suite does not wait for all this
-    from contract_tests.contract import Contract  # noqa: PLC0415
-    from contract_tests.errors import StoppedError  # noqa: PLC0415
-    from contract_tests.run_command import carry_out, write_reports  # noqa: PLC0415
+    from contract_tests.errors import BROKEN, StoppedError  # noqa: PLC0415 - who does not run the suite does not wait
 
     if OUTCOME not in config.stash:
         handed = getattr(config, "workerinput", {}).get(KEY)
         try:
-            made = pickle.loads(handed) if handed else None  # noqa: S301 - our own
-            if made is None:
-                asked = parse_run(_arguments(config))
-                made = carry_out(Contract(), asked)
-                write_reports(Contract(), made, asked)
+            config.stash[OUTCOME] = pickle.loads(handed) if handed else _run(config)  # noqa: S301 - our own
         except StoppedError as error:
             pytest.exit(f"contract-tests: {error}", returncode=error.status)
-        config.stash[OUTCOME] = made
+        except Exception as error:  # noqa: BLE001 - whatever breaks here must not be tried again for each item
+            pytest.exit(f"contract-tests: the suite itself broke: {type(error).__name__}: {error}", returncode=BROKEN)
     return config.stash[OUTCOME]
+
+
+def _run(config: pytest.Config) -> Any:
+    from contract_tests.cli import parse_run  # noqa: PLC0415
+    from contract_tests.contract import Contract  # noqa: PLC0415
+    from contract_tests.run_command import Interrupts, carry_out, write_reports  # noqa: PLC0415
+
+    contract, asked, interrupts = Contract(), parse_run(_arguments(config)), Interrupts()
+    outcome = carry_out(contract, asked, interrupted=lambda: interrupts.came)
+    config.stash[WRITTEN] = write_reports(contract, outcome, asked)
+    return outcome
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -86,7 +92,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = 6
     if outcome and outcome.stale and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         session.exitstatus = 1
-    if outcome and outcome.left and session.exitstatus != pytest.ExitCode.TESTS_FAILED:
+    unwritten = not session.config.stash.get(WRITTEN, True)
+    if outcome and (outcome.left or unwritten) and session.exitstatus != pytest.ExitCode.TESTS_FAILED:
         session.exitstatus = 3
     for text in outcome.stale if outcome else ():
         print(f"\nwaiver: {text}")

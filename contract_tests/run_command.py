@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Callable
@@ -18,12 +19,15 @@ from rich.console import Console
 from contract_tests import waivers
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, InterruptedRunError, UsageError
-from contract_tests.ledger import Ledger
+from contract_tests.ledger import Ledger, fingerprint
 from contract_tests.options import Options, options_of
 from contract_tests.reports import github, plan, results, terminal
+from contract_tests.reports.screen import Screen, say
 from contract_tests.runner import Outcome, Progress, run
 
 PROGRAM = "link-management-contract"
+LOUD = "contract-tests: INSECURE: any certificate is trusted, so nobody knows whose answers these are"
+PASSED_OVER = 2  # of several interrupts: a second one comes of impatience, and clean-up takes a moment
 
 
 def run_command(contract: Contract, given: argparse.Namespace) -> int:
@@ -42,9 +46,9 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         UnusableTargetError: if nothing can be judged there.
     """
     if given.plan:
-        plan.show(contract, _options(contract, given), Console(highlight=False, markup=False))
+        plan.show(contract, _options(contract, given), Screen())
         return 0
-    errors = Console(stderr=True, highlight=False, markup=False)
+    errors = Screen(stderr=True)
     interrupts = Interrupts()
     with errors.status("") as status:
         began = monotonic()
@@ -55,13 +59,13 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         try:
             outcome = carry_out(contract, given, progress, lambda: interrupts.came)
         except InterruptedRunError as error:
-            errors.print(f"contract-tests: {error}")
+            errors.print(f"contract-tests: {error}", soft_wrap=True)
             return error.status
     written = write_reports(contract, outcome, given)
     if given.quiet:
-        print(outcome.word)
+        say(outcome.word)
     else:
-        terminal.show(outcome, Console(highlight=False, markup=False))
+        terminal.show(outcome, Screen())
     return outcome.status or (0 if written else BROKEN)
 
 
@@ -84,12 +88,16 @@ def carry_out(
         InterruptedRunError: if the run was interrupted.
     """
     options = _options(contract, given)
-    errors = Console(stderr=True, highlight=False, markup=False)
+    errors = Screen(stderr=True)
     cache = platformdirs.user_cache_path(PROGRAM) / "hypothesis"
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache))  # by default it is the folder that one works in
     if options.connection.insecure:
-        errors.print("contract-tests: INSECURE: any certificate is trusted, so nobody knows whose answers these are")
-    with Ledger(given.ledger or _state_file(), options.base_url) as ledger:
+        errors.print(
+            LOUD,
+            soft_wrap=True,
+        )
+    account, token = fingerprint(options.api_key), secrets.token_hex(2)
+    with Ledger(given.ledger or _state_file(), options.base_url, account, f"x{token}") as ledger:
         try:
             return run(contract, options, ledger, progress, interrupted)
         except (Exception, KeyboardInterrupt) as error:
@@ -110,24 +118,33 @@ def _options(contract: Contract, given: argparse.Namespace) -> Options:
 def tell_left(ledger: Ledger, errors: Console) -> None:
     """Tell what is left behind, and how to remove it."""
     for entry in ledger.left:
-        errors.print(f"contract-tests: left behind: {entry}")
+        errors.print(f"contract-tests: left behind: {entry}", soft_wrap=True)
     if ledger.left and ledger.path:
         errors.print(f"contract-tests: to remove it, run: contract-tests cleanup {ledger.path}", soft_wrap=True)
 
 
 class Interrupts:
-    """Ctrl-C and SIGTERM: an exception, and a flag too, since an exception in a finalizer or a callback gets lost."""
+    """Ctrl-C, SIGTERM and SIGHUP: an exception, and a flag too, since one in a finalizer or a callback gets lost.
+
+    A second one, while what was made is removed, is passed over; a third ends that too.
+    """
 
     def __init__(self) -> None:
-        self.came = False
-        signal.signal(signal.SIGTERM, self._interrupt)
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, self._interrupt)
+        self._count = 0
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._interrupt)
         sys.unraisablehook = lambda lost: lost.exc_type is KeyboardInterrupt or sys.__unraisablehook__(lost)
 
+    @property
+    def came(self) -> bool:
+        """Whether there was one."""
+        return self._count > 0
+
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        self.came = True
-        raise KeyboardInterrupt
+        self._count += 1
+        if self._count != PASSED_OVER:
+            raise KeyboardInterrupt
 
 
 def _state_file() -> Path:
@@ -135,19 +152,22 @@ def _state_file() -> Path:
 
 
 def write_reports(contract: Contract, outcome: Outcome, given: argparse.Namespace) -> bool:
-    """Write what a command line asks for; whether that could be done."""
-    try:
-        if given.write_waivers:
-            waivers.write(given.write_waivers, outcome.results, datetime.fromtimestamp(outcome.began, UTC).date())
-        if given.report_dir:
-            from contract_tests.reports import folder  # noqa: PLC0415 - who wants none does not wait for Jinja
+    """Write what a command line asks for, each as far as that can be done; whether all of it could."""
+    today = datetime.fromtimestamp(outcome.began, UTC).date()
+    wanted: list[Callable[[], None]] = []
+    if given.write_waivers:
+        wanted.append(lambda: waivers.write(given.write_waivers, outcome.results, today, strict=outcome.strict))
+    if given.report_dir:
+        from contract_tests.reports import folder  # noqa: PLC0415 - who wants none does not wait for Jinja
 
-            folder.write(contract, outcome, given.report_dir)
-        if github.runs_here():
-            github.tell(results.as_dict(outcome))
-    except OSError as error:
-        Console(stderr=True, highlight=False, markup=False).print(
-            f"contract-tests: no report could be written: {error}"
-        )
-        return False
-    return True
+        wanted.append(lambda: folder.write(contract, outcome, given.report_dir))
+    if github.runs_here():
+        wanted.append(lambda: github.tell(results.as_dict(outcome)))
+    written = True
+    for write in wanted:
+        try:
+            write()
+        except OSError as error:
+            written = False
+            Screen(stderr=True).print(f"contract-tests: no report could be written: {error}", soft_wrap=True)
+    return written

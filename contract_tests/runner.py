@@ -41,6 +41,7 @@ class Outcome:
         began: when, in seconds since 1970.
         word: *conforms*, *does not conform*, *undecided* or *partial: no claim*.
         status: the exit status that goes with it.
+        strict: whether advisory rules gate.
         stale: what is wrong with the waivers.
         masking: what must not be told of the exchanges.
         left: what the run made and could not remove.
@@ -53,6 +54,7 @@ class Outcome:
     began: float
     word: str
     status: int
+    strict: bool
     stale: tuple[str, ...]
     results: tuple[Result, ...]
     exchanges: tuple[Exchange, ...]
@@ -75,6 +77,9 @@ def selected(contract: Contract, options: Options) -> Chosen:
     Raises:
         NothingSelectedError: if there are none.
     """
+    unused = [each for each in options.rules if not any(fnmatchcase(rule, each) for rule in contract.rules)]
+    if unused:
+        raise NothingSelectedError(f'no rule of the contract matches "{unused[0]}"; areas are chosen as pagination.*')
     chosen = [
         (rule, contract.kinds[name])
         for rule in contract.rules.values()
@@ -131,7 +136,8 @@ def run(
     own = [
         (each.kind, each.owner, each.identifier) for each in ledger.entries if each.identifier is not None and each.seen
     ]
-    masking = Masking.of(_secrets(options), own)
+    markers = {marker for entry in ledger.entries for marker in entry.markers if marker}
+    masking = Masking.of(_secrets(options), own, markers)
     results = [_told(result, masking) for result in results]
     results, stale = waivers.apply(options.waivers, results, contract, datetime.now(UTC).date())
     not_run = sum(len(rule.resources) for rule in contract.rules.values()) - len(results)
@@ -147,6 +153,7 @@ def run(
         began=began,
         word=word,
         status=status,
+        strict=options.strict,
         stale=tuple(stale),
         results=tuple(results),
         exchanges=tuple(target.exchanges),
@@ -161,14 +168,21 @@ def run(
 
 def _secrets(options: Options) -> dict[str, str]:
     """What must not be told, each with what is told in its place."""
-    secrets = dict.fromkeys(options.connection.headers.values(), "[hidden]") | {options.api_key: "[key]"}
+    words = [word for value in options.connection.headers.values() for word in (value, *value.split())]
+    sent = identities(options.api_key, options.second_api_key)
+    nearly = [value.partition(" ")[2] for identity, value in sent.items() if identity != "a wrong key"]
+    secrets = dict.fromkeys(words, "[hidden]") | dict.fromkeys(nearly, "[nearly the key]") | {options.api_key: "[key]"}
     return secrets | ({options.second_api_key: "[second key]"} if options.second_api_key else {})
 
 
 def _told(result: Result, masking: Masking) -> Result:
     """A result whose texts hold no secret."""
     findings = [
-        replace(each, expected=masking.text(each.expected), received=masking.text(each.received))
+        replace(
+            each,
+            expected=masking.findings(each.exchange, each.expected),
+            received=masking.findings(each.exchange, each.received),
+        )
         for each in result.findings
     ]
     return replace(result, findings=tuple(findings), reasons=tuple(map(masking.text, result.reasons)))

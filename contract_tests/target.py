@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from base64 import b64encode
@@ -24,6 +25,8 @@ PAUSE = 0.2
 BOUNDARY = "contract-tests-boundary-7f3a"
 EPOCH = 1e9
 MOST_REDIRECTS = 5
+LEAST_WAIT, MOST_WAIT = 0.5, 90.0  # seconds for a rate limit to pass
+SPENT = "the budget of requests was spent"
 KEPT, KEPT_A_RECORD = 10, 3  # requests for removing what a run has made, and for each record of it
 REDIRECTS = {301, 302, 303, 307, 308}
 
@@ -88,6 +91,7 @@ class Target:
         self.sent = 0
         self.exchanges: list[Exchange] = []
         self.interrupted: Callable[[], bool] = lambda: False
+        self._strange: set[tuple[str, int, str]] = set()
         self._waited = 0.0
         self._last = 0.0
         self._counting = True
@@ -98,7 +102,7 @@ class Target:
 
     @contextmanager
     def cleaning_up(self) -> Iterator[None]:
-        """Send requests whatever the budget says: what was made is removed."""
+        """Send requests for which some of the budget was kept, whatever the time: what was made is removed."""
         self._counting = False
         try:
             yield
@@ -120,9 +124,8 @@ class Target:
         if self.limits.read_only and request.method != "GET":
             raise WriteRefusedError("this run is to write nothing")
         writes = request.operation in ("update", "delete") and request.identifier is not None
-        owners = (OWN, request.identity)
-        if writes and not any(self.ledger.allows_write(request.kind, request.identifier or 0, each) for each in owners):
-            raise WriteRefusedError(f"{request.kind} {request.identifier} is not known to be this run's own")
+        if writes:
+            self._check_owner(request)
         attempts: list[int | None] = []
         while True:
             exchange = self._once(request, tuple(attempts))
@@ -133,7 +136,33 @@ class Target:
             attempts.append(exchange.status)
             time.sleep(PAUSE)
         self.exchanges.append(exchange)
+        if request.operation == "read" and request.identity != OWN:
+            self._note_strange(exchange)
         return exchange
+
+    def _check_owner(self, request: Request) -> None:
+        """Refuse to write to what is not the run's own, or may not be for whoever is to write.
+
+        Accounts may share ids: before somebody else's key writes to one of the account's records, it must be told
+        that there is none under this id, or be shown that very record.
+        """
+        kind, identifier, identity = request.kind, request.identifier or 0, request.identity
+        if self.ledger.allows_write(kind, identifier, identity):
+            return
+        if identity == OWN or not self.ledger.allows_write(kind, identifier):
+            raise WriteRefusedError(f"{kind} {identifier} is not known to be this run's own")
+        if identity in self.keys and (kind, identifier, identity) not in self._strange:
+            path = request.path
+            self._note_strange(self.send(Request("read", kind, "GET", path, (), None, identity, identifier, "open")))
+            if (kind, identifier, identity) not in self._strange:
+                raise WriteRefusedError(f"{kind} {identifier} may be a record of somebody else's, to {identity}")
+
+    def _note_strange(self, exchange: Exchange) -> None:
+        """Note to whom an id of the run's is nobody else's: a read was refused, or showed the record itself."""
+        request, text = exchange.request, exchange.body.decode("utf-8", "replace")
+        refused = exchange.status is not None and not exchange.failed and not re.search(r'"id\W*:', text)
+        if refused or self.ledger.is_shown(request.kind, request.identifier or 0, text):
+            self._strange.add((request.kind, request.identifier or 0, request.identity))
 
     def _once(self, request: Request, attempts: tuple[int | None, ...]) -> Exchange:
         if self._counting:
@@ -154,8 +183,8 @@ class Target:
             while answer.status in REDIRECTS and len(redirects) < MOST_REDIRECTS:
                 location = answer.headers.get("Location", "")
                 redirects.append((answer.status, location))
-                there = urljoin(there, location)
-                if request.method != "GET" or not location or urlsplit(there).netloc != urlsplit(url).netloc:
+                there = _joined(there, location)
+                if request.method != "GET" or not location or not _is_safe(url, there):
                     break
                 answer = self._call("GET", there, None, headers)
         except urllib3.exceptions.HTTPError as error:
@@ -173,11 +202,13 @@ class Target:
             raise KeyboardInterrupt
         unfinished = len(self.ledger.left)
         if self.sent + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
-            raise BudgetSpentError("the budget of requests was spent")
+            raise BudgetSpentError(SPENT)
         if self.limits.seconds is not None and time.monotonic() - self._began >= self.limits.seconds:
             raise BudgetSpentError("the time for the run was up")
 
     def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
+        if self.sent >= self.limits.requests:
+            raise BudgetSpentError(SPENT)
         pause = self._last + self.limits.interval - time.monotonic()
         if pause > 0:
             time.sleep(pause)
@@ -190,12 +221,26 @@ class Target:
     def _wait_for_limit(self, exchange: Exchange) -> bool:
         """Wait as long as a rate limit says, if there is patience left."""
         said = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
-        seconds = min(_seconds(said), 90.0)
-        if self._waited + seconds > self.limits.patience:
+        seconds = max(min(_seconds(said), MOST_WAIT), LEAST_WAIT)
+        left = (self.limits.seconds or math.inf) - (time.monotonic() - self._began)
+        if self._waited + seconds > self.limits.patience or (self._counting and seconds > left):
             return False
-        time.sleep(max(seconds, 0.05))
-        self._waited += max(seconds, 0.05)
+        time.sleep(seconds)
+        self._waited += seconds
         return True
+
+
+def _joined(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError:  # a location that is no URL leads nowhere
+        return ""
+
+
+def _is_safe(url: str, there: str) -> bool:
+    """Whether a key may be sent on to another URL: to the same host, and never without TLS where there was some."""
+    before, after = urlsplit(url), urlsplit(there)
+    return before.netloc == after.netloc and after.scheme in (before.scheme, "https")
 
 
 def _seconds(said: str) -> float:
@@ -203,7 +248,7 @@ def _seconds(said: str) -> float:
     if re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", said.strip(), re.ASCII):
         seconds = float(said)
         return seconds - time.time() if seconds > EPOCH else seconds
-    with suppress(ValueError):
+    with suppress(ValueError, OverflowError):
         return parsedate_to_datetime(said).timestamp() - time.time()
     return 1.0
 

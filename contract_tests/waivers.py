@@ -42,7 +42,7 @@ def read(path: Path) -> list[Waiver]:
     """
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(entries, list):
         raise UsageError(f"{path} holds no list of waivers; each has {', '.join(FIELDS)}")
@@ -52,7 +52,7 @@ def read(path: Path) -> list[Waiver]:
 def _waiver(path: Path, number: int, entry: Any) -> Waiver:
     if not isinstance(entry, dict) or set(entry) != set(FIELDS):
         raise UsageError(f"{path}: waiver {number} must have {', '.join(FIELDS)}, and nothing else")
-    if not isinstance(entry["until"], date):
+    if type(entry["until"]) is not date:
         raise UsageError(f"{path}: waiver {number}: until is {entry['until']!r}; give a date such as 2027-01-31")
     if not isinstance(entry["reason"], str) or not entry["reason"].strip():
         raise UsageError(f"{path}: waiver {number}: the reason is missing; say why this may be, and who mends it")
@@ -83,7 +83,14 @@ def apply(
     return list(every.values()), stale
 
 
-def write(path: Path, results: Iterable[Result], today: date) -> None:
+class _Dumper(yaml.SafeDumper):
+    """Writes each date out, and no references between entries."""
+
+    def ignore_aliases(self, _: Any) -> bool:
+        return True
+
+
+def write(path: Path, results: Iterable[Result], today: date, *, strict: bool) -> None:
     """Begin a file of waivers with what fails; each reason is still to be given.
 
     Raises:
@@ -93,8 +100,8 @@ def write(path: Path, results: Iterable[Result], today: date) -> None:
     entries = [
         {"rule": each.rule.id, "kind": each.kind, "reason": "", "until": until}
         for each in results
-        if each.verdict is Verdict.FAIL
+        if not each.waived and (each.verdict is Verdict.FAIL or (strict and each.verdict is Verdict.WARN))
     ]
     with path.open("x", encoding="utf-8") as file:
         file.write("# Failures that are allowed for a time. Give each a reason: why, and who mends it.\n")
-        file.write(yaml.safe_dump(entries, sort_keys=False))
+        file.write(yaml.dump(entries, Dumper=_Dumper, sort_keys=False))

@@ -103,7 +103,7 @@ def read_profile(path: Path) -> dict[str, str]:
     """
     try:
         choices = load_yaml(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise SettingsError(f"the profile {path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(choices, dict):
         raise SettingsError(f"the profile {path} is no mapping of open points to values")

@@ -69,6 +69,7 @@ def outcome() -> Outcome:
         began=BEGAN,
         word="does not conform",
         status=1,
+        strict=False,
         stale=("pagination.page-is-filled[splash-pages], until 2026-01-31: its time is over",),
         results=results,
         exchanges=(LISTED, CREATED, READ, TIMED_OUT),

@@ -81,7 +81,8 @@ def _empty_pages(exchanges: Exchanges) -> Iterator[str]:
 def _empty_last(exchanges: Exchanges) -> Iterator[str]:
     for body in _empty(exchanges):
         last = body.get("links", {}).get("last") if isinstance(body.get("links"), dict) else None
-        yield str(last).rpartition("=")[2]
+        number = str(last).rpartition("=")[2]
+        yield number if number.isdecimal() else "other"
 
 
 def _link_query(exchanges: Exchanges) -> Iterator[str]:

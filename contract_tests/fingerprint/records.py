@@ -68,7 +68,8 @@ def _last_datetime(exchanges: Exchanges) -> Iterator[str]:
 
 def _domain_scheme(exchanges: Exchanges) -> Iterator[str]:
     for _, row in first_reads(exchanges, "domains"):
-        yield str(row.get("scheme")).removesuffix("://")
+        scheme = str(row.get("scheme"))
+        yield scheme.removesuffix("://") if scheme in ("http://", "https://") else "other"
 
 
 def _starts(kind: str) -> Look:
@@ -104,7 +105,7 @@ def _settings_unset(exchanges: Exchanges) -> Iterator[str]:
         settings = row.get("settings")
         if row.get("type") == "webhook" and "webhook" not in (made.request.form or {}) and isinstance(settings, dict):
             value = next(iter(settings.values()), "absent")
-            yield {"absent": "absent", "": "empty", None: "null"}.get(value, str(value))
+            yield {"absent": "absent", "": "empty", None: "null"}.get(value, "other")
 
 
 def _ids(exchanges: Exchanges) -> Iterator[str]:

@@ -38,13 +38,16 @@ def tell(results: dict[str, Any]) -> None:
 def lines_of(results: dict[str, Any]) -> Iterator[str]:
     """An error for each rule that is broken, and a warning for what is advisory, waived or stale, up to ten of each."""
     fallen = [each for each in results["results"] if each["verdict"] in (Verdict.FAIL, Verdict.WARN)]
-    errors = [each for each in fallen if each["verdict"] == Verdict.FAIL and not each["waived"]]
+    gating = (Verdict.FAIL, Verdict.WARN) if results["strict"] else (Verdict.FAIL,)
+    errors = [each for each in fallen if each["verdict"] in gating and not each["waived"]]
     warnings = [each for each in fallen if each not in errors]
     for command, some in (("error", errors), ("warning", warnings)):
         for each in some[:MOST]:
             finding = each["findings"][0]
             text = f"required: {each['statement']}\nexpected: {finding['expected']}\nreceived: {finding['received']}"
             yield f"::{command} title={each['rule']}[{each['kind']}]::{_escaped(text)}"
+    if not errors and results["word"] == "undecided":
+        yield "::error::undecided: some rules could not be judged; the summary says why"
     for text in [*results["stale_waivers"], *(f"left behind: {each}" for each in results["left"])][:MOST]:
         yield f"::error::{_escaped(text)}"
 

@@ -26,23 +26,28 @@ def write(outcome: Outcome, path: Path) -> None:
         OSError: if it cannot be written.
     """
     results = outcome.results
-    counts = Counter(_element(each) for each in results if each.verdict in ELEMENTS)
+    elements = [(result, _element(result, strict=outcome.strict)) for result in results]
+    counts = Counter(element for _, element in elements)
+    counts["error"] += len(outcome.stale) + len(outcome.left)
     suites = Element("testsuites")
     suite = SubElement(
         suites,
         "testsuite",
         name="contract",
-        tests=str(len(results)),
+        tests=str(len(results) + len(outcome.stale) + len(outcome.left)),
         failures=str(counts["failure"]),
         errors=str(counts["error"]),
         skipped=str(counts["skipped"]),
         time=f"{outcome.seconds:.3f}",
     )
-    for result in results:
+    for result, name in elements:
         case = SubElement(suite, "testcase", classname=result.kind, name=result.rule.id, time="0")
-        if result.verdict in ELEMENTS:
-            element = SubElement(case, _element(result), message=result.rule.statement)
+        if name:
+            element = SubElement(case, name, message=result.rule.statement)
             element.text = UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", explain(result))
+    for classname, texts in (("waiver", outcome.stale), ("left behind", map(str, outcome.left))):
+        for text in texts:
+            SubElement(SubElement(suite, "testcase", classname=classname, name=text, time="0"), "error", message=text)
     warnings = SubElement(
         suite, "properties"
     )  # of the suite, since the schema that CI servers go by knows none of a case
@@ -54,8 +59,11 @@ def write(outcome: Outcome, path: Path) -> None:
     ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _element(result: Result) -> str:
-    return "skipped" if result.waived else ELEMENTS[result.verdict]
+def _element(result: Result, *, strict: bool) -> str:
+    """What a result is in JUnit's words; nothing, if it is passed."""
+    if result.waived:
+        return "skipped"
+    return "failure" if strict and result.verdict is Verdict.WARN else ELEMENTS.get(result.verdict, "")
 
 
 def explain(result: Result) -> str:

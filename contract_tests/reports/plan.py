@@ -45,7 +45,7 @@ def show(contract: Contract, options: Options, console: Console) -> None:
     if not options.limits.read_only:
         console.print("It would create, change and delete records of its own, and leave none:")
         console.print(Padding(_records(rehearsals), (1, 0, 1, 2)))
-        console.print(Text(f"Names begin with ct and a number that is free, such as {_first_name(rehearsals[0])}."))
+        console.print("Names begin with ct, a number that is free and a few letters of the run's own.")
         addresses = sorted(set(_addresses(rehearsals)))
         console.print("Hosts and addresses are all under example.com:")
         console.print(Padding(Text("\n".join(addresses)), (1, 0, 0, 2)))
@@ -98,10 +98,6 @@ def _records(rehearsals: list[Rehearsal]) -> Table:
 def _texts(rehearsal: Rehearsal) -> Iterator[str]:
     for exchange in rehearsal.exchanges:
         yield from (text for text in (exchange.request.form or {}).values() if isinstance(text, str))
-
-
-def _first_name(rehearsal: Rehearsal) -> str:
-    return next(text.split()[0] for text in _texts(rehearsal) if NAME.match(text))
 
 
 def _addresses(rehearsals: list[Rehearsal]) -> Iterator[str]:

@@ -36,6 +36,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "left": [str(entry) for entry in outcome.left],
         "word": outcome.word,
         "status": outcome.status,
+        "strict": outcome.strict,
         "not_run": outcome.not_run,
         "stale_waivers": list(outcome.stale),
         "open_points": {name: dict(values.most_common()) for name, values in sorted(outcome.observed.items())},
@@ -59,10 +60,11 @@ def read(path: Path) -> dict[str, Any]:
         UsageError: if it cannot be read, or is none that this version understands.
     """
     try:
-        results = json.loads(path.read_text(encoding="utf-8"))
+        results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
-    if not isinstance(results, dict) or results.get("schema_version") != SCHEMA_VERSION:
+    known = isinstance(results, dict) and results.get("schema_version") == SCHEMA_VERSION
+    if not known or not set(json.loads(SCHEMA.read_text(encoding="utf-8"))["required"]) <= set(results):
         raise UsageError(f"{path} is no {FILE} of schema version {SCHEMA_VERSION}")
     return results
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from itertools import groupby
 
 from rich.console import Console, Group, RenderableType
@@ -26,7 +27,7 @@ def show(outcome: Outcome, console: Console) -> None:
     order = list(Verdict)
     for result in sorted(outcome.results, key=lambda each: order.index(each.verdict)):
         if result.verdict in (Verdict.FAIL, Verdict.WARN):
-            console.print(_finding(outcome, result))
+            _show_finding(outcome, result, console)
     undecided = [result for result in outcome.results if result.verdict is Verdict.INCONCLUSIVE]
     for reasons, group in groupby(sorted(undecided, key=lambda each: each.reasons), key=lambda each: each.reasons):
         console.print(Text(f"\ninconclusive: {'; '.join(reasons)}", style="yellow"))
@@ -61,22 +62,28 @@ def _choices(outcome: Outcome) -> RenderableType:
     return Group(Text("\nleft open by the contract, and chosen there"), Padding(Text(chosen), (0, 0, 0, 2)))
 
 
-def _finding(outcome: Outcome, result: Result) -> RenderableType:
+def _show_finding(outcome: Outcome, result: Result, console: Console) -> None:
     title = Text(f"\n{result.verdict.value}: {result.rule.id}", style=STYLES[result.verdict])
-    title.append(f"  {result.kind}", style="default")
-    body = Table(box=None, show_header=False, pad_edge=False)
-    body.add_column(style="bold", no_wrap=True)
-    body.add_column(overflow="fold")
-    body.add_row("required", Text(result.rule.statement))
-    if result.waived:
-        body.add_row("waived", Text(result.waived, style="yellow"))
+    console.print(title.append(f"  {result.kind}", style="default"))
+    waived = [("waived", result.waived)] if result.waived else []
+    _show_rows([("required", result.rule.statement), *waived], console)
     for finding in result.findings[:MOST_FINDINGS]:
-        body.add_row("expected", Text(finding.expected))
-        body.add_row("received", Text(finding.received))
-        body.add_row("repeat", Text(curl(outcome.base_url, finding.exchange.request)))
+        _show_rows([("expected", finding.expected), ("received", finding.received)], console)
+        line = curl(
+            outcome.base_url, finding.exchange.request
+        )  # on one line, whatever the width, so that it can be pasted
+        console.print(Text(f"  repeat    {line}"), soft_wrap=True)
     if len(result.findings) > MOST_FINDINGS:
-        body.add_row("", Text(f"and {len(result.findings) - MOST_FINDINGS} more like it"))
-    return Group(title, Padding(body, (0, 0, 0, 2)))
+        console.print(f"            and {len(result.findings) - MOST_FINDINGS} more like it")
+
+
+def _show_rows(rows: Iterable[tuple[str, str]], console: Console) -> None:
+    body = Table(box=None, show_header=False, pad_edge=False)
+    body.add_column(style="bold", no_wrap=True, min_width=8)
+    body.add_column(overflow="fold")
+    for name, text in rows:
+        body.add_row(name, Text(text))
+    console.print(Padding(body, (0, 0, 0, 2)))
 
 
 def _area(result: Result) -> str:

@@ -105,17 +105,30 @@ def total_counts_the_records(evidence: Evidence, kind: Kind) -> Observations:
                 continue
             counted = len(whole.rows)
             received = f"total {whole.total} where {counted} records are listed"
-            yield decide(whole.exchange, f"total {counted}", received, kept=whole.total == counted)
+            if len(whole.pages) > 1 and whole.total != counted and _is_disturbed(evidence, kind, sweep):
+                yield Unclear("others wrote while its pages were read", whole.exchange)
+            else:
+                yield decide(whole.exchange, f"total {counted}", received, kept=whole.total == counted)
         if sweep.is_quiet:
             for page in sweep.pages:
                 if page.total is not None and sweep.before.total is not None:
                     kept = page.total == sweep.before.total
                     yield decide(page.exchange, f"total {sweep.before.total}", f"total {page.total}", kept=kept)
+    yield from _totals_of_single_pages(evidence, kind)
+
+
+def _totals_of_single_pages(evidence: Evidence, kind: Kind) -> Observations:
     for phase in evidence.phases.get(kind.name, []):
         if phase.after.exchange and phase.after.complete and len(phase.after.pages) == 1:
             counted, total = len(phase.after.rows), phase.after.total
             received = f"total {total} where {counted} records are listed"
             yield decide(phase.after.exchange, f"total {counted}", received, kept=total in (None, counted))
+
+
+def _is_disturbed(evidence: Evidence, kind: Kind, sweep: Sweep) -> bool:
+    """Whether others seem to have written about the time of a sweep."""
+    changing = any(len({page.total for page in look.pages}) > 1 for look in (sweep.before, sweep.after))
+    return changing or not sweep.is_quiet or any(phase.came for phase in evidence.phases.get(kind.name, []))
 
 
 def total_follows_creates(evidence: Evidence, kind: Kind) -> Observations:

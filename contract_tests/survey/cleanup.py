@@ -28,21 +28,30 @@ def remove_all(visitor: Visitor) -> None:
     kind, ledger, evidence = visitor.kind, visitor.target.ledger, visitor.evidence
     if not any(entry.kind == kind.name for entry in ledger.entries):
         return
+    for entry in [entry for entry in ledger.left if entry.kind == kind.name]:
+        entry.stale = True  # ids may have been given to others meanwhile
+    if ledger.left:
+        visitor.snapshot()
     deletes = _delete_own(visitor)
-    seen = visitor.snapshot(lambda look: not deletes.keys() & set(look.ids), "list after clean-up")
+    seen = _without(visitor, deletes)
     see_late(visitor, seen)
-    own = [entry for entry in ledger.left if entry.kind == kind.name and entry.seen]
-    for entry in [entry for entry in own if entry.identifier in deletes]:
-        identifier = entry.identifier or 0
-        evidence.removals[kind.name].append(Removal(deletes[identifier], after=seen))
-        label = str(seen.by_id.get(identifier, {}).get(kind.label, "")).casefold()
-        if not evidence.is_marked(label) and not entry.is_in(label):
-            ledger.remove(kind.name, identifier)
+    evidence.removals[kind.name] += [Removal(deletes[each], after=seen) for each in deletes]
     if _adopt(visitor, seen):
-        for identifier in _delete_own(visitor):
-            ledger.remove(kind.name, identifier)
+        seen = _without(visitor, _delete_own(visitor))
     _forget_missing(visitor, seen)
     tidy_up(visitor)
+
+
+def _without(visitor: Visitor, deletes: dict[int, Exchange]) -> Snapshot:
+    """Look at the whole, and note as gone what was deleted and is not to be seen any more."""
+    seen = visitor.snapshot(lambda look: not deletes.keys() & set(look.ids), "list after clean-up")
+    ledger, kind = visitor.target.ledger, visitor.kind
+    for entry in [entry for entry in ledger.left if entry.kind == kind.name and entry.owner == OWN and entry.seen]:
+        label = str(seen.by_id.get(entry.identifier, {}).get(kind.label, ""))
+        shown = visitor.evidence.is_marked(label) or entry.is_in(label)
+        if entry.identifier in deletes and not shown and (seen.complete or _is_gone(visitor, entry)):
+            ledger.forget(entry)
+    return seen
 
 
 def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
@@ -81,9 +90,9 @@ def tidy_up(visitor: Visitor) -> None:
         identifier = entry.identifier or 0
         if identifier and not ledger.allows_write(kind, identifier, OTHER):
             visitor.read(identifier, "open", OTHER)
-        if not ledger.allows_write(kind, identifier, OTHER):
-            continue
-        if visitor.delete(identifier, "open", OTHER).succeeded or _is_gone(visitor, entry):
+        if ledger.allows_write(kind, identifier, OTHER):
+            visitor.delete(identifier, "open", OTHER)
+        if entry.seen and _is_gone(visitor, entry):
             ledger.remove(kind, identifier, OTHER)
 
 
@@ -100,22 +109,29 @@ def _look_for(visitor: Visitor, entry: Entry) -> None:
 
 def _is_gone(visitor: Visitor, entry: Entry) -> bool:
     read = visitor.read(entry.identifier or 0, "open", entry.owner)
-    return not read.shows(visitor.kind) and not read.failed
+    return not read.shows(visitor.kind) and not read.failed and read.status not in (401, 429)
 
 
 def _adopt(visitor: Visitor, seen: Snapshot) -> bool:
-    """Find listed records with a marker of the run whose create told no id; whether there are any."""
+    """Find listed records with a marker of the run of which no create told, or not this one; whether there are any."""
     ledger, kind = visitor.target.ledger, visitor.kind.name
     entries = [entry for entry in ledger.entries if entry.kind == kind and entry.owner == OWN]
-    orphans = [entry for entry in entries if entry.marker and not entry.seen]
+    orphans = [entry for entry in entries if entry.marker and not entry.seen and not entry.removed]
     known = {entry.identifier for entry in entries if entry.seen}
     adopted = False
-    for row in seen.rows:
+    for row in [row for row in seen.rows if is_integer(row.get("id")) and row["id"] not in known]:
         label = str(row.get(visitor.kind.label)).casefold()
-        entry = next((each for each in orphans if re.match(rf"{re.escape(each.marker.casefold())}(?!\w)", label)), None)
-        if entry and is_integer(row.get("id")) and row["id"] not in known:
+        entry = next((each for each in orphans if _begins(label, each.marker)), None)
+        if entry is None and any(_begins(label, marker) for marker in visitor.evidence.markers):
+            entry = ledger.plan(kind, label)  # one create may have made two
+            orphans.append(entry)
+        if entry:
             ledger.complete(entry, int(row["id"]))
-            ledger.see(kind, int(row["id"]), entry.marker)
+            ledger.vouch(entry)
             orphans.remove(entry)
             adopted = True
     return adopted
+
+
+def _begins(label: str, marker: str) -> bool:
+    return re.match(rf"{re.escape(marker.casefold())}(?!\w)", label) is not None

@@ -10,7 +10,7 @@ from contract_tests.exchange import is_integer
 from contract_tests.survey.strangers import intrude
 from contract_tests.survey.visitor import Visitor
 
-ODD_SIZES = ("7", "60", "5000")
+ODD_SIZES = ("7", "5000")
 ODD_PAGES = {"splash-pages": ("-1",)}
 QUIET_TRIES = 3
 MOST_READ = 5  # records of the account that are read where nothing is written

@@ -67,7 +67,7 @@ def visit(
             look_around(visitor, seen, progress)
     finally:
         progress("cleaning up")
-        with target.cleaning_up():
+        with target.cleaning_up(), suppress(BudgetSpentError):
             remove_all(visitor)
     return evidence
 
@@ -137,7 +137,8 @@ def _create(visitor: Visitor, start: Snapshot) -> tuple[list[int], Snapshot]:
     first, *_ = _sorts(visitor)
     creation = visitor.create(*first, known)
     if creation.identifier is None and not creation.exchange.failed:
-        visitor.marker = f"ct{int(time.time()):x}"  # a name that was given once may be taken for good
+        token = visitor.target.ledger.token
+        visitor.marker = f"ct{int(time.time()):x}{token}"  # a name that was given once may be taken for good
         first, *_ = _sorts(visitor)
         again = visitor.create(*first, known)
         if again.identifier is not None:
@@ -204,12 +205,13 @@ def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, str]]:
 
 def _marker_of(visitor: Visitor, start: Snapshot, created: list[int]) -> str:
     """The beginning of all later markers: ids rarely come twice, so that names of an earlier run are not met again."""
-    marker = f"ct{created[0]}" if created else visitor.marker
+    marker = f"ct{created[0]}{visitor.target.ledger.token}" if created else visitor.marker
     return visitor.marker if f"{marker}-" in str(start.rows).casefold() else marker
 
 
 def _free_marker(visitor: Visitor, start: Snapshot) -> str:
     """The beginning of all markers of a visit, one that no record holds already, and no other visit's."""
-    used = [entry.markers for entry in visitor.target.ledger.entries if entry.kind == visitor.kind.name]
+    ledger = visitor.target.ledger
+    used = [entry.markers for entry in ledger.entries if entry.kind == visitor.kind.name]
     text = f"{start.rows} {used}".casefold()
-    return next(marker for marker in (f"ct{number}" for number in count(1)) if f"{marker}-" not in text)
+    return next(marker for marker in (f"ct{number}{ledger.token}" for number in count(1)) if f"{marker}-" not in text)

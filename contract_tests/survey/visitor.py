@@ -104,9 +104,9 @@ class Visitor:
         exchange = self.send(request)
         if exchange.made_id is not None and request.identity == OWN:
             self.own(entry, exchange.made_id)
-        elif exchange.made_id is not None and request.identity == OTHER:
+        elif exchange.made_id is not None:
             self.target.ledger.complete(entry, exchange.made_id)
-        elif not exchange.failed:
+        elif exchange.is_refusal or (exchange.succeeded and request.identity not in (OWN, OTHER)):
             self.target.ledger.answer(entry)
         return exchange
 
@@ -251,7 +251,8 @@ class Visitor:
 
     def shows(self, exchange: Exchange, marker: str) -> bool:
         """Whether a read shows the record with this marker."""
-        return exchange.record is not None and marker.casefold() in exchange.body.decode("utf-8", "replace").casefold()
+        text = exchange.body.decode("utf-8", "replace")
+        return exchange.record is not None and Entry(self.kind.name, [marker]).is_in(text)
 
     def settle(self) -> None:
         """Give replicas and caches time, where reads were seen to lag."""

@@ -79,7 +79,8 @@ def test_waivers_are_begun_by_a_run_and_must_be_given_reasons(broken: MockServer
     assert "\nconforms but for what is waived\n" in waived.stdout
     assert "waived    ticket 12 (until " in waived.stdout
     again = command("run", "--base-url", broken.base_url, *QUICK, "--write-waivers", path)
-    assert "contract-tests: no report could be written: " in again.stderr
+    assert again.returncode == 4
+    assert "is there already, with its reasons; give another file" in again.stderr
     assert "ticket 12" in path.read_text("utf-8")
 
 

@@ -32,7 +32,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         ({"X-RateLimit-Reset": "12"}, 12),
         ({"X-RateLimit-Reset": str(int(time.time()) + 3600)}, 90),
         ({"Retry-After": formatdate(time.time() + 3600, usegmt=True)}, 90),
-        ({"Retry-After": "-5"}, 0.05),
+        ({"Retry-After": "-5"}, 0.5),
         ({"Retry-After": "nan"}, 1),
         ({"Retry-After": "soon"}, 1),
         ({}, 1),

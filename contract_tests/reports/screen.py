@@ -1,0 +1,33 @@
+"""Where commands print: a reader that has gone away, as `head` does, changes no verdict."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from rich.console import Console
+
+
+class Screen(Console):
+    """Standard output, or standard error; nothing in it is taken for markup."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False)
+
+    def on_broken_pipe(self) -> None:
+        """Go on without a reader."""
+        self.quiet = True
+        go_on_unread()
+
+
+def go_on_unread() -> None:
+    """Let what is still printed go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def say(text: str) -> None:
+    """Print a text, if anybody listens."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        go_on_unread()
