@@ -138,3 +138,25 @@ def test_a_ledger_is_never_written_over(tmp_path: Path) -> None:
     ended = subprocess.run(arguments, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert ended.returncode == 4
     assert "is there already, and may be all that is known of another run; give another file" in ended.stderr
+
+
+@pytest.mark.parametrize("deadly", [100], indirect=True)
+def test_a_ledger_is_taken_up_with_its_own_key_alone_and_more_than_once(
+    deadly: tuple[Deadly, str], tmp_path: Path
+) -> None:
+    app, base_url = deadly
+    before, ledger = app.records(), tmp_path / "ledger.jsonl"
+    arguments: list[str | Path] = [COMMAND, "run", "--base-url", base_url, "--ledger", ledger, "--explore", "0"]
+    app.process = subprocess.Popen(arguments, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    app.process.wait(30)
+    app.process = None
+    ledger.write_text(ledger.read_text("utf-8")[:-20], "utf-8")
+    wrong = ENVIRONMENT | {"CONTRACT_API_KEY": "demo-key-other"}
+    refused = subprocess.run([COMMAND, "cleanup", ledger], env=wrong, capture_output=True, text=True, check=False)
+    assert (refused.returncode, app.records() == before) == (4, False)
+    assert "is of a run with another API key; give that one" in refused.stderr
+    for _ in range(2):
+        ended = subprocess.run(
+            [COMMAND, "cleanup", ledger], env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
+        assert (ended.returncode, app.records() == before) == (0, True)

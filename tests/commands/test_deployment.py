@@ -248,3 +248,27 @@ def test_what_is_left_behind_is_told_and_is_no_success(tmp_path: Path) -> None:
     assert ended.stdout.count("left behind: ") == ended.stderr.count("left behind: ") == len(left)
     assert f"to remove it, run: contract-tests cleanup {ledger}\n" in ended.stderr
     assert "left behind: " in (tmp_path / "reports" / "report.html").read_text("utf-8")
+
+
+def test_a_second_key_that_opens_nothing_judges_no_walls() -> None:
+    with MockServer(defects=("other-account-reads",)) as server:
+        ended = command("run", "--base-url", server.base_url, *QUICK, CONTRACT_SECOND_API_KEY="nope")
+    assert ended.returncode == 7
+    assert "the second API key opens nothing (status 401); give another account's" in ended.stderr
+
+
+def test_a_line_end_behind_a_key_is_no_part_of_it_and_other_letters_are_a_mistake() -> None:
+    with MockServer() as server:
+        ended = command("run", "--base-url", server.base_url, "--read-only", CONTRACT_API_KEY=f" {HARBOUR}\n")
+        assert (ended.returncode, "\npartial: no claim\n" in ended.stdout) == (0, True)
+        refused = command("run", "--base-url", server.base_url, CONTRACT_API_KEY=f"{HARBOUR}\nmore")
+    assert (refused.returncode, HARBOUR in refused.stderr) == (4, False)
+    assert "the API key holds a space or a letter beyond ASCII" in refused.stderr
+
+
+@pytest.mark.parametrize(("defects", "status"), [((), 0), (("total-is-one-more",), 1)], ids=["right", "wrong"])
+def test_a_reader_that_goes_away_changes_no_verdict(defects: tuple[str, ...], status: int) -> None:
+    with MockServer(defects=defects) as server:
+        line = f"{COMMAND} run --base-url {server.base_url} --explore 0 --lag 0 --api-key {HARBOUR} | true"
+        ended = subprocess.run(["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (status, "")

@@ -121,3 +121,45 @@ def test_an_exception_in_the_suite_leaves_nothing_behind(no_pauses: None) -> Non
     assert target.ledger.entries
     assert target.ledger.left == []
     assert contents(target.wsgi) == contents(Client(create_app(settings)))
+
+
+def is_the_others(ask: Ask) -> bool:
+    return ask.headers.get("Authorization") == "Bearer demo-key-alpine"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(503, {}, b""),
+        Reply(200, {}, b'{"id": 7, "name": "Bob"}'),
+        Reply(200, {}, b'{"data": {"id": 7, "name": "ct1-12x"}}'),
+    ],
+    ids=["a failure", "a record without data", "another record"],
+)
+def test_nobody_elses_key_writes_where_it_may_find_a_record_of_its_own(no_pauses: None, reply: Reply) -> None:
+    def hides(ask: Ask, serve: Serve) -> Reply:
+        return reply if is_the_others(ask) and ask.operation == "read" else serve(ask)
+
+    _, _, target = looks(hides, "splash-pages", Settings(fixture="empty", records=40), Exploration(CONTRACT, 60, 1))
+    tried = [each.request for each in target.exchanges if each.request.identity == OTHER]
+    assert {each.operation for each in tried} <= {"list", "read", "create"}
+
+
+@pytest.mark.parametrize("defect", ["create-makes-two", "update-adds-a-record"])
+def test_what_one_write_has_made_twice_is_removed_too(no_pauses: None, defect: str) -> None:
+    settings = Settings(fixture="empty", records=40, defects=(defect,))
+    _, _, target = looks(honest, "domains", settings)
+    assert contents(target.wsgi)["domains"] == contents(Client(create_app(settings)))["domains"]
+
+
+def test_an_id_that_was_given_to_somebody_else_meanwhile_is_left_alone(no_pauses: None) -> None:
+    target = LyingTarget(honest, Settings(fixture="empty", records=40))
+
+    def replaces(visitor: Visitor) -> None:
+        path = f"/api/domains/{max(visitor.evidence.own['domains'])}"
+        headers = {"Authorization": "Bearer demo-key-harbour"}
+        target.wsgi.post(path, data={"host": "jane.example.org"}, headers=headers)
+
+    visit(target, CONTRACT.kinds["domains"], explore=replaces)
+    assert "jane.example.org" in [row["host"] for row in contents(target.wsgi)["domains"]]
+    assert len(target.ledger.left) == 1

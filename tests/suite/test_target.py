@@ -59,3 +59,21 @@ def test_requests_keep_their_distance(slept: list[float]) -> None:
     for _ in range(2):
         paced.send(LIST)
     assert max(slept) > 59
+
+
+@pytest.mark.parametrize(
+    ("there", "sent"),
+    [
+        ("https://links.example.com/api/domains", True),
+        ("http://links.example.com/api/domains", False),
+        ("https://elsewhere.example.com/api/domains", False),
+        ("", False),
+    ],
+)
+def test_a_key_follows_a_redirect_on_the_same_host_and_never_out_of_tls(there: str, sent: bool) -> None:  # noqa: FBT001
+    assert target._is_safe("https://links.example.com/api/domains/", there) is sent  # noqa: SLF001
+
+
+def test_a_redirect_that_is_no_url_leads_nowhere(slept: list[float]) -> None:
+    lost = LyingTarget(lambda *_: Reply(307, {"Location": "http://[oops/"}, b""), Settings())
+    assert lost.send(LIST).status == 307
