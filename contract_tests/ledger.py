@@ -151,7 +151,7 @@ class Ledger:
     def see(self, kind: str, identifier: int, shown: str, owner: str = OWN) -> None:
         """Note that a record was read or listed; if its own marker is in it, the run may write to it."""
         for entry in self._of(kind, identifier, owner):
-            if entry.is_in(shown):
+            if (not entry.seen or entry.stale) and entry.is_in(shown):
                 self.vouch(entry)
 
     def vouch(self, entry: Entry) -> None:

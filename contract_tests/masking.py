@@ -6,7 +6,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -43,6 +43,7 @@ class Masking:
     secrets: Mapping[str, str]
     own: Mapping[tuple[str, str], frozenset[int]]
     markers: frozenset[str] = frozenset()
+    _foreign: dict[int, list[str]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -97,8 +98,10 @@ class Masking:
 
     def findings(self, exchange: Exchange, text: str) -> str:
         """A text of a finding, without what records in its exchange hold that show no marker of the run's."""
-        for secret in sorted(_foreign(exchange.data, self.markers), key=len, reverse=True):
-            text = text.replace(secret, shape(secret))
+        if exchange.number not in self._foreign:
+            self._foreign[exchange.number] = sorted(_foreign(exchange.data, self.markers), key=len, reverse=True)
+        for told in self._foreign[exchange.number]:
+            text = text.replace(told, shape(told))
         return self.text(text)
 
     def _body(self, exchange: Exchange) -> bytes:

@@ -24,6 +24,7 @@ from contract_tests.survey import Visitor, visit
 from contract_tests.target import BudgetSpentError, Target, identities
 from contract_tests.verdicts import Result, Verdict, judge, needs_second_look, overall
 
+MOST_TOLD = 5  # findings of one rule and kind
 Progress = Callable[[str, int], None]
 Chosen = list[tuple[Rule, Kind]]
 Looks = tuple[Evidence, Evidence | None]
@@ -176,14 +177,14 @@ def _secrets(options: Options) -> dict[str, str]:
 
 
 def _told(result: Result, masking: Masking) -> Result:
-    """A result whose texts hold no secret."""
+    """A result whose texts hold no secret; of many findings, those beyond the first few are counted, and not told."""
     findings = [
         replace(
             each,
-            expected=masking.findings(each.exchange, each.expected),
-            received=masking.findings(each.exchange, each.received),
+            expected=masking.findings(each.exchange, each.expected) if number < MOST_TOLD else "",
+            received=masking.findings(each.exchange, each.received) if number < MOST_TOLD else "",
         )
-        for each in result.findings
+        for number, each in enumerate(result.findings)
     ]
     return replace(result, findings=tuple(findings), reasons=tuple(map(masking.text, result.reasons)))
 

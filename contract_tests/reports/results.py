@@ -12,12 +12,11 @@ from contract_tests.errors import UsageError
 from contract_tests.exchange import Exchange
 from contract_tests.reports.curl import curl
 from contract_tests.rules.observation import Broken
-from contract_tests.runner import Outcome
+from contract_tests.runner import MOST_TOLD, Outcome
 from contract_tests.verdicts import Result
 
 SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("results.schema.json")
-MOST_FINDINGS = 5
 FILE = "results.json"
 
 
@@ -80,8 +79,8 @@ def _result(base_url: str, result: Result) -> dict[str, Any]:
         "witnesses": result.witnesses,
         "reasons": list(result.reasons),
         "waived": result.waived or None,
-        "findings": [_finding(base_url, each) for each in result.findings[:MOST_FINDINGS]],
-        "further_findings": max(0, len(result.findings) - MOST_FINDINGS),
+        "findings": [_finding(base_url, each) for each in result.findings[:MOST_TOLD]],
+        "further_findings": max(0, len(result.findings) - MOST_TOLD),
     }
 
 
