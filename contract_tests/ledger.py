@@ -154,6 +154,14 @@ class Ledger:
             if (not entry.seen or entry.stale) and entry.is_in(shown):
                 self.vouch(entry)
 
+    def awaited(self, kind: str, owner: str = OWN) -> set[int | None]:
+        """The ids under which records of the run's are still to be seen, or to be seen anew."""
+        return {
+            entry.identifier
+            for entry in self.entries
+            if (entry.kind, entry.owner) == (kind, owner) and (not entry.seen or entry.stale)
+        }
+
     def vouch(self, entry: Entry) -> None:
         """Note that a record is the run's own."""
         if not entry.seen or entry.stale:
@@ -199,6 +207,8 @@ class Ledger:
             self._write(self._line(event, entry))
 
     def _line(self, event: str, entry: Entry) -> dict[str, Any]:
+        if not self._file:
+            return {}
         number = next(number for number, each in enumerate(self.entries) if each is entry)
         return {"event": event, "number": number} | asdict(entry)
 

@@ -285,9 +285,9 @@ class Visitor:
         exchange = self.target.send(request)
         self.evidence.exchanges.append(exchange)
         if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
-            page = exchange.page
+            page, awaited = exchange.page, self.target.ledger.awaited(self.kind.name, request.identity)
             for row in page.rows if page else [exchange.record] if exchange.record else []:
-                if is_integer(row.get("id")):
+                if is_integer(row.get("id")) and row["id"] in awaited:
                     shown = json.dumps(row, ensure_ascii=False)
                     self.target.ledger.see(self.kind.name, int(row["id"]), shown, request.identity)
         return exchange
