@@ -9,7 +9,7 @@ from contract_tests.errors import BROKEN, UsageError
 from contract_tests.ledger import Ledger, is_key_of
 from contract_tests.options import connection_of, keys_of, limits_of
 from contract_tests.preflight import preflight
-from contract_tests.reports.screen import Screen
+from contract_tests.reports.screen import complain, say
 from contract_tests.survey.cleanup import clean_up
 from contract_tests.target import Target, identities
 
@@ -40,7 +40,7 @@ def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:
             clean_up(target, kind)
         target.close()
     removed = sum(entry.removed and entry.identifier is not None for entry in unfinished)
-    print(f"{target.sent} requests to {ledger.base_url}; {removed} records removed, {len(ledger.left)} left")
+    say(f"{target.sent} requests to {ledger.base_url}; {removed} records removed, {len(ledger.left)} left")
     for entry in ledger.left:
-        Screen(stderr=True).print(f"contract-tests: left behind: {entry}")
+        complain(f"left behind: {entry}")
     return BROKEN if ledger.left else 0

@@ -14,7 +14,7 @@ from rich.table import Table
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, FAILED, UsageError
 from contract_tests.reports import results
-from contract_tests.reports.screen import Screen
+from contract_tests.reports.screen import Screen, complain
 
 ABSENT = "not run"
 FEWEST = 2
@@ -41,7 +41,7 @@ def compare_command(contract: Contract, given: argparse.Namespace) -> int:
     try:
         _write(compared, given)
     except OSError as error:
-        Screen(stderr=True).print(f"contract-tests: the comparison could not be written: {error}")
+        complain(f"the comparison could not be written: {error}")
         return BROKEN
     return FAILED if compared["differences"] else 0
 

@@ -24,6 +24,7 @@ from contract_tests.errors import BROKEN, UsageError
 from contract_tests.mocks import Defect, Mock
 from contract_tests.proof import Judged, Proof, Trial, greased, hostile, judge, trials_of
 from contract_tests.reports import matrix
+from contract_tests.reports.screen import complain
 
 WORKERS_A_CORE = 4  # a trial of a broken server is waiting most of the time: it might have been slow, not wrong
 SHORT_GREASE, SHORT_DEFECTS = 12, 5  # of a short proof: how many seeds, and one in how many defects
@@ -147,6 +148,6 @@ def _write(proof: Proof, given: argparse.Namespace) -> int:
         if given.json:
             Path(given.json).write_text(json.dumps(matrix.as_dict(proof), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
-        Console(stderr=True).print(f"contract-tests: the matrix could not be written: {error}", markup=False)
+        complain(f"the matrix could not be written: {error}")
         return BROKEN
     return 0

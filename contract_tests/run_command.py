@@ -14,7 +14,6 @@ from time import monotonic, strftime
 from types import FrameType
 
 import platformdirs
-from rich.console import Console
 
 from contract_tests import waivers
 from contract_tests.contract import Contract
@@ -22,11 +21,10 @@ from contract_tests.errors import BROKEN, InterruptedRunError, UsageError
 from contract_tests.ledger import Ledger, fingerprint
 from contract_tests.options import Options, options_of
 from contract_tests.reports import github, plan, results, terminal
-from contract_tests.reports.screen import Screen, say
+from contract_tests.reports.screen import Screen, complain, say
 from contract_tests.runner import Outcome, Progress, run
 
 PROGRAM = "link-management-contract"
-LOUD = "contract-tests: INSECURE: any certificate is trusted, so nobody knows whose answers these are"
 PASSED_OVER = 2  # of several interrupts: a second one comes of impatience, and clean-up takes a moment
 
 
@@ -48,9 +46,8 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
     if given.plan:
         plan.show(contract, _options(contract, given), Screen())
         return 0
-    errors = Screen(stderr=True)
     interrupts = Interrupts()
-    with errors.status("") as status:
+    with Screen(stderr=True).status("") as status:
         began = monotonic()
 
         def progress(chapter: str, requests: int) -> None:
@@ -59,7 +56,7 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         try:
             outcome = carry_out(contract, given, progress, lambda: interrupts.came)
         except InterruptedRunError as error:
-            errors.print(f"contract-tests: {error}", soft_wrap=True)
+            complain(str(error))
             return error.status
     written = write_reports(contract, outcome, given)
     if given.quiet:
@@ -88,14 +85,10 @@ def carry_out(
         InterruptedRunError: if the run was interrupted.
     """
     options = _options(contract, given)
-    errors = Screen(stderr=True)
     cache = platformdirs.user_cache_path(PROGRAM) / "hypothesis"
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache))  # by default it is the folder that one works in
     if options.connection.insecure:
-        errors.print(
-            LOUD,
-            soft_wrap=True,
-        )
+        complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
     account, token = fingerprint(options.api_key), secrets.token_hex(2)
     with Ledger(given.ledger or _state_file(), options.base_url, account, f"x{token}") as ledger:
         try:
@@ -105,7 +98,7 @@ def carry_out(
                 raise
             raise InterruptedRunError(left=len(ledger.left)) from error
         finally:
-            tell_left(ledger, errors)
+            _tell_left(ledger)
 
 
 def _options(contract: Contract, given: argparse.Namespace) -> Options:
@@ -115,12 +108,12 @@ def _options(contract: Contract, given: argparse.Namespace) -> Options:
     return options_of(given)
 
 
-def tell_left(ledger: Ledger, errors: Console) -> None:
+def _tell_left(ledger: Ledger) -> None:
     """Tell what is left behind, and how to remove it."""
     for entry in ledger.left:
-        errors.print(f"contract-tests: left behind: {entry}", soft_wrap=True)
+        complain(f"left behind: {entry}")
     if ledger.left and ledger.path:
-        errors.print(f"contract-tests: to remove it, run: contract-tests cleanup {ledger.path}", soft_wrap=True)
+        complain(f"to remove it, run: contract-tests cleanup {ledger.path}")
 
 
 class Interrupts:
@@ -154,20 +147,21 @@ def _state_file() -> Path:
 def write_reports(contract: Contract, outcome: Outcome, given: argparse.Namespace) -> bool:
     """Write what a command line asks for, each as far as that can be done; whether all of it could."""
     today = datetime.fromtimestamp(outcome.began, UTC).date()
+    told = results.as_dict(outcome) if given.report_dir or github.runs_here() else {}
     wanted: list[Callable[[], None]] = []
     if given.write_waivers:
         wanted.append(lambda: waivers.write(given.write_waivers, outcome.results, today, strict=outcome.strict))
     if given.report_dir:
         from contract_tests.reports import folder  # noqa: PLC0415 - who wants none does not wait for Jinja
 
-        wanted.append(lambda: folder.write(contract, outcome, given.report_dir))
+        wanted.append(lambda: folder.write(contract, outcome, told, given.report_dir))
     if github.runs_here():
-        wanted.append(lambda: github.tell(results.as_dict(outcome)))
+        wanted.append(lambda: github.tell(told))
     written = True
     for write in wanted:
         try:
             write()
         except OSError as error:
             written = False
-            Screen(stderr=True).print(f"contract-tests: no report could be written: {error}", soft_wrap=True)
+            complain(f"no report could be written: {error}")
     return written

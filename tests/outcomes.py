@@ -10,7 +10,7 @@ from contract_tests.contract import Contract
 from contract_tests.exchange import OWN, Exchange, FormValue, Request
 from contract_tests.ledger import Entry
 from contract_tests.masking import Masking
-from contract_tests.reports import folder
+from contract_tests.reports import folder, results
 from contract_tests.rules.observation import Broken
 from contract_tests.runner import Outcome
 from contract_tests.verdicts import Result, Verdict
@@ -83,4 +83,4 @@ def outcome() -> Outcome:
 
 
 if __name__ == "__main__":
-    folder.write(CONTRACT, outcome(), GOLDEN)
+    folder.write(CONTRACT, outcome(), results.as_dict(outcome()), GOLDEN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -14,14 +15,19 @@ from contract_tests.runner import Outcome
 PROFILE = "profile.yaml"
 
 
-def write(contract: Contract, outcome: Outcome, folder: Path) -> None:
+def write(contract: Contract, outcome: Outcome, told: dict[str, Any], folder: Path) -> None:
     """Write all reports.
+
+    Args:
+        contract: the open points.
+        outcome: what the run came to.
+        told: the same, as `results.json` holds it.
+        folder: where; it is made if need be.
 
     Raises:
         OSError: if one cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    told = results.as_dict(outcome)
     results.write(told, folder / results.FILE)
     junit.write(outcome, folder / junit.FILE)
     html.write(outcome, told, folder / html.FILE)

@@ -44,19 +44,22 @@ def write(outcome: Outcome, path: Path) -> None:
         case = SubElement(suite, "testcase", classname=result.kind, name=result.rule.id, time="0")
         if name:
             element = SubElement(case, name, message=result.rule.statement)
-            element.text = UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", explain(result))
+            element.text = _printable(explain(result))
     for classname, texts in (("waiver", outcome.stale), ("left behind", map(str, outcome.left))):
         for text in texts:
             SubElement(SubElement(suite, "testcase", classname=classname, name=text, time="0"), "error", message=text)
-    warnings = SubElement(
-        suite, "properties"
-    )  # of the suite, since the schema that CI servers go by knows none of a case
+    # warnings are properties of the suite, since the schema that CI servers go by knows none of a case
+    warnings = SubElement(suite, "properties")
     for result in results:
         if result.verdict is Verdict.WARN:
-            text = UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", explain(result))
+            text = _printable(explain(result))
             SubElement(warnings, "property", name=f"warning: {result.id}", value=text)
     indent(suites)
     ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _printable(text: str) -> str:
+    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _element(result: Result, *, strict: bool) -> str:

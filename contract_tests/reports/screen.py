@@ -25,6 +25,11 @@ def go_on_unread() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def complain(text: str) -> None:
+    """Tell what went wrong, on standard error and on a line of its own, whatever the width."""
+    Screen(stderr=True).print(f"contract-tests: {text}", soft_wrap=True)
+
+
 def say(text: str) -> None:
     """Print a text, if anybody listens."""
     try:

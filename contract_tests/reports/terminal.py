@@ -69,10 +69,8 @@ def _show_finding(outcome: Outcome, result: Result, console: Console) -> None:
     _show_rows([("required", result.rule.statement), *waived], console)
     for finding in result.findings[:MOST_FINDINGS]:
         _show_rows([("expected", finding.expected), ("received", finding.received)], console)
-        line = curl(
-            outcome.base_url, finding.exchange.request
-        )  # on one line, whatever the width, so that it can be pasted
-        console.print(Text(f"  repeat    {line}"), soft_wrap=True)
+        line = curl(outcome.base_url, finding.exchange.request)
+        console.print(Text(f"  repeat    {line}"), soft_wrap=True)  # on one line, so that it can be pasted
     if len(result.findings) > MOST_FINDINGS:
         console.print(f"            and {len(result.findings) - MOST_FINDINGS} more like it")
 

@@ -10,7 +10,7 @@ from outcomes import CONTRACT, outcome
 from playwright.sync_api import Browser, Page
 
 from contract_tests.compare_command import comparison
-from contract_tests.reports import folder
+from contract_tests.reports import folder, results
 from contract_tests.reports.html import render
 
 WIDE, NARROW = (1280, 900), (360, 740)
@@ -20,7 +20,7 @@ WIDE, NARROW = (1280, 900), (360, 740)
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The pages that are made, by name."""
     path = tmp_path_factory.mktemp("reports")
-    folder.write(CONTRACT, outcome(), path)
+    folder.write(CONTRACT, outcome(), results.as_dict(outcome()), path)
     told = json.loads((path / "results.json").read_text("utf-8"))
     other = told | {"word": "conforms", "open_points": {"create-status": {"201": 3}}, "results": told["results"][3:]}
     compared = path / "comparison.html"

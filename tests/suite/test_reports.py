@@ -33,7 +33,7 @@ JUNIT: Mapping[str, tuple[set[str], set[str], set[str]]] = {  # attributes that 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("reports")
-    folder.write(CONTRACT, outcome(), path)
+    folder.write(CONTRACT, outcome(), results.as_dict(outcome()), path)
     return path
 
 
