@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 from contract_tests.contract import Kind
 
@@ -45,6 +46,11 @@ class Request:
     identifier: int | None = None
     expects: str = "success"
     body: tuple[str, bytes] | None = None
+
+    @property
+    def target(self) -> str:
+        """The path with the query, as it is sent."""
+        return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
 
     @property
     def asked(self) -> dict[str, str]:

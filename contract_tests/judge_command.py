@@ -13,7 +13,7 @@ from contract_tests.recorded import Recording, read
 from contract_tests.reports import terminal
 from contract_tests.reports.screen import Screen, say
 from contract_tests.runner import Outcome
-from contract_tests.verdicts import Result, Verdict, judge, overall
+from contract_tests.verdicts import FELL, Result, Verdict, judge, overall
 
 
 def judge_command(contract: Contract, given: argparse.Namespace) -> int:
@@ -46,7 +46,7 @@ def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public
     for rule in contract.rules.values():
         if rule.kind == "exchange":
             results += [judge(rule, contract.kinds[name], evidence) for name in rule.resources]
-    decided = [each for each in results if each.verdict in (Verdict.PASS, Verdict.FAIL, Verdict.WARN)]
+    decided = [each for each in results if each.verdict in (Verdict.PASS, *FELL)]
     word, status = overall(decided, partial=True, strict=strict)
     return Outcome(
         base_url=recording.base_url,

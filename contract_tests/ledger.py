@@ -45,10 +45,7 @@ class Entry:
 
     def is_in(self, text: str) -> bool:
         """Whether a text holds one of the markers, as a word of its own."""
-        folded = text.casefold()
-        return any(
-            re.search(rf"(?<!\w){re.escape(marker.casefold())}(?!\w)", folded) for marker in self.markers if marker
-        )
+        return any(holds(text, marker) for marker in self.markers)
 
     def __str__(self) -> str:
         """What there may be of it, for people."""
@@ -66,7 +63,7 @@ class Ledger:
     Args:
         path: the file to make, or None for none.
         base_url: the target.
-        account: what tells its account from others, as `fingerprint` makes it.
+        account: what tells its account from others, as `digest_of` makes it.
         token: what sets the markers of this run apart from those of all others.
 
     Raises:
@@ -218,19 +215,24 @@ class Ledger:
             self._file.flush()
 
 
+def holds(text: str, marker: str) -> bool:
+    """Whether a text holds a marker as a word of its own, in capital letters or not; an empty one is in none."""
+    return bool(marker) and re.search(rf"(?<!\w){re.escape(marker.casefold())}(?!\w)", text.casefold()) is not None
+
+
 def _may_exist(entry: Entry) -> bool:
     return entry.identifier is not None or not entry.answered
 
 
-def fingerprint(api_key: str, salt: str = "") -> str:
+def digest_of(api_key: str, salt: str = "") -> str:
     """What tells an API key from others and does not give it away: a salt, and a hash with it."""
     salt = salt or token_hex(8)
     return f"{salt}:{sha256(f'{salt}:{api_key}'.encode()).hexdigest()[:16]}"
 
 
 def is_key_of(account: str, api_key: str) -> bool:
-    """Whether a fingerprint is that of a key; one that is not there is anybody's."""
-    return not account or fingerprint(api_key, account.partition(":")[0]) == account
+    """Whether a digest is that of a key; one that is not there is anybody's."""
+    return not account or digest_of(api_key, account.partition(":")[0]) == account
 
 
 def _whole_lines(path: Path) -> str:

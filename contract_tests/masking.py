@@ -121,7 +121,7 @@ class Masking:
         ids = self.own.get((exchange.request.kind, exchange.request.identity), frozenset())
 
         def is_own(row: dict[str, Any]) -> bool:
-            return set(row) <= {"id"} or (id_of(row) in ids and bool(_marked(row, self.markers)))
+            return set(row) <= {"id"} or (id_of(row) in ids and _marked(row, self.markers))
 
         return is_own
 

@@ -14,12 +14,11 @@ from contract_tests.mocks import KEY, SECOND_KEY, Defect
 from contract_tests.options import Options
 from contract_tests.runner import Outcome, run
 from contract_tests.target import Limits
-from contract_tests.verdicts import Result, Verdict
+from contract_tests.verdicts import FELL, Result, Verdict
 
 RECORDS = (28, 0, 25, 40, 30)  # of each kind, at the start
 ENOUGH = 26  # with fewer, the survey makes as many as pages need; servers that are wrong begin with so many
 EXPLORE = 360  # as by default
-FELL = (Verdict.FAIL, Verdict.WARN)
 
 
 @dataclass(frozen=True)

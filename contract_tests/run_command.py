@@ -18,7 +18,7 @@ import platformdirs
 from contract_tests import waivers
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, InterruptedRunError, UsageError
-from contract_tests.ledger import Ledger, fingerprint
+from contract_tests.ledger import Ledger, digest_of
 from contract_tests.options import Options, options_of
 from contract_tests.reports import github, plan, results, terminal
 from contract_tests.reports.screen import Screen, complain, say
@@ -89,7 +89,7 @@ def carry_out(
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache))  # by default it is the folder that one works in
     if options.connection.insecure:
         complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
-    account, token = fingerprint(options.api_key), secrets.token_hex(2)
+    account, token = digest_of(options.api_key), secrets.token_hex(2)
     with Ledger(given.ledger or _state_file(), options.base_url, account, f"x{token}") as ledger:
         try:
             return run(contract, options, ledger, progress, interrupted)

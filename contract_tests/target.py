@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import urllib3
 from urllib3.filepost import encode_multipart_formdata
@@ -175,7 +175,7 @@ class Target:
             headers["Content-Type"], body = request.body
         elif request.form is not None:
             body, headers["Content-Type"] = encode_multipart_formdata(dict(request.form), BOUNDARY)
-        url = f"{self.base_url}{request.path}" + (f"?{urlencode(request.query)}" if request.query else "")
+        url = f"{self.base_url}{request.target}"
         redirects: list[tuple[int, str]] = []
         try:
             answer = self._call(request.method, url, body, headers)

@@ -22,6 +22,9 @@ class Verdict(StrEnum):
     NOT_APPLICABLE = "not applicable"
 
 
+FELL = (Verdict.FAIL, Verdict.WARN)  # what is said of a rule that was seen to be broken
+
+
 @dataclass(frozen=True)
 class Result:
     """The verdict on one rule for one kind.

@@ -12,12 +12,10 @@ import yaml
 
 from contract_tests.contract import Contract
 from contract_tests.errors import UsageError
-from contract_tests.verdicts import Result, Verdict
+from contract_tests.verdicts import FELL, Result, Verdict
 
 DAYS = 90  # that a waiver lasts, unless it is changed
 FIELDS = ("rule", "kind", "reason", "until")
-FALLEN = (Verdict.FAIL, Verdict.WARN)
-UNKNOWN = (Verdict.INCONCLUSIVE,)
 
 
 @dataclass(frozen=True)
@@ -76,9 +74,9 @@ def apply(
             stale.append(f"{waiver}: the contract has no such rule for this kind")
         elif waiver.until < today:
             stale.append(f"{waiver}: its time is over")
-        elif result and result.verdict in FALLEN:
+        elif result and result.verdict in FELL:
             every[place] = replace(result, waived=f"{waiver.reason} (until {waiver.until})")
-        elif result and result.verdict not in UNKNOWN:
+        elif result and result.verdict is not Verdict.INCONCLUSIVE:
             stale.append(f"{waiver}: nothing fails there any more; take it out")
     return list(every.values()), stale
 

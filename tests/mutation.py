@@ -37,7 +37,7 @@ from contract_tests.proof import RECORDS
 from contract_tests.rules import AREAS, judge_of, observation
 from contract_tests.survey import visitor
 from contract_tests.target import Limits
-from contract_tests.verdicts import Verdict, judge
+from contract_tests.verdicts import FELL, Verdict, judge
 from mock_server import Settings
 from mock_server.defects import DEFECTS
 
@@ -46,7 +46,6 @@ NAMES = {module.__name__ for module in MODULES}
 SURVIVORS = Path(__file__).with_name("survivors.yaml")
 RIGHT_SEEDS, STRIDE = 6, 5  # greases of servers that are right; one in so many servers that other rules are about
 PARTLY = [Limits(requests=count) for count in (6, 20, 40, 60, 80)] + [Limits(read_only=True)]
-FELL = (Verdict.FAIL, Verdict.WARN)
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,

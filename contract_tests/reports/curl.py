@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from shlex import quote
-from urllib.parse import urlencode
 
 from contract_tests.exchange import OWN, Request
 
@@ -34,5 +33,4 @@ def curl(base_url: str, request: Request) -> str:
             parts += ["-F", quote(f"{name}=@fixtures/images/logo.png;filename={value[0]};type={value[2]}")]
     if request.body is not None:
         parts += ["-H", quote(f"Content-Type: {request.body[0]}"), "--data-binary", quote(request.body[1].decode())]
-    query = f"?{urlencode(request.query)}" if request.query else ""
-    return " ".join([*parts, quote(f"{base_url}{request.path}{query}")])
+    return " ".join([*parts, quote(f"{base_url}{request.target}")])

@@ -7,7 +7,6 @@ from base64 import b64encode
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from urllib.parse import urlencode
 
 import harfile
 
@@ -45,10 +44,9 @@ def _known(exchange: Exchange) -> str:
 
 def _request(base_url: str, exchange: Exchange) -> harfile.Request:
     request = exchange.request
-    query = f"?{urlencode(request.query)}" if request.query else ""
     return harfile.Request(
         method=request.method,
-        url=f"{base_url}{request.path}{query}",
+        url=f"{base_url}{request.target}",
         httpVersion=HTTP,
         headers=[harfile.Record(name="Authorization", value=f"[{request.identity}]")],
         queryString=[harfile.Record(name=name, value=value) for name, value in request.query],

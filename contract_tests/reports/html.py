@@ -14,10 +14,10 @@ from markupsafe import Markup, escape
 
 from contract_tests.exchange import Exchange
 from contract_tests.reports.results import request_line
-from contract_tests.reports.summary import COLUMNS, by_area
+from contract_tests.reports.summary import COLUMNS, by_area, fallen_of, verdicts_of
 from contract_tests.rules.observation import Broken
 from contract_tests.runner import Outcome
-from contract_tests.verdicts import Verdict
+from contract_tests.verdicts import FELL, Verdict
 
 FILE = "report.html"
 LONGEST = 4000  # characters of a body
@@ -51,13 +51,14 @@ def write(outcome: Outcome, results: dict[str, Any], path: Path) -> None:
     page = render(
         "report.html.jinja",
         run=results,
-        areas=by_area(results),
+        areas=by_area(verdicts_of(results)),
         verdicts=COLUMNS,
         kinds=list(dict.fromkeys(each["kind"] for each in results["results"])),
         rules=_rules(results),
-        fallen=[each for each in results["results"] if each["verdict"] in (Verdict.FAIL, Verdict.WARN)],
+        fallen=fallen_of(results),
         undecided=[each for each in results["results"] if each["verdict"] == Verdict.INCONCLUSIVE],
         evidence=_evidence(outcome),
+        most=SHOWN,
     )
     path.write_text(page, encoding="utf-8")
 
@@ -87,7 +88,7 @@ def _evidence(outcome: Outcome) -> dict[tuple[str, str], list[tuple[Shown, list[
     return {
         (result.rule.id, result.kind): [_one(outcome, finding) for finding in result.findings[:SHOWN]]
         for result in outcome.results
-        if result.verdict in (Verdict.FAIL, Verdict.WARN)
+        if result.verdict in FELL
     }
 
 

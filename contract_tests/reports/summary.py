@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from contract_tests.verdicts import Verdict
+from contract_tests.verdicts import FELL, Verdict
 
 FILE = "summary.md"
 COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
@@ -32,9 +33,9 @@ def markdown(results: dict[str, Any]) -> str:
     lines = [f"## {SIGNS.get(results['word'], '⚠️')} {results['word']}", ""]
     lines += [f"`{results['base_url']}`, {results['requests']} requests in {results['seconds']:.1f} s", ""]
     lines += [f"| area | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * len(COLUMNS)}"]
-    for area, counts in by_area(results).items():
+    for area, counts in by_area(verdicts_of(results)).items():
         lines.append(f"| {area} | {' | '.join(str(counts[verdict] or '·') for verdict in COLUMNS)} |")
-    fallen = [each for each in results["results"] if each["verdict"] in (Verdict.FAIL, Verdict.WARN)]
+    fallen = fallen_of(results)
     for each in fallen[:MOST]:
         lines += ["", *_failure(each)]
     if len(fallen) > MOST:
@@ -46,12 +47,22 @@ def markdown(results: dict[str, Any]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def by_area(results: dict[str, Any]) -> dict[str, Counter[str]]:
-    """How many results of each verdict there are, by area."""
+def by_area(verdicts: Iterable[tuple[str, str]]) -> dict[str, Counter[str]]:
+    """How many results of each verdict there are, by area; of each, the rule's id and the verdict are given."""
     counts: dict[str, Counter[str]] = {}
-    for each in results["results"]:
-        counts.setdefault(each["rule"].partition(".")[0], Counter())[each["verdict"]] += 1
+    for rule, verdict in verdicts:
+        counts.setdefault(rule.partition(".")[0], Counter())[verdict] += 1
     return dict(sorted(counts.items()))
+
+
+def verdicts_of(results: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    """Each result's rule and verdict."""
+    return ((each["rule"], each["verdict"]) for each in results["results"])
+
+
+def fallen_of(results: dict[str, Any]) -> list[dict[str, Any]]:
+    """The results of rules that were seen to be broken."""
+    return [each for each in results["results"] if each["verdict"] in FELL]
 
 
 def _failure(result: dict[str, Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -12,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from contract_tests.reports.curl import curl
-from contract_tests.reports.summary import COLUMNS
+from contract_tests.reports.summary import COLUMNS, by_area
 from contract_tests.runner import Outcome
-from contract_tests.verdicts import Result, Verdict
+from contract_tests.verdicts import FELL, Result, Verdict
 
 STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}
 WORD_STYLES = {"conforms": "bold green", "does not conform": "bold red"}
@@ -26,7 +25,7 @@ def show(outcome: Outcome, console: Console) -> None:
     console.print(_areas(outcome))
     order = list(Verdict)
     for result in sorted(outcome.results, key=lambda each: order.index(each.verdict)):
-        if result.verdict in (Verdict.FAIL, Verdict.WARN):
+        if result.verdict in FELL:
             _show_finding(outcome, result, console)
     undecided = [result for result in outcome.results if result.verdict is Verdict.INCONCLUSIVE]
     for reasons, group in groupby(sorted(undecided, key=lambda each: each.reasons), key=lambda each: each.reasons):
@@ -50,8 +49,7 @@ def _areas(outcome: Outcome) -> Table:
     table = Table("area", box=None, pad_edge=False, header_style="bold")
     for verdict in COLUMNS:
         table.add_column(verdict.value, justify="right")
-    for area, group in groupby(sorted(outcome.results, key=lambda each: each.rule.id), key=_area):
-        counts = Counter(result.verdict for result in group)
+    for area, counts in by_area((result.rule.id, result.verdict) for result in outcome.results).items():
         cells = [Text(str(counts[verdict] or "·"), style=_style(verdict, counts[verdict])) for verdict in COLUMNS]
         table.add_row(area, *cells)
     return table
@@ -82,10 +80,6 @@ def _show_rows(rows: Iterable[tuple[str, str]], console: Console) -> None:
     for name, text in rows:
         body.add_row(name, Text(text))
     console.print(Padding(body, (0, 0, 0, 2)))
-
-
-def _area(result: Result) -> str:
-    return result.rule.id.partition(".")[0]
 
 
 def _style(verdict: Verdict, count: int) -> str:

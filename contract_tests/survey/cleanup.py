@@ -28,9 +28,10 @@ def remove_all(visitor: Visitor) -> None:
     kind, ledger, evidence = visitor.kind, visitor.target.ledger, visitor.evidence
     if not any(entry.kind == kind.name for entry in ledger.entries):
         return
-    for entry in [entry for entry in ledger.left if entry.kind == kind.name]:
+    left = [entry for entry in ledger.left if entry.kind == kind.name]
+    for entry in left:
         entry.stale = True  # ids may have been given to others meanwhile
-    if ledger.left:
+    if left:
         visitor.snapshot()
     deletes = _delete_own(visitor)
     seen = _without(visitor, deletes)

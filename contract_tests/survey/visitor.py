@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Record, Snapshot, has_arrived
 from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Page, Request, is_integer
-from contract_tests.ledger import Entry
+from contract_tests.ledger import Entry, holds
 from contract_tests.target import TRIES, Limits, Target
 
 PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)  # seconds between looks, of a lag of 2.1 seconds
@@ -193,7 +193,7 @@ class Visitor:
     def find(self, marker: str) -> int | None:
         """The id of the record with this marker, if it is listed."""
         for row in self._snapshot().rows:
-            if Entry(self.kind.name, [marker]).is_in(json.dumps(row, ensure_ascii=False)):
+            if holds(json.dumps(row, ensure_ascii=False), marker):
                 return int(row["id"]) if is_integer(row.get("id")) else None
         return None
 
@@ -252,7 +252,7 @@ class Visitor:
     def shows(self, exchange: Exchange, marker: str) -> bool:
         """Whether a read shows the record with this marker."""
         text = exchange.body.decode("utf-8", "replace")
-        return exchange.record is not None and Entry(self.kind.name, [marker]).is_in(text)
+        return exchange.record is not None and holds(text, marker)
 
     def settle(self) -> None:
         """Give replicas and caches time, where reads were seen to lag."""

@@ -9,7 +9,7 @@ from liar import CONTRACT, Ask, LyingTarget, Reply, Serve, honest, verdicts
 
 from contract_tests.explore import Exploration
 from contract_tests.survey import visit, visitor
-from contract_tests.verdicts import Verdict
+from contract_tests.verdicts import FELL, Verdict
 from mock_server import Settings
 
 EMPTY, FULL = Settings(fixture="empty"), Settings(fixture="empty", records=40)
@@ -37,7 +37,7 @@ def test_no_condition_makes_a_correct_server_fail(
     monkeypatch.setattr("contract_tests.target.time.sleep", lambda _: None)
     settings = Settings(fixture="empty", records=records, conditions=weather)
     results = verdicts(honest, kind, settings, Exploration(CONTRACT, 60, seed=1)).values()
-    broken = [result for result in results if result.verdict in (Verdict.FAIL, Verdict.WARN)]
+    broken = [result for result in results if result.verdict in FELL]
     assert [(result.id, result.findings[0]) for result in broken] == []
     assert all(result.reasons for result in results if result.verdict is Verdict.INCONCLUSIVE)
 
@@ -54,7 +54,7 @@ def test_a_colleague_who_edits_old_records_makes_no_correct_server_fail(no_pause
         return serve(ask)
 
     results = verdicts(edits, kind, FULL).values()
-    broken = [result for result in results if result.verdict in (Verdict.FAIL, Verdict.WARN)]
+    broken = [result for result in results if result.verdict in FELL]
     assert [(result.id, result.findings[0]) for result in broken] == []
 
 
