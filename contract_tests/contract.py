@@ -59,6 +59,7 @@ class Contract:
         self.path = path or (installed if installed.exists() else ROOT / "openapi.yaml")
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self.document: dict[str, Any] = yaml.load(self.path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - safe
+        self.version: str = self.document["info"]["version"]
         kinds = [tag["name"] for tag in self.document["tags"]]
         self.rules = {entry["id"]: _rule(entry, kinds) for entry in self.document["x-rules"]}
         self.open_points = {

@@ -8,11 +8,10 @@ from time import time
 from contract_tests.contract import Contract
 from contract_tests.errors import NothingSelectedError
 from contract_tests.evidence import Evidence
-from contract_tests.masking import Masking
 from contract_tests.recorded import Recording, read
 from contract_tests.reports import terminal
 from contract_tests.reports.screen import Screen, say
-from contract_tests.runner import Outcome
+from contract_tests.runner import Outcome, possible
 from contract_tests.verdicts import FELL, Result, Verdict, judge, overall
 
 
@@ -50,19 +49,14 @@ def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public
     word, status = overall(decided, partial=True, strict=strict)
     return Outcome(
         base_url=recording.base_url,
-        insecure=False,
-        version=contract.document["info"]["version"],
+        version=contract.version,
         began=time(),
+        seconds=0.0,
         word=word,
         status=status,
-        strict=strict,
-        stale=(),
         results=tuple(decided),
         exchanges=recording.exchanges,
-        left=(),
-        not_run=sum(len(rule.resources) for rule in contract.rules.values()) - len(decided),
         requests=len(recording.exchanges),
-        created=0,
-        seconds=0.0,
-        masking=Masking.of({}, []),
+        not_run=possible(contract) - len(decided),
+        strict=strict,
     )

@@ -8,11 +8,10 @@ import re
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
+from contract_tests import waivers
 from contract_tests.connection import Connection, is_loopback
 from contract_tests.errors import UsageError
 from contract_tests.target import Limits
-from contract_tests.waivers import Waiver
-from contract_tests.waivers import read as read_waivers
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Options:
     connection: Connection = field(default_factory=Connection)
     explore: int = 0
     seed: int = 0
-    waivers: tuple[Waiver, ...] = ()
+    waivers: tuple[waivers.Waiver, ...] = ()
 
 
 def options_of(given: argparse.Namespace) -> Options:
@@ -58,19 +57,7 @@ def options_of(given: argparse.Namespace) -> Options:
     """
     api_key, second = keys_of(given)
     base_url = given.base_url.rstrip("/")
-    if not (given.allow_writes or given.read_only or given.plan or is_loopback(base_url)):
-        raise UsageError(
-            f"{urlsplit(base_url).hostname} is not this machine, and a run creates, changes and deletes records of"
-            " its own there; say --allow-writes if that is meant, --read-only if not, or --plan to see what it would do"
-        )
-    if given.splash_create_path and not given.splash_create_path.startswith("/"):
-        raise UsageError(f'"{given.splash_create_path}" is no path; give one such as /api/splash-pages')
-    if given.client_key and not given.client_cert:
-        raise UsageError("--client-key goes with --client-cert; give that too")
-    if given.write_waivers and given.write_waivers.exists():
-        raise UsageError(f"{given.write_waivers} is there already, with its reasons; give another file")
-    if given.read_only and given.allow_writes:
-        raise UsageError("--read-only and --allow-writes contradict each other; give one of them")
+    _refuse_contradictions(given, base_url)
     limits = limits_of(given)
     return Options(
         base_url=base_url,
@@ -91,8 +78,24 @@ def options_of(given: argparse.Namespace) -> Options:
         connection=connection_of(given),
         explore=0 if given.read_only else given.explore,
         seed=given.seed,
-        waivers=tuple(read_waivers(given.waivers)) if given.waivers else (),
+        waivers=tuple(waivers.read(given.waivers)) if given.waivers else (),
     )
+
+
+def _refuse_contradictions(given: argparse.Namespace, base_url: str) -> None:
+    if not (given.allow_writes or given.read_only or given.plan or is_loopback(base_url)):
+        raise UsageError(
+            f"{urlsplit(base_url).hostname} is not this machine, and a run creates, changes and deletes records of"
+            " its own there; say --allow-writes if that is meant, --read-only if not, or --plan to see what it would do"
+        )
+    if given.splash_create_path and not given.splash_create_path.startswith("/"):
+        raise UsageError(f'"{given.splash_create_path}" is no path; give one such as /api/splash-pages')
+    if given.client_key and not given.client_cert:
+        raise UsageError("--client-key goes with --client-cert; give that too")
+    if given.write_waivers and given.write_waivers.exists():
+        raise UsageError(f"{given.write_waivers} is there already, with its reasons; give another file")
+    if given.read_only and given.allow_writes:
+        raise UsageError("--read-only and --allow-writes contradict each other; give one of them")
 
 
 def keys_of(given: argparse.Namespace) -> tuple[str, str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
@@ -37,34 +37,35 @@ class Outcome:
 
     Attributes:
         base_url: the target.
-        insecure: whether any certificate was trusted.
         version: the contract's.
         began: when, in seconds since 1970.
         word: *conforms*, *does not conform*, *undecided* or *partial: no claim*.
         status: the exit status that goes with it.
+        not_run: how many results there might have been beside these.
+        created: how many records the run made.
+        left: what it made and could not remove.
         strict: whether advisory rules gate.
+        insecure: whether any certificate was trusted.
         stale: what is wrong with the waivers.
         masking: what must not be told of the exchanges.
-        left: what the run made and could not remove.
-        not_run: how many results there might have been beside these.
     """
 
     base_url: str
-    insecure: bool
     version: str
     began: float
+    seconds: float
     word: str
     status: int
-    strict: bool
-    stale: tuple[str, ...]
     results: tuple[Result, ...]
     exchanges: tuple[Exchange, ...]
-    left: tuple[Entry, ...]
-    not_run: int
     requests: int
-    created: int
-    seconds: float
-    masking: Masking
+    not_run: int
+    created: int = 0
+    left: tuple[Entry, ...] = ()
+    strict: bool = False
+    insecure: bool = False
+    stale: tuple[str, ...] = ()
+    masking: Masking = field(default_factory=lambda: Masking.of({}, []))
 
     @cached_property
     def observed(self) -> dict[str, Counter[str]]:
@@ -117,54 +118,66 @@ def run(
     chosen = selected(contract, options)
     began = time()
     keys = identities(options.api_key, options.second_api_key)
-    results: list[Result] = []
-    ledger = ledger or Ledger()
-    target = Target(options.base_url, keys, ledger, options.limits, options.connection)
+    target = Target(options.base_url, keys, ledger or Ledger(), options.limits, options.connection)
     target.interrupted = interrupted
     try:
         preflight(target, contract.kinds.values())
     except BudgetSpentError as error:
         raise UsageError(f"{error} before the lists could be read; allow more") from error
     visit_kind = partial(visit, target, explore=_exploration(contract, options))
+    results: list[Result] = []
     for kind in contract.kinds.values():
         of_kind = [(rule, of) for rule, of in chosen if of is kind]
         if of_kind:
             looks = _look(visit_kind, kind, of_kind, options, lambda chapter: progress(chapter, target.sent))
             results += [judge(rule, kind, *looks) for rule, _ in of_kind]
     target.close()
+    return _outcome(contract, options, target, results, began)
+
+
+def _outcome(contract: Contract, options: Options, target: Target, results: list[Result], began: float) -> Outcome:
+    """What results come to, with what must not be told masked and what is waived marked."""
+    ledger, masking = target.ledger, _masking(options, target.ledger)
     if options.limits.read_only:
         results = [each for each in results if each.verdict is not Verdict.INCONCLUSIVE or each.findings]
-    own = [
-        (each.kind, each.owner, each.identifier) for each in ledger.entries if each.identifier is not None and each.seen
-    ]
-    markers = {marker for entry in ledger.entries for marker in entry.markers if marker}
-    masking = Masking.of(_secrets(options), own, markers)
-    results = [_told(result, masking) for result in results]
-    results, stale = waivers.apply(options.waivers, results, contract, datetime.now(UTC).date())
-    not_run = sum(len(rule.resources) for rule in contract.rules.values()) - len(results)
-    word, status = overall(results, partial=not_run > 0, strict=options.strict)
+    told = [_told(result, masking) for result in results]
+    marked, stale = waivers.apply(options.waivers, told, contract, datetime.now(UTC).date())
+    not_run = possible(contract) - len(marked)
+    word, status = overall(marked, partial=not_run > 0, strict=options.strict)
     if stale and status != FAILED:
         word, status = "a waiver is stale", FAILED
     if ledger.left and status != FAILED:
         status = BROKEN
     return Outcome(
         base_url=options.base_url,
-        insecure=options.connection.insecure,
-        version=contract.document["info"]["version"],
+        version=contract.version,
         began=began,
+        seconds=time() - began,
         word=word,
         status=status,
-        strict=options.strict,
-        stale=tuple(stale),
-        results=tuple(results),
+        results=tuple(marked),
         exchanges=tuple(target.exchanges),
-        left=tuple(ledger.left),
-        not_run=not_run,
         requests=target.sent,
+        not_run=not_run,
         created=sum(entry.identifier is not None for entry in ledger.entries),
-        seconds=time() - began,
+        left=tuple(ledger.left),
+        strict=options.strict,
+        insecure=options.connection.insecure,
+        stale=tuple(stale),
         masking=masking,
     )
+
+
+def possible(contract: Contract) -> int:
+    """How many results there may be: one for each rule and kind."""
+    return sum(len(rule.resources) for rule in contract.rules.values())
+
+
+def _masking(options: Options, ledger: Ledger) -> Masking:
+    seen = [entry for entry in ledger.entries if entry.seen]
+    own = [(entry.kind, entry.owner, entry.identifier) for entry in seen if entry.identifier is not None]
+    markers = {marker for entry in ledger.entries for marker in entry.markers if marker}
+    return Masking.of(_secrets(options), own, markers)
 
 
 def _secrets(options: Options) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,16 +80,22 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.before_request(refuse_as_preferred)
     app.before_request(_refuse_redirect)
     app.add_url_rule(f"{settings.base_path}/login", "login", service.errors.login_page)
+    app.wsgi_app = _surrounded(app, service, defects)  # type: ignore[assignment, method-assign]
+    return app
+
+
+def _surrounded(app: Flask, service: Service, defects: Sequence[Transformation]) -> WSGIApplication:
+    """An application behind all that changes requests and answers on their way, from the inside out."""
+    settings = service.settings
     between: list[Transformation] = [*conditions.within(settings.conditions), *defects]
     app.wsgi_app = Interposed(app, service, between)  # type: ignore[method-assign]
-    answer: WSGIApplication = Preferences(Spellings(app, choices))
+    answer: WSGIApplication = Preferences(Spellings(app, service.choices))
     if settings.grease is not None:
         answer = Grease(answer, settings.grease, each_request=settings.grease_each_request)
     answer = conditions.around(answer, settings.conditions, lambda: create_app(replace(settings, conditions={})))
     if settings.cors_origins:
         answer = Cors(answer, settings.cors_origins)
-    app.wsgi_app = AccessLog(answer)  # type: ignore[method-assign]
-    return app
+    return AccessLog(answer)
 
 
 def _read(path: Path) -> Contract:

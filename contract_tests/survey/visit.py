@@ -60,16 +60,20 @@ def visit(
     except InvisibleError as error:
         evidence.notes[kind.name].append(str(error))
         with suppress(BudgetSpentError):
-            seen = visitor.snapshot()
-            if not evidence.phases[kind.name]:
-                made = frozenset(evidence.own[kind.name])
-                evidence.phases[kind.name].append(Phase("create", start, seen, made=made))
-            look_around(visitor, seen, progress)
+            _read_on(visitor, start, progress)
     finally:
         progress("cleaning up")
         with target.cleaning_up(), suppress(BudgetSpentError):
             remove_all(visitor)
     return evidence
+
+
+def _read_on(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:
+    """Look at what reads show where a create was not to be seen, and nothing more is written."""
+    evidence, kind, seen = visitor.evidence, visitor.kind.name, visitor.snapshot()
+    if not evidence.phases[kind]:
+        evidence.phases[kind].append(Phase("create", start, seen, made=frozenset(evidence.own[kind])))
+    look_around(visitor, seen, progress)
 
 
 def _first_look(visitor: Visitor) -> Snapshot:

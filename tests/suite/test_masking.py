@@ -130,19 +130,14 @@ def test_no_finding_tells_what_others_have_written(no_pauses: None, name: str) -
     own = [(each.kind, each.owner, each.identifier) for each in entries if each.identifier is not None]
     outcome = Outcome(
         base_url=BASE_URL,
-        insecure=False,
         version="1.0.0",
         began=0.0,
         word="does not conform",
         status=1,
-        strict=False,
-        stale=(),
         results=tuple(judge(rule, kind, first, second) for rule in rules),
         exchanges=tuple(target.exchanges),
-        left=(),
         not_run=0,
         requests=target.sent,
-        created=0,
         seconds=0.0,
         masking=Masking.of({}, own),
     )
