@@ -6,19 +6,17 @@ no defect puts to the test: it must stand in `survivors.yaml` beside this file, 
 
 from __future__ import annotations
 
-import ast
-import copy
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from pathlib import Path
 from time import monotonic, time
-from types import CodeType, FunctionType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 import yaml
@@ -26,6 +24,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).parent / "suite"))
 
 from liar import BASE_URL, CONTRACT, honest, looks, survey_alone
+from mutants import Mutant, mutants_of
 from test_subtle import CHOICES, FAULTS, FULL
 from test_weather import EMPTY, WEATHER
 
@@ -46,18 +45,6 @@ NAMES = {module.__name__ for module in MODULES}
 SURVIVORS = Path(__file__).with_name("survivors.yaml")
 RIGHT_SEEDS, STRIDE = 6, 5  # greases of servers that are right; one in so many servers that other rules are about
 PARTLY = [Limits(requests=count) for count in (6, 20, 40, 60, 80)] + [Limits(read_only=True)]
-OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +81,6 @@ class Case:
                 if self.rules and verdict in FELL and rule.id not in self.rules | self.also:
                     return False
         return True
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A module with one change, in one function."""
-
-    module: ModuleType
-    function: str
-    tree: ast.Module
-    name: str
 
 
 def main() -> int:
@@ -161,59 +138,6 @@ def seen(
     explore = survey_alone if seed is None else Exploration(CONTRACT, 120, seed)
     first, second, _ = looks(lie, kind, settings, explore, limits)
     return (first,) if second is None else (first, second)
-
-
-def mutants_of(module: ModuleType) -> Iterator[Mutant]:
-    """A mutant for each change that can be made; a name tells function, change and how many such came before it."""
-    assert module.__file__
-    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
-    counts: dict[str, int] = {}
-    for function in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
-        for node in ast.walk(function):
-            for text, change in changes(node):
-                name = f"{module.__name__.rpartition('.')[2]}.{function.name}: {text}"
-                counts[name] = counts.get(name, 0) + 1
-                kept = copy.copy(node)
-                change()
-                mutated = ast.fix_missing_locations(copy.deepcopy(tree))
-                become(node, kept)
-                yield Mutant(module, function.name, mutated, f"{name}, {counts[name]}")
-
-
-def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], object]]]:
-    """What can be changed about a node, each with what to call it."""
-    match node:
-        case ast.Compare(left=_, ops=[operator, *others]):
-            other = OPPOSITES[type(operator)]
-            told = f"{type(operator).__name__} to {other.__name__} in {ast.unparse(node)}"
-            yield told, partial(setattr, node, "ops", [other(), *others])
-        case ast.BoolOp(op=operator):
-            swapped = ast.Or() if isinstance(operator, ast.And) else ast.And()
-            told = f"{type(operator).__name__} to {type(swapped).__name__} in {ast.unparse(node)}"
-            yield told, partial(setattr, node, "op", swapped)
-            for number, value in enumerate(node.values):
-                left = [each for at, each in enumerate(node.values) if at != number]
-                kept = left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
-                yield f"without {ast.unparse(value)}", partial(become, node, kept)
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            wrapped = ast.UnaryOp(ast.Not(), operand)
-            yield f"{ast.unparse(node)} turned", partial(setattr, node, "operand", wrapped)
-        case ast.If(test=test):
-            for always in (ast.Constant(True), ast.Constant(False)):  # noqa: FBT003 - what the condition becomes
-                yield f"always {ast.unparse(always)}: {ast.unparse(test)}", partial(setattr, node, "test", always)
-        case ast.Expr(value=ast.Yield() | ast.YieldFrom() as said):
-            empty = ast.YieldFrom(ast.Tuple([], ast.Load()))
-            yield f"without {ast.unparse(said)}", partial(setattr, node, "value", empty)
-        case ast.Call(func=ast.Name(id="any")):
-            yield f"all, not {ast.unparse(node)}", partial(setattr, node, "func", ast.Name("all", ast.Load()))
-        case ast.Call(func=ast.Name(id="all")):
-            yield f"any, not {ast.unparse(node)}", partial(setattr, node, "func", ast.Name("any", ast.Load()))
-
-
-def become(node: ast.AST, other: ast.AST) -> None:
-    """Let a node be another one."""
-    node.__class__ = other.__class__
-    node.__dict__ = dict(other.__dict__)
 
 
 def side_by_side(find: Callable[[int], list[str]]) -> list[str]:

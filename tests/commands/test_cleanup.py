@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -11,6 +9,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from shell import COMMANDS, ENVIRONMENT, command
 from werkzeug.serving import make_server
 from werkzeug.test import Client
 from wire import ALPINE, HARBOUR
@@ -18,8 +17,6 @@ from wire import ALPINE, HARBOUR
 from contract_tests.ledger import Ledger
 from mock_server import Settings, create_app
 
-COMMAND = Path(sys.executable).with_name("contract-tests")
-ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
 KINDS = ("splash-pages", "domains", "notification-handlers")
 POINTS = range(12, 325, 16)  # requests of a survey of some 330, in all its chapters
 
@@ -70,12 +67,12 @@ def deadly(request: pytest.FixtureRequest) -> Iterator[tuple[Deadly, str]]:
 def test_what_a_killed_run_left_behind_is_removed_afterwards(deadly: tuple[Deadly, str], tmp_path: Path) -> None:
     app, base_url = deadly
     before, ledger = app.records(), tmp_path / "ledger.jsonl"
-    arguments: list[str | Path] = [COMMAND, "run", "--base-url", base_url, "--ledger", ledger]
+    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", base_url, "--ledger", ledger]
     arguments += ["--explore", "0", "--lag", "0"]
     app.process = subprocess.Popen(arguments, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
     assert app.process.wait(30) == -signal.SIGKILL
     app.process = None
-    ended = subprocess.run([COMMAND, "cleanup", ledger], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    ended = command("cleanup", ledger)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ", 0 left\n" in ended.stdout
     assert app.records() == before
@@ -93,7 +90,7 @@ def test_a_record_that_others_have_changed_since_is_left_alone_and_told_of(
         ledger.vouch(entry)
     before = app.records()
     for _ in range(2):
-        ended = subprocess.run([COMMAND, "cleanup", path], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        ended = command("cleanup", path)
         assert ended.returncode == 3
         assert ended.stderr == "contract-tests: left behind: splash-pages 2, made as ct1-1\n"
     assert app.records() == before
@@ -113,7 +110,7 @@ def test_a_ledger_that_is_of_no_use_is_a_line_that_says_why(tmp_path: Path, text
     path = tmp_path / "ledger.jsonl"
     if text is not None:
         path.write_text(text, "utf-8")
-    ended = subprocess.run([COMMAND, "cleanup", path], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    ended = command("cleanup", path)
     assert ended.returncode in (4, 7)
     assert message in ended.stderr
     assert ended.stderr.count("\n") == 1
@@ -134,8 +131,7 @@ def test_a_last_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
 def test_a_ledger_is_never_written_over(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     path.touch()
-    arguments: list[str | Path] = [COMMAND, "run", "--base-url", "http://127.0.0.1:1", "--ledger", path]
-    ended = subprocess.run(arguments, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    ended = command("run", "--base-url", "http://127.0.0.1:1", "--ledger", path)
     assert ended.returncode == 4
     assert "is there already, and may be all that is known of another run; give another file" in ended.stderr
 
@@ -146,17 +142,13 @@ def test_a_ledger_is_taken_up_with_its_own_key_alone_and_more_than_once(
 ) -> None:
     app, base_url = deadly
     before, ledger = app.records(), tmp_path / "ledger.jsonl"
-    arguments: list[str | Path] = [COMMAND, "run", "--base-url", base_url, "--ledger", ledger, "--explore", "0"]
-    app.process = subprocess.Popen(arguments, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", base_url, "--ledger", ledger]
+    app.process = subprocess.Popen([*arguments, "--explore", "0"], env=ENVIRONMENT, stdout=subprocess.DEVNULL)
     app.process.wait(30)
     app.process = None
     ledger.write_text(ledger.read_text("utf-8")[:-20], "utf-8")
-    wrong = ENVIRONMENT | {"CONTRACT_API_KEY": "demo-key-other"}
-    refused = subprocess.run([COMMAND, "cleanup", ledger], env=wrong, capture_output=True, text=True, check=False)
+    refused = command("cleanup", ledger, CONTRACT_API_KEY="demo-key-other")
     assert (refused.returncode, app.records() == before) == (4, False)
     assert "is of a run with another API key; give that one" in refused.stderr
     for _ in range(2):
-        ended = subprocess.run(
-            [COMMAND, "cleanup", ledger], env=ENVIRONMENT, capture_output=True, text=True, check=False
-        )
-        assert (ended.returncode, app.records() == before) == (0, True)
+        assert (command("cleanup", ledger).returncode, app.records() == before) == (0, True)

@@ -1,66 +1,28 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from xml.etree import ElementTree as ET
 
 import pytest
+from shell import COMMANDS, ENVIRONMENT, answering, command
 from wire import ALPINE, HARBOUR, Client, over_network
 
 from contract_tests.cli import main
 from mock_server import MockServer
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = Path(sys.executable).parent
-ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[MockServer]:
     with MockServer() as running:
         yield running
-
-
-@pytest.fixture
-def answering() -> Iterator[Callable[[int, bytes], str]]:
-    """A server that answers everything in one way; its URL."""
-    servers = []
-
-    def start(status: int, body: bytes) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        servers.append(made)
-        Thread(target=made.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{made.server_port}"
-
-    yield start
-    for made in servers:
-        made.shutdown()
-        made.server_close()
-
-
-def command(*arguments: str, columns: str = "80") -> subprocess.CompletedProcess[str]:
-    environment = ENVIRONMENT | {"COLUMNS": columns}
-    return subprocess.run(
-        [COMMANDS / "contract-tests", *arguments], capture_output=True, text=True, env=environment, check=False
-    )
 
 
 def everything(server: MockServer) -> dict[str, object]:
@@ -95,7 +57,7 @@ def test_a_server_that_keeps_the_rules_conforms_each_time_and_is_left_as_it_was(
 def test_what_was_chosen_where_the_contract_leaves_room_is_told() -> None:
     choices = {"create-status": "202", "delete-status": "204", "size-not-allowed": "nearest", "invalid-field": "422"}
     with MockServer(choices=choices) as choosing:
-        printed = command("run", "--base-url", choosing.base_url, columns="200").stdout
+        printed = command("run", "--base-url", choosing.base_url, COLUMNS="200").stdout
     told = " ".join(printed.partition("chosen there\n")[2].partition("\n\n")[0].split())
     seen = dict(each.split("=") for each in told.split(", "))
     assert choices.items() <= seen.items()
@@ -113,7 +75,9 @@ def test_a_path_prefix_and_quiet_print_the_word_alone_and_leave_no_file(
 
 
 def test_a_broken_rule_is_told_with_a_request_that_repeats_it(server: MockServer) -> None:
-    ended = command("run", "--base-url", server.base_url, "--public-base-url", "https://links.example.com")
+    ended = command(
+        "run", "--base-url", server.base_url, "--public-base-url", "https://links.example.com", COLUMNS="80"
+    )
     assert ended.returncode == 1
     assert "fail: pagination.links-begin-with-the-base-url" in ended.stdout
     assert "\ndoes not conform\n" in ended.stdout
@@ -160,10 +124,9 @@ def test_a_budget_that_is_spent_leaves_rules_undecided_and_nothing_behind(server
         (503, b"{}", "no list could be had (status 503 for /api/splash-pages/)"),
     ],
 )
-def test_a_target_that_is_not_this_api_is_unusable(
-    answering: Callable[[int, bytes], str], status: int, body: bytes, message: str
-) -> None:
-    ended = command("run", "--base-url", answering(status, body))
+def test_a_target_that_is_not_this_api_is_unusable(status: int, body: bytes, message: str) -> None:
+    with answering(lambda _: (status, body)) as url:
+        ended = command("run", "--base-url", url)
     assert (ended.returncode, ended.stdout) == (7, "")
     assert message in ended.stderr
 

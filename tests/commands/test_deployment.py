@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 import requests
+from shell import COMMANDS, answering, command
 from tls import TlsProxy
 from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
 
-COMMAND = Path(sys.executable).with_name("contract-tests")
 KINDS = ("splash-pages", "domains", "notification-handlers")
 QUICK = ("--explore", "0", "--lag", "0")
 CANARY = "Zeisig"
-
-
-def command(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "200"} | more
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, env=environment, check=False)
 
 
 def records(server: MockServer, key: str = HARBOUR) -> dict[str, list[dict[str, Any]]]:
@@ -95,22 +87,14 @@ def test_an_address_of_ip_version_6_is_this_machine_too() -> None:
 def test_the_proxy_of_the_environment_is_used_but_for_this_machine() -> None:
     asked = []
 
-    class Proxy(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(403)
-            self.end_headers()
+    def refuse(request: BaseHTTPRequestHandler) -> tuple[int, bytes]:
+        asked.append(request.path)
+        return 403, b""
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
-    Thread(target=server.serve_forever, daemon=True).start()
-    environment = {"http_proxy": f"http://127.0.0.1:{server.server_port}", "no_proxy": "internal.example.com"}
-    for url in ("http://links.example.com", "http://127.0.0.1:1", "http://internal.example.com"):
-        assert command("run", "--base-url", url, "--read-only", *QUICK, **environment).returncode == 7
-    server.shutdown()
-    server.server_close()
+    with answering(refuse) as proxy:
+        environment = {"http_proxy": proxy, "no_proxy": "internal.example.com"}
+        for url in ("http://links.example.com", "http://127.0.0.1:1", "http://internal.example.com"):
+            assert command("run", "--base-url", url, "--read-only", *QUICK, **environment).returncode == 7
     assert asked == [f"http://links.example.com/api/{kind}/" for kind in KINDS]
 
 
@@ -173,26 +157,13 @@ def test_a_deadline_ends_a_run_and_leaves_nothing() -> None:
 def test_a_further_header_is_sent_and_told_nowhere(tmp_path: Path) -> None:
     seen = set()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            seen.add(self.headers["X-Tenant"])
-            body = json.dumps({"data": [], "echo": self.headers["X-Tenant"]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def echo(request: BaseHTTPRequestHandler) -> tuple[int, bytes]:
+        seen.add(request.headers["X-Tenant"])
+        return 200, json.dumps({"data": [], "echo": request.headers["X-Tenant"]}).encode()
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}"
-    ended = command(
-        "run", "--base-url", url, "--read-only", "--header", f"X-Tenant: {CANARY}", "--report-dir", tmp_path
-    )
-    server.shutdown()
-    server.server_close()
+    options = ("--read-only", "--header", f"X-Tenant: {CANARY}", "--report-dir", tmp_path)
+    with answering(echo) as url:
+        ended = command("run", "--base-url", url, *options)
     assert seen == {CANARY}
     assert ended.returncode == 1
     assert CANARY not in ended.stdout + ended.stderr + "".join(each.read_text("utf-8") for each in tmp_path.iterdir())
@@ -269,6 +240,6 @@ def test_a_line_end_behind_a_key_is_no_part_of_it_and_other_letters_are_a_mistak
 @pytest.mark.parametrize(("defects", "status"), [((), 0), (("total-is-one-more",), 1)], ids=["right", "wrong"])
 def test_a_reader_that_goes_away_changes_no_verdict(defects: tuple[str, ...], status: int) -> None:
     with MockServer(defects=defects) as server:
-        line = f"{COMMAND} run --base-url {server.base_url} --explore 0 --lag 0 --api-key {HARBOUR} | true"
+        line = f"{COMMANDS / 'contract-tests'} run --base-url {server.base_url} --explore 0 --lag 0 --api-key {HARBOUR} | true"
         ended = subprocess.run(["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (status, "")

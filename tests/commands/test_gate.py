@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from shell import COMMANDS, command
 from wire import ALPINE, HARBOUR
 
 from contract_tests.contract import Contract
@@ -23,14 +22,8 @@ from mock_server import MockServer
 from mock_server.contract import shipped_contract
 from mock_server.grease import greased
 
-COMMAND = Path(sys.executable).with_name("contract-tests")
 BROKEN = "pagination.total-counts-the-records"
 QUICK = ("--explore", "0", "--lag", "0", "--resources", "domains", "--rules", "pagination.*")
-
-
-def command(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "200"} | more
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, env=environment, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +236,7 @@ def test_a_mock_with_a_runs_profile_behaves_as_what_was_run_against(seed: int) -
 def test_a_profile_is_used_by_the_mocks_command(tmp_path: Path) -> None:
     path = tmp_path / "profile.yaml"
     path.write_text("create-status: '202'\n", "utf-8")
-    mock = COMMAND.with_name("mock-server")
+    mock = COMMANDS / "mock-server"
     process = subprocess.Popen([mock, "--port", "0", "--profile", path], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     base_url = process.stdout.readline().split()[-1]

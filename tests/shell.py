@@ -1,0 +1,45 @@
+"""How the tests run `contract-tests`, and the small servers that they run it against."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+from wire import ALPINE, HARBOUR
+
+COMMANDS = Path(sys.executable).parent
+ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "200"}
+
+
+def command(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run `contract-tests`, with further variables in its environment."""
+    line = [COMMANDS / "contract-tests", *arguments]
+    return subprocess.run(line, capture_output=True, text=True, env=ENVIRONMENT | more, check=False)
+
+
+@contextmanager
+def answering(answer: Callable[[BaseHTTPRequestHandler], tuple[int, bytes]]) -> Iterator[str]:
+    """A server that answers each GET with a status and a body; its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = answer(self)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
