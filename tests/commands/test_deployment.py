@@ -240,6 +240,7 @@ def test_a_line_end_behind_a_key_is_no_part_of_it_and_other_letters_are_a_mistak
 @pytest.mark.parametrize(("defects", "status"), [((), 0), (("total-is-one-more",), 1)], ids=["right", "wrong"])
 def test_a_reader_that_goes_away_changes_no_verdict(defects: tuple[str, ...], status: int) -> None:
     with MockServer(defects=defects) as server:
-        line = f"{COMMANDS / 'contract-tests'} run --base-url {server.base_url} --explore 0 --lag 0 --api-key {HARBOUR} | true"
-        ended = subprocess.run(["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True, check=False)
+        options = f"--base-url {server.base_url} --explore 0 --lag 0 --api-key {HARBOUR}"
+        line = f"set -o pipefail; {COMMANDS}/contract-tests run {options} | true"
+        ended = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (status, "")
