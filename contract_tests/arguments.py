@@ -45,7 +45,7 @@ def add_run(add: Add) -> None:
     add("--ledger", type=Path, metavar="FILE", help="write down there what the run creates (default: see the README)")
     add("--waivers", type=Path, metavar="FILE", help="failures that are known and allowed for a time")
     add("--write-waivers", type=Path, metavar="FILE", help="write such a file for what fails now")
-    add("--report-dir", type=Path, metavar="DIR", help="write reports there")
+    add("--report-dir", type=_folder, metavar="DIR", help="write reports there")
     add("--quiet", action="store_true", help="print the overall word alone")
 
 
@@ -93,6 +93,12 @@ def _url(text: str) -> str:
     if not fits:
         raise argparse.ArgumentTypeError(f'"{text}" is no base URL; give one such as https://links.example.com/prefix')
     return text
+
+
+def _folder(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("a folder is to be named; give . for the one that you are in")
+    return Path(text)
 
 
 def _names(text: str) -> tuple[str, ...]:

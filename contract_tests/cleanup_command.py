@@ -9,7 +9,8 @@ from contract_tests.errors import BROKEN, UsageError
 from contract_tests.ledger import Ledger, is_key_of
 from contract_tests.options import connection_of, keys_of, limits_of
 from contract_tests.preflight import preflight
-from contract_tests.reports.screen import complain, say
+from contract_tests.reports.screen import say
+from contract_tests.run_command import tell_left
 from contract_tests.survey.cleanup import clean_up
 from contract_tests.target import Target, identities
 
@@ -41,6 +42,5 @@ def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:
         target.close()
     removed = sum(entry.removed and entry.identifier is not None for entry in unfinished)
     say(f"{target.sent} requests to {ledger.base_url}; {removed} records removed, {len(ledger.left)} left")
-    for entry in ledger.left:
-        complain(f"left behind: {entry}")
+    tell_left(ledger)
     return BROKEN if ledger.left else 0

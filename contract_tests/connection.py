@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,8 @@ import urllib3
 
 from contract_tests.errors import UsageError
 
+CHUNK = 65_536  # bytes
+LONGEST_BODY = 64 << 20  # bytes
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
 
@@ -75,6 +78,27 @@ class Connection:
                     f"{self.client_certificate} cannot be used as a client's certificate: {error}"
                 ) from error
         return context
+
+
+def read_whole(response: urllib3.BaseHTTPResponse, until: float) -> bytes:
+    """The body of a response, as long as it comes in time and is no longer than any list could be.
+
+    Args:
+        response: one whose body was not read.
+        until: when to give up, as `time.monotonic` counts.
+
+    Raises:
+        urllib3.exceptions.HTTPError: if it is cut off, too long or too slow.
+    """
+    body = bytearray()
+    while part := response.read1(CHUNK):
+        body += part
+        late = time.monotonic() > until
+        if late or len(body) > LONGEST_BODY:
+            response.close()
+            said = "was still on its way when the time was up" if late else f"is longer than {LONGEST_BODY >> 20} MiB"
+            raise urllib3.exceptions.HTTPError(f"the answer {said}")
+    return bytes(body)
 
 
 def is_loopback(base_url: str) -> bool:

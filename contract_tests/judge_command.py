@@ -10,7 +10,7 @@ from contract_tests.errors import NothingSelectedError
 from contract_tests.evidence import Evidence
 from contract_tests.recorded import Recording, read
 from contract_tests.reports import terminal
-from contract_tests.reports.screen import Screen, say
+from contract_tests.reports.screen import Screen, complain, say
 from contract_tests.runner import Outcome, possible
 from contract_tests.verdicts import FELL, Result, Verdict, judge, overall
 
@@ -30,6 +30,8 @@ def judge_command(contract: Contract, given: argparse.Namespace) -> int:
         NothingSelectedError: if it holds no exchange with such a service.
     """
     recording = read(given.file, contract)
+    for reason, count in recording.passed_over.items():
+        complain(f"{count} of the entries passed over: {reason}")
     if not recording.exchanges:
         raise NothingSelectedError(f"none of the {recording.every} exchanges in {given.file} is one of this API's")
     outcome = outcome_of(contract, recording, strict=given.strict, public_base_url=given.public_base_url)

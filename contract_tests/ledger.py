@@ -27,6 +27,7 @@ class Entry:
         answered: whether the create was answered at all; if not, nobody knows whether there is a record.
         seen: whether it was read or listed with a marker in it.
         stale: whether that was long ago, so that it is to be seen anew before it is written to.
+        missing: whether it was looked for in vain at the end; a gateway may have it carried out later still.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Entry:
     answered: bool = False
     seen: bool = False
     stale: bool = False
+    missing: bool = False
     removed: bool = False
 
     @property
@@ -51,6 +53,8 @@ class Entry:
         """What there may be of it, for people."""
         if self.identifier is None:
             return f"{self.kind}, perhaps: the create of {self.marker} was never answered"
+        if not self.marker:
+            return f"{self.kind} {self.identifier}, perhaps: it came with a create without a name"
         if not self.seen:
             never = f"a create answered this id, but {self.marker} was never seen there"
             return f"{self.kind} {self.identifier}, or something elsewhere: {never}"
@@ -96,6 +100,11 @@ class Ledger:
         ledger._file.truncate()  # a last line that was cut off
         return ledger
 
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything that clean-up may yet find."""
+        return bool(self.left or self.unanswered)
+
     def __enter__(self) -> Self:
         """Keep the file open."""
         return self
@@ -106,6 +115,12 @@ class Ledger:
         """Close the file."""
         if self._file:
             self._file.close()
+
+    def discard(self) -> None:
+        """Remove the file: nothing in it is of use any more."""
+        if self.path and self._file:
+            self._file.close()
+            self.path.unlink(missing_ok=True)
 
     def plan(self, kind: str, marker: str, owner: str = OWN) -> Entry:
         """Note a create that is about to be sent; the first one makes the file.
@@ -134,7 +149,7 @@ class Ledger:
     def complete(self, entry: Entry, identifier: int) -> None:
         """Note the id that a create answered; it may yet name a record of somebody else."""
         entry.identifier = identifier
-        entry.answered = True
+        entry.answered, entry.missing = True, False
         self._note("created", entry)
 
     def mark(self, kind: str, identifier: int, marker: str) -> None:
@@ -176,6 +191,11 @@ class Ledger:
         entry.removed = True
         self._note("removed", entry)
 
+    def miss(self, entry: Entry) -> None:
+        """Note that a create which was never answered has left nothing so far."""
+        entry.missing = True
+        self._note("missing", entry)
+
     def is_shown(self, kind: str, identifier: int, text: str) -> bool:
         """Whether a text shows one of the account's records that the run has made, by its marker."""
         return any(entry.is_in(text) for entry in self._of(kind, identifier, OWN))
@@ -187,7 +207,12 @@ class Ledger:
     @property
     def left(self) -> list[Entry]:
         """What was created, or may have been, and was not removed."""
-        return [entry for entry in self.entries if not entry.removed and _may_exist(entry)]
+        return [entry for entry in self.entries if not entry.removed and not entry.missing and _may_exist(entry)]
+
+    @property
+    def unanswered(self) -> list[Entry]:
+        """The creates of which nothing was found, though nobody knows what became of them."""
+        return [entry for entry in self.entries if entry.missing and entry.identifier is None]
 
     def _of(self, kind: str, identifier: int, owner: str) -> list[Entry]:
         """The entries of an id: those not removed, for a create may answer an id that was there; or else the latest.
@@ -252,7 +277,7 @@ def _parsed(path: Path, text: str) -> tuple[str, str, list[Entry]]:
                 base_url, account = line["base_url"], line.get("account", "")
             else:
                 number = line.pop("number")
-                entries[number] = Entry(**line | {"stale": True})
+                entries[number] = Entry(**line | {"stale": True, "missing": False})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is no ledger of a run: {error}") from error
     if not base_url:

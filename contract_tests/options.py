@@ -94,6 +94,8 @@ def _refuse_contradictions(given: argparse.Namespace, base_url: str) -> None:
         raise UsageError("--client-key goes with --client-cert; give that too")
     if given.write_waivers and given.write_waivers.exists():
         raise UsageError(f"{given.write_waivers} is there already, with its reasons; give another file")
+    if given.ca_bundle and not base_url.startswith("https:"):
+        raise UsageError(f"--ca-bundle is of no use to {base_url}; give a base URL that begins with https://")
     if given.read_only and given.allow_writes:
         raise UsageError("--read-only and --allow-writes contradict each other; give one of them")
 

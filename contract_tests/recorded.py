@@ -6,8 +6,8 @@ import json
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -27,11 +27,13 @@ class Recording:
         base_url: where most of the recognised requests were sent.
         exchanges: those recognised as requests to that service, in order.
         every: how many there are in the file.
+        passed_over: why others were left out, and how many for each reason.
     """
 
     base_url: str
     exchanges: tuple[Exchange, ...]
     every: int
+    passed_over: Mapping[str, int] = field(default_factory=dict)
 
 
 def read(path: Path, contract: Contract) -> Recording:
@@ -40,15 +42,42 @@ def read(path: Path, contract: Contract) -> Recording:
     Raises:
         UsageError: if it cannot be read, or is none.
     """
+    found: list[tuple[str, Exchange]] = []
+    passed_over: Counter[str] = Counter()
+    entries = _entries(path)
+    for number, entry in enumerate(entries, 1):
+        try:
+            recognised = _recognised(contract, entry, number)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            passed_over[f"no exchange that can be read (the first is entry {number}: {error!r})"] += 1
+            continue
+        if recognised and _is_cut_short(entry):
+            passed_over["without the body of its answer; record it with bodies"] += 1
+        elif recognised:
+            found.append(recognised)
+    base_url = Counter(base for base, _ in found).most_common(1)[0][0] if found else ""
+    exchanges = tuple(each for base, each in found if base == base_url)
+    if len(exchanges) < len(found):
+        passed_over[f"to another base URL than {base_url}"] += len(found) - len(exchanges)
+    return Recording(base_url, exchanges, len(entries), passed_over)
+
+
+def _entries(path: Path) -> list[Any]:
     try:
         entries = json.loads(path.read_text(encoding="utf-8-sig"))["log"]["entries"]
-        found = [each for number, entry in enumerate(entries, 1) if (each := _recognised(contract, entry, number))]
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"{path} is no HTTP archive (HAR): {error!r}") from error
-    base_url = Counter(base for base, _ in found).most_common(1)[0][0] if found else ""
-    return Recording(base_url, tuple(each for base, each in found if base == base_url), len(entries))
+    if not isinstance(entries, list):
+        raise UsageError(f"{path} is no HTTP archive (HAR): its entries are no list")
+    return entries
+
+
+def _is_cut_short(entry: dict[str, Any]) -> bool:
+    """Whether there was a body that was not recorded: browsers leave some out, and proxies all if asked to."""
+    content = entry["response"].get("content") or {}
+    return "text" not in content and content.get("size", 0) > 0
 
 
 def request_of(contract: Contract, method: str, url: str) -> tuple[str, Kind, Request] | None:

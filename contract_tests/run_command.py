@@ -98,7 +98,11 @@ def carry_out(
                 raise
             raise InterruptedRunError(left=len(ledger.left)) from error
         finally:
-            _tell_left(ledger)
+            tell_left(ledger)
+            if ledger.needed and ledger.path:
+                complain(f"to look again, and remove what is there, run: contract-tests cleanup {ledger.path}")
+            if not (given.ledger or ledger.needed):
+                ledger.discard()
 
 
 def _options(contract: Contract, given: argparse.Namespace) -> Options:
@@ -108,12 +112,12 @@ def _options(contract: Contract, given: argparse.Namespace) -> Options:
     return options_of(given)
 
 
-def _tell_left(ledger: Ledger) -> None:
-    """Tell what is left behind, and how to remove it."""
+def tell_left(ledger: Ledger) -> None:
+    """Tell what is left behind, or may yet appear."""
     for entry in ledger.left:
         complain(f"left behind: {entry}")
-    if ledger.left and ledger.path:
-        complain(f"to remove it, run: contract-tests cleanup {ledger.path}")
+    if ledger.unanswered:
+        complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.unanswered)}")
 
 
 class Interrupts:

@@ -11,12 +11,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 import urllib3
 from urllib3.filepost import encode_multipart_formdata
 
-from contract_tests.connection import Connection
+from contract_tests.connection import Connection, read_whole
 from contract_tests.exchange import OWN, Exchange, Request
 from contract_tests.ledger import Ledger
 
@@ -39,6 +40,14 @@ class WriteRefusedError(Exception):
     """A write to a record that the run did not create, or has not yet seen with its own marker."""
 
 
+class Answer(NamedTuple):
+    """What came back: a status, headers and the whole body."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
 @dataclass(frozen=True)
 class Limits:
     """How hard a target may be pressed.
@@ -47,7 +56,7 @@ class Limits:
         requests: how many may be sent; room is kept for clean-up.
         seconds: how long the run may take, clean-up aside; None for as long as it takes.
         interval: seconds between two requests at least.
-        timeout: seconds to wait for an answer.
+        timeout: seconds to wait for an answer, to its last byte.
         patience: seconds to wait, in all, for rate limits to pass.
         lag: seconds by which reads may lag behind writes.
         read_only: whether nothing may be written.
@@ -206,7 +215,7 @@ class Target:
         if self.limits.seconds is not None and time.monotonic() - self._began >= self.limits.seconds:
             raise BudgetSpentError("the time for the run was up")
 
-    def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
+    def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         if self.sent >= self.limits.requests:
             raise BudgetSpentError(SPENT)
         pause = self._last + self.limits.interval - time.monotonic()
@@ -216,7 +225,10 @@ class Target:
         self.sent += 1
         if method == "POST":
             self._pool.clear()  # where a server closes the connection meanwhile, nobody knows what became of a write
-        return self._pool.request(method, url, body=body, headers=dict(headers), redirect=False)
+        response = self._pool.request(
+            method, url, body=body, headers=dict(headers), redirect=False, preload_content=False
+        )
+        return Answer(response.status, response.headers, read_whole(response, self._last + self.limits.timeout))
 
     def _wait_for_limit(self, exchange: Exchange) -> bool:
         """Wait as long as a rate limit says, if there is patience left."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -44,7 +45,11 @@ def read(path: Path) -> list[Waiver]:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(entries, list):
         raise UsageError(f"{path} holds no list of waivers; each has {', '.join(FIELDS)}")
-    return [_waiver(path, number, entry) for number, entry in enumerate(entries, 1)]
+    waivers = [_waiver(path, number, entry) for number, entry in enumerate(entries, 1)]
+    (place, count), *_ = Counter((each.rule, each.kind) for each in waivers).most_common(1) or [(("", ""), 0)]
+    if count > 1:
+        raise UsageError(f"{path}: {place[0]}[{place[1]}] is waived {count} times; keep one of them")
+    return waivers
 
 
 def _waiver(path: Path, number: int, entry: Any) -> Waiver:

@@ -39,7 +39,7 @@ def show(outcome: Outcome, console: Console) -> None:
     console.print(Text(f"\n{outcome.word}", style=WORD_STYLES.get(outcome.word, "bold yellow")))
     if outcome.not_run:
         console.print(f"{outcome.not_run} more results were deselected, or need writes, and are not part of this")
-    removed = outcome.created - len(outcome.left)
+    removed = outcome.created - sum(entry.identifier is not None for entry in outcome.left)
     console.print(
         f"{outcome.requests} requests in {outcome.seconds:.1f} s; {outcome.created} records made, {removed} removed"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from contract_tests.evidence import Intrusion, Omission, Snapshot
-from contract_tests.exchange import Exchange, FormValue
+from contract_tests.exchange import Exchange, FormValue, is_integer
 from contract_tests.survey.samples import optional
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target import BOUNDARY
@@ -63,7 +63,24 @@ def look_after(
         visitor.evidence.omissions[visitor.kind.name].append(omission)
     intrusions = [replace(each, after=after) for each in attempts]
     visitor.evidence.intrusions[visitor.kind.name].extend(intrusions)
-    return visitor.snapshot() if foreign else after
+    if not foreign:
+        return after
+    now = visitor.snapshot()
+    if before.complete:
+        again = any(each.appears_again for each in visitor.evidence.omissions[visitor.kind.name])
+        _claim_nameless(visitor, before, now, whatever_their_names=again)
+    return now
+
+
+def _claim_nameless(visitor: Visitor, before: Snapshot, now: Snapshot, *, whatever_their_names: bool) -> None:
+    """Note what refused creates without a name have made all the same: it shows no marker, so it is told of alone."""
+    ledger, kind = visitor.target.ledger, visitor.kind
+    known = {entry.identifier for entry in ledger.entries if entry.kind == kind.name} | set(before.ids)
+    for row in now.rows:
+        label = str(row.get(kind.label) or "").strip()
+        ours = not label or (whatever_their_names and not visitor.evidence.is_marked(label))
+        if ours and is_integer(row.get("id")) and row["id"] not in known:
+            ledger.complete(ledger.plan(kind.name, ""), row["id"])
 
 
 def _appears_again(visitor: Visitor, field: str) -> bool:

@@ -78,7 +78,9 @@ def _forget_missing(visitor: Visitor, seen: Snapshot) -> None:
     ledger = visitor.target.ledger
     own = [entry for entry in ledger.left if entry.kind == visitor.kind.name and entry.owner == OWN]
     for entry in own if seen.complete else []:
-        if entry.identifier is None or (entry.seen and entry.identifier not in seen.ids and _is_gone(visitor, entry)):
+        if entry.identifier is None:
+            ledger.miss(entry)
+        elif entry.seen and entry.identifier not in seen.ids and _is_gone(visitor, entry):
             ledger.forget(entry)
 
 
@@ -105,7 +107,7 @@ def _look_for(visitor: Visitor, entry: Entry) -> None:
     if found and is_integer(found.get("id")):
         visitor.target.ledger.complete(entry, int(found["id"]))
     elif page and page.total == len(rows):
-        visitor.target.ledger.forget(entry)
+        visitor.target.ledger.miss(entry)
 
 
 def _is_gone(visitor: Visitor, entry: Entry) -> bool:

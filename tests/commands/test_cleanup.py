@@ -73,7 +73,9 @@ def test_what_a_killed_run_left_behind_is_removed_afterwards(deadly: tuple[Deadl
     assert app.process.wait(30) == -signal.SIGKILL
     app.process = None
     ended = command("cleanup", ledger)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    never_came = "contract-tests: creates that were never answered, and of which nothing was found so far: 1\n"
+    assert ended.returncode == 0
+    assert ended.stderr in ("", never_came)
     assert ", 0 left\n" in ended.stdout
     assert app.records() == before
 

@@ -137,6 +137,8 @@ def test_a_target_that_is_not_this_api_is_unusable(status: int, body: bytes, mes
         (["run", "--base-url", "http://127.0.0.1:1"], 7, "target unusable: unreachable: "),
         (["run", "--base-url", "localhost:8000"], 4, '"localhost:8000" is no base URL; give one such as https://'),
         (["run", "--base-url", "https://links.example.com"], 4, "say --allow-writes if that is meant"),
+        (["run", "--base-url", "http://127.0.0.1:1", "--ca-bundle", "a.pem"], 4, "--ca-bundle is of no use to http://"),
+        (["run", "--base-url", "http://127.0.0.1:1", "--report-dir", ""], 4, "a folder is to be named"),
         (["run"], 4, "the following arguments are required: --base-url"),
         (["run", "--base-url", "http://127.0.0.1:1", "--rate", "fast"], 4, '"fast" is no rate; give one such as 60/m'),
         (["run", "--base-url", "http://127.0.0.1:1", "--rules", "x.*"], 5, "no rule of the contract matches"),

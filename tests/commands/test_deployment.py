@@ -217,7 +217,7 @@ def test_what_is_left_behind_is_told_and_is_no_success(tmp_path: Path) -> None:
     assert ended.returncode == 3
     assert "\npartial: no claim\n" in ended.stdout
     assert ended.stdout.count("left behind: ") == ended.stderr.count("left behind: ") == len(left)
-    assert f"to remove it, run: contract-tests cleanup {ledger}\n" in ended.stderr
+    assert f"to look again, and remove what is there, run: contract-tests cleanup {ledger}\n" in ended.stderr
     assert "left behind: " in (tmp_path / "reports" / "report.html").read_text("utf-8")
 
 
@@ -244,3 +244,10 @@ def test_a_reader_that_goes_away_changes_no_verdict(defects: tuple[str, ...], st
         line = f"set -o pipefail; {COMMANDS}/contract-tests run {options} | true"
         ended = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (status, "")
+
+
+@pytest.mark.parametrize(("defects", "kept"), [((), 0), (("deletes-do-nothing",), 1)], ids=["nothing left", "some left"])
+def test_a_ledger_is_kept_as_long_as_it_is_of_use(tmp_path: Path, defects: tuple[str, ...], kept: int) -> None:
+    with MockServer(fixture="empty", records=40, defects=defects) as server:
+        command("run", "--base-url", server.base_url, "--resources", "domains", *QUICK, XDG_STATE_HOME=str(tmp_path))
+    assert len(list(tmp_path.rglob("*.jsonl"))) == kept

@@ -112,6 +112,10 @@ def test_a_waiver_whose_time_is_over_allows_nothing(broken: MockServer, tmp_path
         ("{", "cannot be read"),
         ("rule: x", "holds no list of waivers; each has rule, kind, reason, until"),
         ("- rule: x", "waiver 1 must have rule, kind, reason, until, and nothing else"),
+        (
+            "[{rule: x, kind: y, reason: z, until: 2099-01-01}, {rule: x, kind: y, reason: w, until: 2099-01-01}]",
+            "waived 2",
+        ),
         ("- {rule: x, kind: y, reason: z, until: soon}", "until is 'soon'; give a date such as 2027-01-31"),
     ],
 )
@@ -148,14 +152,19 @@ def test_a_browsers_record_is_judged_by_what_can_be_recognised(tmp_path: Path) -
         entry(f"{there}/api/splash-pages/1", 200, {"data": page}),
         entry(f"{there}/api/splash-pages/2", 404, {"errors": []}),
         entry("https://elsewhere.example.com/api/users", 200, {}),
+        entry(f"{there}/api/domains/1", 200, {}),
+        {"request": {"method": "GET", "url": f"{there}/api/domains/2"}},
     ]
+    entries[4]["response"]["content"] = {"size": 80, "mimeType": "application/json"}
     path = tmp_path / "browser.har"
     path.write_text(json.dumps({"log": {"entries": entries}}), "utf-8")
     ended = command("judge", path)
     assert ended.returncode == 1
-    assert ended.stdout.startswith(f"2 of 4 exchanges are with {there}\n")
+    assert ended.stdout.startswith(f"2 of 6 exchanges are with {there}\n")
     assert "fail: representations.color-is-hex" in ended.stdout
     assert "Home" not in ended.stdout
+    assert "1 of the entries passed over: without the body of its answer; record it with bodies\n" in ended.stderr
+    assert "no exchange that can be read (the first is entry 6: KeyError('response'))\n" in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -164,6 +173,7 @@ def test_a_browsers_record_is_judged_by_what_can_be_recognised(tmp_path: Path) -
         ('{"log": {"entries": []}}', 5, "none of the 0 exchanges"),
         ("{}", 4, "is no HTTP archive (HAR)"),
         ("hello", 4, "is no HTTP archive (HAR)"),
+        ("[" * 100_000, 4, "is no HTTP archive (HAR)"),
         (None, 4, "cannot be read: No such file or directory"),
     ],
 )

@@ -13,6 +13,7 @@ from contract_tests.exchange import OTHER, Request
 from contract_tests.explore import Exploration
 from contract_tests.ledger import Ledger
 from contract_tests.survey import Visitor, visit
+from contract_tests.survey.cleanup import clean_up
 from contract_tests.target import WriteRefusedError
 from mock_server import Settings, create_app
 
@@ -163,3 +164,37 @@ def test_an_id_that_was_given_to_somebody_else_meanwhile_is_left_alone(no_pauses
     visit(target, CONTRACT.kinds["domains"], explore=replaces)
     assert "jane.example.org" in [row["host"] for row in contents(target.wsgi)["domains"]]
     assert len(target.ledger.left) == 1
+
+
+def test_nameless_records_that_a_server_made_though_it_refused_them_are_told_of(no_pauses: None) -> None:
+    settings = Settings(fixture="empty", records=40, defects=("splash-page-without-name-is-refused-and-made",))
+    _, _, target = looks(honest, "splash-pages", settings)
+    more = {row["id"] for row in contents(target.wsgi)["splash-pages"]} - set(range(1, 41))
+    assert more
+    assert {entry.identifier for entry in target.ledger.left} == more
+    assert all(str(entry).endswith("perhaps: it came with a create without a name") for entry in target.ledger.left)
+
+
+def test_a_create_that_is_carried_out_after_the_run_is_found_by_a_later_clean_up(
+    no_pauses: None, tmp_path: Path
+) -> None:
+    waiting: list[Ask] = []
+
+    def gateway(ask: Ask, serve: Serve) -> Reply:
+        if ask.operation == "create" and not waiting:
+            waiting.append(ask)
+            return Reply(504, {}, b"")
+        return serve(ask)
+
+    settings = Settings(fixture="empty", records=40)
+    target, kind = LyingTarget(gateway, settings), CONTRACT.kinds["domains"]
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(path, "http://127.0.0.1:1") as target.ledger:
+        visit(target, kind)
+        assert target.ledger.left == []
+        assert [entry.marker for entry in target.ledger.unanswered] == ["ct1-1.example.com"]
+    target.wsgi.post(waiting[0].path, data=waiting[0].body, headers=waiting[0].headers)
+    with Ledger.resume(path) as target.ledger:
+        clean_up(target, kind)
+        assert not target.ledger.needed
+    assert contents(target.wsgi)["domains"] == contents(Client(create_app(settings)))["domains"]

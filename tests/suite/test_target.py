@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import repeat
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +15,8 @@ from liar import LyingTarget, Reply, honest
 
 from contract_tests import target
 from contract_tests.exchange import Request
-from contract_tests.target import Limits
+from contract_tests.ledger import Ledger
+from contract_tests.target import Limits, Target
 from mock_server import Settings
 
 LIST = Request("list", "domains", "GET", "/api/domains/")
@@ -77,3 +83,47 @@ def test_a_key_follows_a_redirect_on_the_same_host_and_never_out_of_tls(there: s
 def test_a_redirect_that_is_no_url_leads_nowhere(slept: list[float]) -> None:
     lost = LyingTarget(lambda *_: Reply(307, {"Location": "http://[oops/"}, b""), Settings())
     assert lost.send(LIST).status == 307
+
+
+@contextmanager
+def dripping(body: Iterable[bytes]) -> Iterator[Target]:
+    """A target whose server sends a body without end, part by part; it waits for a second."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                for part in body:
+                    self.wfile.write(part)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        target = Target(f"http://127.0.0.1:{server.server_port}", {}, Ledger(), Limits(timeout=1))
+        yield target
+        target.close()
+        server.shutdown()
+
+
+def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contract_tests.target.TRIES", 1)
+
+    def slowly() -> Iterator[bytes]:
+        while True:
+            time.sleep(0.1)
+            yield b" "
+
+    with dripping(slowly()) as target:
+        exchange = target.send(LIST)
+    assert (exchange.status, exchange.error) == (None, "the answer was still on its way when the time was up")
+
+
+def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contract_tests.target.TRIES", 1)
+    monkeypatch.setattr("contract_tests.connection.LONGEST_BODY", 3 << 20)
+    with dripping(repeat(b" " * 65_536)) as target:
+        exchange = target.send(LIST)
+    assert (exchange.status, exchange.error) == (None, "the answer is longer than 3 MiB")
