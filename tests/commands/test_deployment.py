@@ -246,7 +246,9 @@ def test_a_reader_that_goes_away_changes_no_verdict(defects: tuple[str, ...], st
     assert (ended.returncode, ended.stderr) == (status, "")
 
 
-@pytest.mark.parametrize(("defects", "kept"), [((), 0), (("deletes-do-nothing",), 1)], ids=["nothing left", "some left"])
+@pytest.mark.parametrize(
+    ("defects", "kept"), [((), 0), (("deletes-do-nothing",), 1)], ids=["nothing left", "some left"]
+)
 def test_a_ledger_is_kept_as_long_as_it_is_of_use(tmp_path: Path, defects: tuple[str, ...], kept: int) -> None:
     with MockServer(fixture="empty", records=40, defects=defects) as server:
         command("run", "--base-url", server.base_url, "--resources", "domains", *QUICK, XDG_STATE_HOME=str(tmp_path))
