@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from mock_server.bodies import drain
+from mock_server.notes import notes_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-
-IGNORED = "mock_server.ignored"
 
 log = logging.getLogger("mock_server")
 
@@ -32,9 +31,10 @@ class AccessLog:
         """Answer a request, and log it."""
         began = perf_counter()
         line = f"{environ['REQUEST_METHOD']} {_target(environ)}"
+        notes = notes_of(environ)
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
-            ignored = environ.get(IGNORED)
+            ignored = notes.ignored
             note = f"  ignored: {', '.join(ascii(name)[1:-1] for name in ignored)}" if ignored else ""
             log.info("%s %s %.1f ms%s", line, status[:3], (perf_counter() - began) * 1000, note)
             return start_response(status, headers, *rest)

@@ -6,12 +6,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from zlib import crc32
 
 from mock_server.choices import Choices
-from mock_server.clock import Clock, ticking
+from mock_server.clock import Clock, Ticking
 from mock_server.contract import Contract, Resource
 from mock_server.errors import SettingsError
 from mock_server.fixtures import Fixture, FixtureReader
@@ -39,16 +39,31 @@ class Accounts:
         contract: the kinds of record.
         choices: the open points.
         reader: reads the fixture.
+        before: accounts to take over, with all their records, in the place of a fixture's.
 
     Raises:
         SettingsError: if the fixture is not usable.
     """
 
-    def __init__(self, settings: Settings, contract: Contract, choices: Choices, reader: FixtureReader) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        contract: Contract,
+        choices: Choices,
+        reader: FixtureReader,
+        before: Accounts | None = None,
+    ) -> None:
         self._settings = settings
         self._choices = choices
         self._resources = contract.resources
-        fixture = reader.read(settings.fixture)
+        self._lock = threading.Lock()
+        if before:
+            self._take_over(before)
+        else:
+            self._begin(reader)
+
+    def _begin(self, reader: FixtureReader) -> None:
+        settings, fixture = self._settings, reader.read(self._settings.fixture)
         self._start = fixture.now
         self._generate(fixture, reader)
         sequences = {resource.name: self._ids(fixture, resource) for resource in self._resources}
@@ -74,7 +89,56 @@ class Accounts:
         self._model = self._copy(next(iter(self._by_key.values())), "model")
         self._by_key |= {key: self._copy(self._model, key) for key in settings.api_keys}
         self._sandboxes: OrderedDict[str, Account] = OrderedDict()
-        self._lock = threading.Lock()
+
+    def _take_over(self, before: Accounts) -> None:
+        """Keep all records and clocks; ids go on from where they are."""
+        self._start = before._start
+        sequences: dict[int, IdSequence] = {}
+
+        def arranged(account: Account) -> Account:
+            collections = {}
+            for resource in self._resources:
+                old = account.collections[resource.name]
+                ids = sequences.setdefault(id(old.ids), old.ids.going_on(self._following()))
+                collections[resource.name] = old.arranged(ids, self._order(resource), self._unique(resource))
+            return Account(account.name, collections, account.clock)
+
+        with before._lock:
+            self._by_key = {key: arranged(account) for key, account in before._by_key.items()}
+            self._model = arranged(before._model)
+            self._sandboxes = OrderedDict((key, arranged(account)) for key, account in before._sandboxes.items())
+
+    @property
+    def sandboxes(self) -> dict[str, Account]:
+        """The sandboxes that there are, by key, the latest used last."""
+        with self._lock:
+            return dict(self._sandboxes)
+
+    @property
+    def now(self) -> datetime:
+        """Where clocks start."""
+        return self._start
+
+    def set_clocks(self, now: datetime, key: str | None = None) -> None:
+        """Let clocks go on from another time.
+
+        Args:
+            now: the time.
+            key: whose clock; all, if None, those of later sandboxes too.
+
+        Raises:
+            SettingsError: if the accounts go by the machine's clock, or the key opens none.
+        """
+        account = self.get(key) if key else None
+        if key and account is None:
+            raise SettingsError(f'no account has the key "{key}"')
+        every = [account] if account else [*self._by_key.values(), self._model, *self.sandboxes.values()]
+        for each in every:
+            if not isinstance(each.clock, Ticking):
+                raise SettingsError("this mock goes by the machine's clock; start it without --clock system")
+            each.clock.now = now
+        if account is None:
+            self._start = now
 
     @property
     def keys(self) -> dict[str, str]:
@@ -99,7 +163,7 @@ class Accounts:
         if self._settings.clock:
             return self._settings.clock
         seed = self._settings.grease
-        return ticking(self._start) if seed is None else leaping(self._start, seed)
+        return Ticking(self._start) if seed is None else leaping(self._start, seed)
 
     def _generate(self, fixture: Fixture, reader: FixtureReader) -> None:
         start = fixture.now - timedelta(days=365)
@@ -110,14 +174,17 @@ class Accounts:
             )
 
     def _ids(self, fixture: Fixture, resource: Resource) -> IdSequence:
-        highest = _highest(fixture, resource)
+        return IdSequence(_highest(fixture, resource), self._following())
+
+    def _following(self) -> Callable[[int], int]:
+        """From an id to the next."""
         match self._choices["ids"]:
             case "large":
-                return IdSequence(max(highest, BEYOND_32_BITS), lambda last: last + 1)
+                return lambda last: max(last, BEYOND_32_BITS) + 1
             case "gaps":
-                return IdSequence(highest, lambda last: last + 1 + crc32(str(last).encode()) % 9)
+                return lambda last: last + 1 + crc32(str(last).encode()) % 9
             case _:
-                return IdSequence(highest, lambda last: last + 1)
+                return lambda last: last + 1
 
     def _order(self, resource: Resource) -> Callable[[Record], Any]:
         match self._choices["order"]:

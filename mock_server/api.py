@@ -11,13 +11,13 @@ from typing import Any
 from flask import Blueprint, Response, g, request
 from werkzeug.wrappers import Response as AnyResponse
 
-from mock_server.access_log import IGNORED
 from mock_server.accounts import Account, Accounts
 from mock_server.choices import Choices
 from mock_server.contract import Contract, Resource
 from mock_server.error_pages import ErrorPages
 from mock_server.errors import Refusal
 from mock_server.forms import Forms
+from mock_server.notes import notes_of
 from mock_server.paging import Paging
 from mock_server.representations import Representations
 from mock_server.settings import Settings
@@ -85,12 +85,13 @@ def create_blueprint(service: Service) -> Blueprint:
 
     @api.errorhandler(UnknownIdError)
     def unknown_id(error: UnknownIdError) -> AnyResponse:
-        refusal = Refusal(service.choices["unknown-id"], f'This account has no such record: "{error}".')
+        refusal = Refusal(service.choices["unknown-id"], f'This account has no such record: "{error}".', mistake=False)
         return service.errors.response(refusal)
 
     @api.errorhandler(ValueTakenError)
     def value_taken(error: ValueTakenError) -> AnyResponse:
-        refusal = Refusal(service.choices["host-taken"], f'The host "{error}" is registered already.', field="host")
+        title = f'The host "{error}" is registered already.'
+        refusal = Refusal(service.choices["host-taken"], title, field="host", mistake=False)
         return service.errors.response(refusal)
 
     @api.before_request
@@ -180,7 +181,7 @@ def _number(identifier: str) -> int:
 
 def _form(service: Service, resource: Resource, operation: str) -> Mapping[str, Any]:
     form = service.forms.read(request, resource, operation)
-    request.environ[IGNORED] = form.ignored
+    notes_of(request.environ).ignored = form.ignored
     return form.values
 
 
@@ -188,7 +189,7 @@ def _applicable(
     service: Service, resource: Resource, form: Mapping[str, Any], record: Mapping[str, Any]
 ) -> dict[str, Any]:
     given = service.forms.applicable(resource, form, record)
-    request.environ[IGNORED] += tuple(name for name in form if name not in given)
+    notes_of(request.environ).ignored += tuple(name for name in form if name not in given)
     return given
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
-from flask import Flask, Response, current_app, request
+from flask import Flask, Response, current_app, jsonify, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import RequestRedirect
 
@@ -38,11 +38,12 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 
-def create_app(settings: Settings | None = None) -> Flask:
+def create_app(settings: Settings | None = None, before: Service | None = None) -> Flask:
     """A mock server as a WSGI application.
 
     Args:
         settings: the defaults, if None.
+        before: what another application worked with; its records are then taken over in the place of a fixture's.
 
     Returns:
         The application; `app.extensions["mock_server"]` is its `Service`.
@@ -61,12 +62,13 @@ def create_app(settings: Settings | None = None) -> Flask:
     )
     conditions.check(settings.conditions)
     representations = Representations(choices, settings.seed, Voice(settings.grease))
-    uploads = Uploads()
+    uploads = before.forms.uploads if before else Uploads()
+    reader = FixtureReader(contract.resources, representations, uploads)
     service = Service(
         settings=settings,
         contract=contract,
         choices=choices,
-        accounts=Accounts(settings, contract, choices, FixtureReader(contract.resources, representations, uploads)),
+        accounts=Accounts(settings, contract, choices, reader, before.accounts if before else None),
         forms=Forms(choices, contract.rules, uploads, settings.max_body),
         paging=Paging(contract, choices),
         representations=representations,
@@ -76,6 +78,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.extensions["mock_server"] = service
     app.register_blueprint(create_blueprint(service), url_prefix=settings.base_path or None)
     app.add_url_rule(f"{settings.base_path}/openapi.yaml", "contract", lambda: _contract(service))
+    app.add_url_rule(f"{settings.base_path}/openapi.json", "contract_json", lambda: _contract_json(service))
     service.errors.register(app)
     app.before_request(refuse_as_preferred)
     app.before_request(_refuse_redirect)
@@ -108,6 +111,10 @@ def _read(path: Path) -> Contract:
 def _contract(service: Service) -> Response:
     default = service.contract.document["servers"][0]["variables"]["base_url"]["default"]
     return Response(service.contract.text.replace(default, service.base_url()), content_type="application/yaml")
+
+
+def _contract_json(service: Service) -> Response:
+    return jsonify(service.contract.document | {"servers": [{"url": service.base_url()}]})
 
 
 def _refuse_redirect() -> None:

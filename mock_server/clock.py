@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from itertools import count
 
 Clock = Callable[[], datetime]
+SECOND = timedelta(seconds=1)
 
 
-def ticking(start: datetime) -> Clock:
-    """A clock of which every look is one second after the one before, so that the same requests get the same times."""
-    seconds = count(1)
-    return lambda: start + timedelta(seconds=next(seconds))
+class Ticking:
+    """A clock that moves on with each look alone, so that the same requests get the same times.
+
+    Args:
+        now: what it shows before the first look; it may be set.
+        step: by how much it moves on.
+    """
+
+    def __init__(self, now: datetime, step: Callable[[], timedelta] = lambda: SECOND) -> None:
+        self.now = now
+        self._step = step
+        self._lock = threading.Lock()
+
+    def __call__(self) -> datetime:
+        """The next time."""
+        with self._lock:
+            self.now += self._step()
+            return self.now
 
 
 def system_clock() -> datetime:

@@ -12,6 +12,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from mock_server.choices import Choices
 from mock_server.errors import Refusal
+from mock_server.notes import notes_of
 from mock_server.representations import Representations
 from mock_server.spellings import other_spelling
 
@@ -45,6 +46,8 @@ class ErrorPages:
     def response(self, refusal: Refusal) -> AnyResponse:
         """The answer to a request that is not carried out."""
         answer = self._body(refusal)
+        if refusal.mistake:
+            notes_of(request.environ).refusal = refusal
         if refusal.status == HTTPStatus.UNAUTHORIZED:
             answer.headers["WWW-Authenticate"] = "Bearer"
         return answer

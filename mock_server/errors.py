@@ -11,10 +11,20 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure
         title: what is wrong, what was expected and what to do, in one sentence.
         rule: the id of the rule that the request or its author should look up, or None.
         field: the form field or parameter at fault, or None.
+        mistake: whether whoever sent the request is to blame.
     """
 
-    def __init__(self, answer: str, title: str, rule: str | None = None, field: str | None = None) -> None:
+    def __init__(
+        self,
+        answer: str,
+        title: str,
+        rule: str | None = None,
+        field: str | None = None,
+        *,
+        mistake: bool = True,
+    ) -> None:
         super().__init__(title)
+        self.mistake = mistake
         self.answer = answer
         self.title = title
         self.rule = rule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 import re
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from datetime import datetime, timedelta
 from itertools import cycle
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import yaml
 
@@ -24,6 +26,7 @@ from mock_server.uploads import Uploads
 SHIPPED = ("demo", "empty")
 HIGHEST_ID = 10**15
 EARLIEST, LATEST = 1970, 8999
+EMBEDDED = re.compile(r"data:([^;,]+)(?:;name=([^;,]*))?;base64,(.*)", re.DOTALL)
 EXPECTED = {"integer": "a whole number", "boolean": "true or false", "string": "text", "file": "the path of a file"}
 JSON_TYPES = {"text": "string"}
 PYTHON_TYPES: dict[str, Any] = {"integer": int, "boolean": bool, "string": str, "file": str}
@@ -60,15 +63,17 @@ class FixtureReader:
         self._representations = representations
         self._uploads = uploads
 
-    def read(self, source: str | Path) -> Fixture:
+    def read(self, source: str | Path | Mapping[str, Any]) -> Fixture:
         """Read a fixture.
 
         Args:
-            source: `demo`, `empty` or the path of a file.
+            source: `demo`, `empty` or the path of a file; or what such a file holds, which can name no other files.
 
         Raises:
             SettingsError: if it cannot be read or goes against the contract; it names the record and the field.
         """
+        if isinstance(source, Mapping):
+            return self._fixture(source, None)
         path = shipped(f"fixtures/{source}.yaml") if source in SHIPPED else Path(source)
         try:
             document = load_yaml(path.read_text(encoding="utf-8"))
@@ -81,8 +86,12 @@ class FixtureReader:
         except SettingsError as error:
             raise SettingsError(f'fixture "{source}": {error}') from None
 
-    def _fixture(self, document: Any, path: Path) -> Fixture:
-        if not isinstance(document, dict) or not document.get("accounts") or not isinstance(document["accounts"], list):
+    def _fixture(self, document: Any, path: Path | None) -> Fixture:
+        if (
+            not isinstance(document, Mapping)
+            or not document.get("accounts")
+            or not isinstance(document["accounts"], list)
+        ):
             raise SettingsError("expected the keys now and accounts, with at least one account")
         accounts = tuple(self._account(entry, number, path) for number, entry in enumerate(document["accounts"], 1))
         keys = [account.api_key for account in accounts]
@@ -90,7 +99,7 @@ class FixtureReader:
             raise SettingsError("two accounts have the same api_key")
         return Fixture(_moment(document.get("now"), "now"), accounts)
 
-    def _account(self, entry: Any, number: int, path: Path) -> FixtureAccount:
+    def _account(self, entry: Any, number: int, path: Path | None) -> FixtureAccount:
         if not isinstance(entry, dict) or not isinstance(entry.get("api_key"), str):
             raise SettingsError(f"account {number}: expected the keys name, api_key (text) and records")
         check_key(entry["api_key"])
@@ -113,7 +122,7 @@ class FixtureReader:
                 _refuse_twice(kind, "host", [record.values["host"].lower() for record in made])
         return FixtureAccount(str(entry.get("name", f"Account {number}")), entry["api_key"], records)
 
-    def _record(self, resource: Resource, given: Any, position: int, path: Path) -> Record:
+    def _record(self, resource: Resource, given: Any, position: int, path: Path | None) -> Record:
         place = f"{resource.name}, record {position}"
         if not isinstance(given, dict):
             raise SettingsError(f"{place}: expected fields and their values")
@@ -132,7 +141,7 @@ class FixtureReader:
         updated = None if updated is None else _moment(updated, f'{place}: the field "last_datetime"')
         return Record(values.pop("id"), values, created, updated)
 
-    def _value(self, resource: Resource, name: str, value: Any, place: str, path: Path) -> Any:
+    def _value(self, resource: Resource, name: str, value: Any, place: str, path: Path | None) -> Any:
         schema: Mapping[str, Any] = resource.shape.get(name, {})
         field = resource.fields.get(name)
         if (not schema and field is None) or schema.get("type") == "object":
@@ -146,14 +155,29 @@ class FixtureReader:
             raise SettingsError(f"{place} is {value!r}; expected a match of {schema['pattern']}")
         if field is not None and field.values and value not in field.values:
             raise SettingsError(f"{place} is {value!r}; expected one of {', '.join(field.values)}")
-        return self._file(path.parent / value, place) if kind == "file" else value
+        return self._file(path, value, place) if kind == "file" else value
 
-    def _file(self, path: Path, place: str) -> Any:
+    def _file(self, fixture: Path | None, value: str, place: str) -> Any:
+        if value.startswith("data:"):
+            return self._uploads.add(*self._embedded(value, place))
+        if fixture is None:
+            raise SettingsError(f"{place}: {value!r} is a path; here, give files as data:image/png;name=...;base64,...")
+        path = fixture.parent / value
         try:
             content = path.read_bytes()
         except (OSError, ValueError) as error:
             raise SettingsError(f"{place}: {error}") from error
         return self._uploads.add(path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream", content)
+
+    def _embedded(self, value: str, place: str) -> tuple[str, str, bytes]:
+        """The name, media type and content of a file that stands in the fixture itself."""
+        found = EMBEDDED.fullmatch(value)
+        if not found:
+            raise SettingsError(f"{place} is no data:image/png;name=...;base64,... URL")
+        try:
+            return unquote(found[2] or "file"), found[1], b64decode(found[3], validate=True)
+        except ValueError as error:
+            raise SettingsError(f"{place} is a data: URL whose content is no base64") from error
 
     def generated(self, resource: Resource, count: int, above: int, start: datetime) -> Iterator[Record]:
         """So many records, with ids above one in use, a second apart from a start."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from mock_server.clock import Clock
+from mock_server.clock import Clock, Ticking
 from mock_server.contract import OpenPoint
 
 if TYPE_CHECKING:
@@ -76,15 +75,10 @@ def again(point: OpenPoint, seed: int, otherwise: str) -> str:
 
 def leaping(start: datetime, seed: int) -> Clock:
     """A clock that moves on with each look, by nothing, by some seconds or by a day."""
-    chance, now, lock = _chance(seed, "clock"), start, threading.Lock()
-
-    def clock() -> datetime:
-        nonlocal now
-        with lock:
-            now += timedelta(seconds=chance.choice((0, 1, 1, 1, 1, 1, 1, chance.randrange(1, LONGEST_GAP))))
-            return now
-
-    return clock
+    chance = _chance(seed, "clock")
+    return Ticking(
+        start, lambda: timedelta(seconds=chance.choice((0, 1, 1, 1, 1, 1, 1, chance.randrange(1, LONGEST_GAP))))
+    )
 
 
 class Voice:

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from flask import request
 from werkzeug.http import parse_list_header, unquote_header_value
 
+from mock_server.broken import dropped, dropped_after
 from mock_server.defects import DEFECTS
 from mock_server.errors import Refusal
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 REFUSAL, DEFECT_NAMES = "mock_server.refusal", "mock_server.defects"
-OURS = ("code", "delay", "defect")
+OURS = ("code", "delay", "defect", "lost")
 OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered, and none of the mock's business
 LONGEST_DELAY = 60.0
 LEAST_CODE, MOST_CODE = 400, 599
@@ -27,10 +29,11 @@ TOO_MANY = {"Retry-After": "1", "X-RateLimit-Limit": "60", "X-RateLimit-Remainin
 
 @dataclass
 class Preferred:
-    """What one request prefers: how it is answered, after how many seconds, wrong in which ways."""
+    """What one request prefers: how it is answered, after how many seconds, wrong in which ways, or not at all."""
 
     code: int | None = None
     delay: float = 0.0
+    lost: str = ""
     defects: tuple[str, ...] = ()
     applied: tuple[str, ...] = ()
 
@@ -57,14 +60,19 @@ class Preferences:
             environ[REFUSAL] = Refusal("400", str(error))
             return self._inner(environ, start_response)
         if preferred.code:
-            environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.")
+            environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.", mistake=False)
         environ[DEFECT_NAMES] = preferred.defects
         if preferred.delay:
             self._sleep(preferred.delay)
 
+        if preferred.lost == "before":
+            return dropped(environ, start_response)
+        if preferred.lost == "after":
+            return dropped_after(self._inner, environ, start_response)
+
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
             told = [("Preference-Applied", ", ".join(preferred.applied))] if preferred.applied else []
-            limits = TOO_MANY.items() if preferred.code == 429 else ()  # noqa: PLR2004 - Too Many Requests
+            limits = TOO_MANY.items() if preferred.code == HTTPStatus.TOO_MANY_REQUESTS else ()
             return start_response(status, [*headers, *told, *limits], *more)
 
         return self._inner(environ, start)
@@ -83,6 +91,10 @@ def preferences_of(header: str) -> Preferred:
                 preferred.code = _code(value)
             case "delay":
                 preferred.delay = _delay(value)
+            case "lost" if value in ("before", "after"):
+                preferred.lost = value
+            case "lost":
+                raise ValueError(f'Prefer: lost is "{value}"; give before or after: when the connection is to break.')
             case "defect" if value in DEFECTS:
                 preferred.defects += (value,)
             case "defect":

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -25,7 +26,7 @@ class Settings:
     """The settings of one mock server.
 
     Attributes:
-        fixture: `demo`, `empty` or the path of a fixture file.
+        fixture: `demo`, `empty` or the path of a fixture file; or what such a file holds.
         records: how many generated records of each kind the first account has beside the fixture's.
         api_keys: keys that each open an account of their own, which starts as a copy of the fixture's first.
         choices: values of open points other than the defaults, by name.
@@ -44,7 +45,7 @@ class Settings:
         contract: another openapi.yaml than the one that ships with the project, or None.
     """
 
-    fixture: str | Path = "demo"
+    fixture: str | Path | Mapping[str, Any] = "demo"
     records: int = 0
     api_keys: tuple[str, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)

@@ -52,8 +52,12 @@ class IdSequence:
 
     def copy(self) -> IdSequence:
         """A sequence of its own that goes on from here."""
+        return self.going_on(self._following)
+
+    def going_on(self, following: Callable[[int], int]) -> IdSequence:
+        """A sequence of its own that goes on from here in another way."""
         with self._lock:
-            return IdSequence(self._last, self._following)
+            return IdSequence(self._last, following)
 
 
 class Collection:
@@ -72,7 +76,7 @@ class Collection:
         unique: str | None = None,
         records: Iterable[Record] = (),
     ) -> None:
-        self._ids = ids
+        self.ids = ids
         self._order = order
         self._unique = unique
         self._records = {record.id: record for record in records}
@@ -83,7 +87,12 @@ class Collection:
     def copy(self) -> Collection:
         """The same records in a collection of its own."""
         with self._lock:
-            return Collection(self._ids.copy(), self._order, self._unique, self._records.values())
+            return Collection(self.ids.copy(), self._order, self._unique, self._records.values())
+
+    def arranged(self, ids: IdSequence, order: Callable[[Record], Any], unique: str | None) -> Collection:
+        """The same records in a collection of its own, with other rules."""
+        with self._lock:
+            return Collection(ids, order, unique, self._records.values())
 
     def add(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record:
         """Add a record.
@@ -96,7 +105,7 @@ class Collection:
             ValueTakenError: if a unique value is another record's; the id is then lost.
         """
         with self._lock:
-            identifier = self._ids.next()
+            identifier = self.ids.next()
             record = Record(identifier, values(identifier), now())
             self._claim_value(record)
             self._records[identifier] = record

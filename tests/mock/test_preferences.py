@@ -55,7 +55,7 @@ def test_one_request_alone_is_answered_wrongly() -> None:
         ("delay=nan", 'Prefer: delay is "nan"; give seconds from 0 to 60.'),
         ("delay", 'Prefer: delay is ""; give seconds from 0 to 60.'),
         ("defect=total-is-text", 'Prefer: there is no defect "total-is-text"; did you mean meta-total-is-text'),
-        ("cod=429", 'Prefer: the mock knows no preference "cod"; it knows code, delay, defect.'),
+        ("cod=429", 'Prefer: the mock knows no preference "cod"; it knows code, delay, defect, lost.'),
     ],
 )
 def test_a_preference_that_cannot_be_meant_is_a_clear_refusal(prefer: str, title: str) -> None:

@@ -1,0 +1,174 @@
+"""What befalls a correct server on the network: latency, gateways, proxies, replicas, answers that break off."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from io import BytesIO
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from werkzeug.wrappers import Response
+
+from mock_server.broken import slowly
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+BEHIND = "/behind-the-proxy"
+PIECES = 7
+
+
+def latency(inner: WSGIApplication, seconds: float, _: Any) -> WSGIApplication:
+    """Wait before each request is carried out."""
+
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        time.sleep(seconds)
+        return inner(environ, start_response)
+
+    return app
+
+
+def answering(change: Callable[[WSGIEnvironment, Response], Response]) -> Callable[..., WSGIApplication]:
+    """Change answers on their way out."""
+
+    def around(inner: WSGIApplication, _measure: float, _another: Any) -> WSGIApplication:
+        def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            answer = Response.from_app(inner, environ, buffered=True)
+            return change(environ, answer)(environ, start_response)
+
+        return app
+
+    return around
+
+
+def closed(_: WSGIEnvironment, answer: Response) -> Response:
+    """Say that the connection is closed behind the answer."""
+    answer.headers["Connection"] = "close"
+    return answer
+
+
+def chunked(_: WSGIEnvironment, answer: Response) -> Response:
+    """Send an answer in pieces, without its length."""
+    body = answer.get_data()
+    step = max(1, len(body) // PIECES)
+    pieces = [body[start : start + step] for start in range(0, len(body), step)]
+    if pieces:
+        answer.response = iter(pieces)
+        answer.headers.remove("Content-Length")
+    return answer
+
+
+def compressed(environ: WSGIEnvironment, answer: Response) -> Response:
+    """Compress an answer, if the client takes that."""
+    if "gzip" in environ.get("HTTP_ACCEPT_ENCODING", "") and answer.get_data():
+        answer.set_data(gzip.compress(answer.get_data()))
+        answer.headers["Content-Encoding"] = "gzip"
+        answer.headers["Vary"] = "Accept-Encoding"
+    return answer
+
+
+def now_and_then(answer: Callable[[], Response], *, too_late: bool = False) -> Callable[..., WSGIApplication]:
+    """Answer one request in so many in another way; if `too_late`, every other time once the server did its work."""
+
+    def around(inner: WSGIApplication, every: float, _: Any) -> WSGIApplication:
+        numbers = count(1)
+
+        def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            turn, left = divmod(next(numbers), max(1, int(every)))
+            if left:
+                return inner(environ, start_response)
+            if too_late and turn % 2:
+                Response.from_app(inner, environ, buffered=True)
+            return answer()(environ, start_response)
+
+        return app
+
+    return around
+
+
+def bad_gateway() -> Response:
+    """The page of a gateway that got no answer."""
+    return Response("<h1>502 Bad Gateway</h1>", 502, content_type="text/html")
+
+
+def limited(**headers: str) -> Callable[[], Response]:
+    """Answers that tell of a rate limit, with these headers."""
+    return lambda: Response(status=429, headers={name.replace("_", "-"): text for name, text in headers.items()})
+
+
+def redirected(inner: WSGIApplication, status: float, _: Any) -> WSGIApplication:
+    """A proxy that sends reads to another path of the host, with their query."""
+
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if path.startswith(BEHIND):
+            return inner(environ | {"PATH_INFO": path.removeprefix(BEHIND)}, start_response)
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return inner(environ, start_response)
+        query = environ.get("QUERY_STRING")
+        location = f"{BEHIND}{path}{f'?{query}' if query else ''}"
+        return Response(status=int(status), headers={"Location": location})(environ, start_response)
+
+    return app
+
+
+class Replica:
+    """Reads come from another server, which takes over each write some time after it was made."""
+
+    def __init__(self, inner: WSGIApplication, seconds: float, another: Callable[[], WSGIApplication]) -> None:
+        self._inner, self._seconds, self._replica = inner, seconds, another()
+        self._pending: deque[tuple[float, WSGIEnvironment, bytes]] = deque()
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request: a read as it was a while ago, a write at once."""
+        with self._lock:
+            while self._pending and self._pending[0][0] <= time.monotonic():
+                _, written, body = self._pending.popleft()
+                Response.from_app(self._replica, written | {"wsgi.input": BytesIO(body)}, buffered=True)
+            if environ["REQUEST_METHOD"] in ("GET", "HEAD"):
+                return self._replica(environ, start_response)
+            body = environ["wsgi.input"].read()
+            self._pending.append((time.monotonic() + self._seconds, dict(environ), body))
+            return self._inner(environ | {"wsgi.input": BytesIO(body)}, start_response)
+
+
+def anything_up_to(inner: WSGIApplication, seconds: float, _: Any) -> WSGIApplication:
+    """Wait for a time that chance gives."""
+    chance = random.Random(0)  # noqa: S311 - the same times in each run
+
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        time.sleep(chance.uniform(0, seconds))
+        return inner(environ, start_response)
+
+    return app
+
+
+def late_body(inner: WSGIApplication, seconds: float, _: Any) -> WSGIApplication:
+    """Send the body of each answer some seconds behind its head."""
+
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return slowly(seconds, inner, environ, start_response)
+
+    return app
+
+
+def breaking(how: Callable[..., Iterable[bytes]]) -> Callable[..., WSGIApplication]:
+    """Let one answer in so many break off."""
+
+    def around(inner: WSGIApplication, every: float, _: Any) -> WSGIApplication:
+        numbers = count(1)
+
+        def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            if next(numbers) % max(1, int(every)):
+                return inner(environ, start_response)
+            return how(inner, environ, start_response)
+
+        return app
+
+    return around

@@ -1,0 +1,170 @@
+"""The journal: the latest requests with their answers, for people and tests to look at."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from itertools import count
+from typing import Any
+
+MOST_ENTRIES = 1000
+MOST_BYTES = 8 * 2**20
+FILTERS = ("account", "method", "path", "status", "remarks", "after")
+
+
+@dataclass
+class Remark:
+    """What in a request goes against the contract, or is a known mistake of clients; with a rule's id, or None."""
+
+    what: str
+    rule: str | None = None
+
+
+@dataclass
+class File:
+    """A file of a form: name, media type and size in bytes; its content is not kept here."""
+
+    name: str
+    media_type: str
+    size: int
+
+
+@dataclass
+class Entry:
+    """A request and its answer.
+
+    Attributes:
+        number: the first request has 1; resets do not begin anew.
+        time: when it came, in UTC.
+        account: whose key it carried, or nothing.
+        headers: those of the request, with the key masked.
+        fields: the texts of its form by name, long ones cut.
+        files: the files of its form by name.
+        body: the beginning of a body that is no form.
+        status: that of the answer; None where the connection was dropped.
+        broken: how the answer broke off, on purpose, or nothing.
+        answer: the beginning of its body.
+        milliseconds: from the request to the answer.
+    """
+
+    number: int
+    time: str
+    account: str
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    fields: dict[str, str] = field(default_factory=dict)
+    files: dict[str, File] = field(default_factory=dict)
+    body: str = ""
+    status: int | None = None
+    broken: str = ""
+    answer_headers: dict[str, str] = field(default_factory=dict)
+    answer: str = ""
+    milliseconds: float = 0.0
+    remarks: list[Remark] = field(default_factory=list)
+
+    @property
+    def target(self) -> str:
+        """Path and query."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes to keep."""
+        return len(str(asdict(self)))
+
+
+class Journal:
+    """The latest requests, within bounds, and all remarks by how often they were made.
+
+    Args:
+        most_entries: how many are kept.
+        most_bytes: how much they take together, about.
+    """
+
+    def __init__(self, most_entries: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES) -> None:
+        self._most_entries, self._most_bytes = most_entries, most_bytes
+        self._entries: deque[tuple[Entry, int]] = deque()
+        self._bytes = 0
+        self._numbers = count(1)
+        self._added = threading.Condition()
+        self.remarked: dict[tuple[str, str | None], int] = {}
+
+    def number(self) -> int:
+        """The number of a request that has come."""
+        return next(self._numbers)
+
+    def add(self, entry: Entry) -> None:
+        """Keep a request, at the cost of the oldest."""
+        size = entry.size
+        with self._added:
+            self._entries.append((entry, size))
+            self._bytes += size
+            while len(self._entries) > self._most_entries or self._bytes > self._most_bytes:
+                self._bytes -= self._entries.popleft()[1]
+            for remark in entry.remarks:
+                known = (remark.what, remark.rule)
+                if known in self.remarked or len(self.remarked) < self._most_entries:
+                    self.remarked[known] = self.remarked.get(known, 0) + 1
+            self._added.notify_all()
+
+    def find(self, **filters: str) -> list[Entry]:
+        """The requests that match, oldest first.
+
+        Args:
+            filters: `account`, `method`, `status` and `path` (with `*` for anything) as they are; `remarks` is `1` for
+                those with some; `after` is a number.
+        """
+        with self._added:
+            return [entry for entry, _ in self._entries if _matches(entry, filters)]
+
+    def entry(self, number: int) -> Entry | None:
+        """One request, if it is still kept."""
+        with self._added:
+            return next((entry for entry, _ in self._entries if entry.number == number), None)
+
+    def clear(self) -> None:
+        """Forget all requests and remarks."""
+        with self._added:
+            self._entries.clear()
+            self.remarked.clear()
+            self._bytes = 0
+
+    def follow(self, seconds: float, **filters: str) -> Iterator[Entry | None]:
+        """Requests as they come; None when for some seconds none has come."""
+        last = int(filters.pop("after", 0)) or self._latest
+        while True:
+            with self._added:
+                if self._latest <= last:
+                    self._added.wait(seconds)
+                latest = self._latest
+            new = self.find(**filters, after=str(last))
+            yield from new
+            if not new:
+                yield None
+            last = max(latest, last)
+
+    @property
+    def _latest(self) -> int:
+        return max((entry.number for entry, _ in self._entries), default=0)
+
+
+def as_dict(entry: Entry) -> dict[str, Any]:
+    """An entry as JSON has it."""
+    return asdict(entry)
+
+
+def _matches(entry: Entry, filters: Mapping[str, str]) -> bool:
+    checks: dict[str, Callable[[str], bool]] = {
+        "account": lambda wanted: entry.account == wanted,
+        "method": lambda wanted: entry.method == wanted.upper(),
+        "status": lambda wanted: str(entry.status) == wanted,
+        "path": lambda wanted: fnmatchcase(entry.path, wanted),
+        "remarks": lambda wanted: bool(entry.remarks) == (wanted not in ("0", "")),
+        "after": lambda wanted: entry.number > int(wanted),
+    }
+    return all(checks[name](wanted) for name, wanted in filters.items())

@@ -1,0 +1,140 @@
+"""Writes each request and its answer into the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from werkzeug.datastructures import EnvironHeaders
+from werkzeug.http import parse_options_header
+
+from mock_server.api import Service
+from mock_server.journal import Entry, File, Journal
+from mock_server.notes import notes_of
+from mock_server.parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
+from mock_server.remarks import Remarks
+from mock_server.settings import SANDBOX_PREFIX
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+LONGEST_TEXT = 2000  # characters of a body, a field, a path
+MOST_FIELDS = 100
+MASKED = "[key]"
+
+
+class Recorder:
+    """Passes requests on, and keeps what there is to know of them.
+
+    Args:
+        inner: the application.
+        journal: where they are kept.
+        remarks: what there is to remark.
+        service: tells whose keys there are, and how long a body may be.
+    """
+
+    def __init__(self, inner: WSGIApplication, journal: Journal, remarks: Remarks, service: Service) -> None:
+        self._inner = inner
+        self._journal = journal
+        self._remarks = remarks
+        self._keys = service.accounts.keys
+        self._most = service.settings.max_body
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request; it is in the journal before its answer is sent."""
+        began = perf_counter()
+        entry, sent = self._begun(environ), _Tee(environ["wsgi.input"], self._most)
+        environ["wsgi.input"] = sent
+
+        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            entry.status = int(status[:3])
+            entry.answer_headers = {name: value[:LONGEST_TEXT] for name, value in headers[:MOST_FIELDS]}
+            return start_response(status, headers, *more)
+
+        notes = notes_of(environ)
+        answer, body = self._inner(environ, start), b""
+        if not notes.broken:
+            body = _whole(answer)
+            answer = [body]
+            entry.answer = body[:LONGEST_TEXT].decode("utf-8", "replace")
+        entry.broken = notes.broken
+        entry.status = None if notes.broken == "dropped" else entry.status
+        _read_form(entry, environ, sent.body)
+        entry.remarks = list(self._remarks.about(entry, notes, body))
+        entry.milliseconds = round((perf_counter() - began) * 1000, 1)
+        self._journal.add(entry)
+        return answer
+
+    def _begun(self, environ: WSGIEnvironment) -> Entry:
+        headers = {name: value[:LONGEST_TEXT] for name, value in list(EnvironHeaders(environ))[:MOST_FIELDS]}
+        scheme, _, key = headers.get("Authorization", "").partition(" ")
+        if "Authorization" in headers:
+            headers["Authorization"] = f"{scheme} {MASKED}" if key else MASKED
+        return Entry(
+            number=self._journal.number(),
+            time=datetime.now(UTC).isoformat(" ", "milliseconds")[:-6],
+            account=self._keys.get(key) or (key if key.startswith(SANDBOX_PREFIX) else ""),
+            method=environ["REQUEST_METHOD"],
+            path=environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")[:LONGEST_TEXT],
+            query=environ["QUERY_STRING"][:LONGEST_TEXT],
+            headers=headers,
+        )
+
+
+class _Tee:
+    """A request's body, of which what was read is kept, as far as a form may go."""
+
+    def __init__(self, inner: Any, most: int) -> None:
+        self._inner = inner
+        self._most = most
+        self._parts: list[bytes] = []
+        self._length = 0
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(self._parts)
+
+    def read(self, size: int = -1) -> bytes:
+        part: bytes = self._inner.read(size)
+        if self._length < self._most:
+            self._parts.append(part)
+            self._length += len(part)
+        return part
+
+    def readline(self, size: int = -1) -> bytes:
+        return self.read(size)
+
+    def readlines(self, hint: int = -1) -> list[bytes]:
+        return [self.read(hint)]
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.read()
+
+
+def _whole(answer: Iterable[bytes]) -> bytes:
+    try:
+        return b"".join(answer)
+    finally:
+        close: Callable[[], None] | None = getattr(answer, "close", None)
+        if close:
+            close()
+
+
+def _read_form(entry: Entry, environ: WSGIEnvironment, body: bytes) -> None:
+    media_type, options = parse_options_header(environ.get("CONTENT_TYPE", ""))
+    parts: dict[str, Part] = {}
+    with suppress(MalformedFormError, TooManyPartsError):
+        if media_type == "multipart/form-data":
+            parts = multipart(body, options.get("boundary", ""))
+        elif media_type == "application/x-www-form-urlencoded":
+            parts = urlencoded(body)
+    for name, part in list(parts.items())[:MOST_FIELDS]:
+        if isinstance(part.content, bytes):
+            entry.files[name[:LONGEST_TEXT]] = File(part.file_name or "", part.media_type, len(part.content))
+        else:
+            entry.fields[name[:LONGEST_TEXT]] = part.content[:LONGEST_TEXT]
+    if not parts:
+        entry.body = body[:LONGEST_TEXT].decode("utf-8", "replace")
