@@ -22,7 +22,7 @@ lint: .venv/.dev  ## check the code, and the contract where Node is there
 .PHONY: lint-contract
 lint-contract: node_modules/.ready
 	npx --no-install spectral lint openapi.yaml --fail-severity=hint
-	npx --no-install redocly lint openapi.yaml --max-problems=1000
+	npx --no-install redocly lint openapi.yaml mock_server/control/openapi.yaml --max-problems=1000
 
 format: .venv/.dev  ## put the code in order
 	$(BIN)/ruff check --fix .

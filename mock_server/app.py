@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,11 +84,14 @@ def create_app(settings: Settings | None = None, before: Service | None = None) 
     app.before_request(refuse_as_preferred)
     app.before_request(_refuse_redirect)
     app.add_url_rule(f"{settings.base_path}/login", "login", service.errors.login_page)
-    app.wsgi_app = _surrounded(app, service, defects)  # type: ignore[assignment, method-assign]
+    another = partial(create_app, replace(settings, conditions={}), before)
+    app.wsgi_app = _surrounded(app, service, defects, another)  # type: ignore[assignment, method-assign]
     return app
 
 
-def _surrounded(app: Flask, service: Service, defects: Sequence[Transformation]) -> WSGIApplication:
+def _surrounded(
+    app: Flask, service: Service, defects: Sequence[Transformation], another: Callable[[], WSGIApplication]
+) -> WSGIApplication:
     """An application behind all that changes requests and answers on their way, from the inside out."""
     settings = service.settings
     between: list[Transformation] = [*conditions.within(settings.conditions), *defects]
@@ -95,7 +99,7 @@ def _surrounded(app: Flask, service: Service, defects: Sequence[Transformation])
     answer: WSGIApplication = Preferences(Spellings(app, service.choices))
     if settings.grease is not None:
         answer = Grease(answer, settings.grease, each_request=settings.grease_each_request)
-    answer = conditions.around(answer, settings.conditions, lambda: create_app(replace(settings, conditions={})))
+    answer = conditions.around(answer, settings.conditions, another)
     if settings.cors_origins:
         answer = Cors(answer, settings.cors_origins)
     return AccessLog(answer)

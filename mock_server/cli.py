@@ -22,7 +22,8 @@ from mock_server.grease import HEADER
 from mock_server.server import MockServer
 from mock_server.settings import SANDBOX_PREFIX, read_profile
 
-USAGE_ERROR = 2
+REMARKED, USAGE_ERROR = 1, 2
+MOST_TOLD = 20  # remarks
 HIGHEST_PORT = 65535
 
 
@@ -40,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: the command line; that of the process, if None.
 
     Raises:
-        SystemExit: with status 0 when it was stopped, 2 when it could not start.
+        SystemExit: with status 0 when it was stopped, 1 if there were remarks that are to fail it, 2 when it could not
+            start.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -63,8 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stop.wait()
     except SettingsError as error:
         parser.error(str(error))
-    _say("Stopped.")
-    os._exit(0)  # a request that hangs must not hold up the end
+    remarks = _remarks(server)
+    _say(remarks or "Stopped.")
+    os._exit(REMARKED if options.fail_on_remarks and server.running.journal.remarked else 0)  # whatever still hangs
 
 
 def _server(options: argparse.Namespace) -> MockServer:
@@ -77,7 +80,7 @@ def _server(options: argparse.Namespace) -> MockServer:
         choices=(read_profile(options.profile) if options.profile else {}) | dict(options.open),
         grease=options.grease,
         grease_each_request=options.grease_each_request,
-        conditions=dict(options.condition),
+        conditions=dict(options.condition) | ({"rate-limit": options.rate_limit} if options.rate_limit else {}),
         defects=tuple(options.defect),
         base_path=options.base_path.rstrip("/"),
         public_base_url=options.public_base_url and options.public_base_url.rstrip("/"),
@@ -85,6 +88,7 @@ def _server(options: argparse.Namespace) -> MockServer:
         seed=options.seed,
         clock=system_clock if options.clock == "system" else None,
         sandboxes=options.sandboxes,
+        control_token=options.control_token,
     )
 
 
@@ -120,12 +124,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME[=N]",
         help="--list-conditions explains",
     )
+    add("--rate-limit", type=_rate, metavar="60/m", help="so many requests in a minute for each account, then 429")
     add("--list-conditions", action="store_true", help="list what may befall the server from outside, and end")
     add("--list-open", action="store_true", help="list the open points with their values, and end")
     add("--seed", type=_seed, default=0, metavar="N", help="what colours are derived from (default: %(default)s)")
     add(
         "--clock", choices=("fixture", "system"), default="fixture", help="the fixture's time, a second a write, or now"
     )
+    add("--control-token", metavar="TOKEN", help="control and console beyond this machine, for those who show it")
+    add("--fail-on-remarks", action="store_true", help="end with status 1 if clients made mistakes")
     add("--sandboxes", type=_count, default=1000, metavar="N", help="how many are kept (default: %(default)s)")
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="info: a line a request")
     return parser
@@ -146,10 +153,21 @@ def _banner(server: MockServer) -> str:
         ),
         *(f"Defect       {name}: {DEFECTS[name].what} ({DEFECTS[name].rule})" for name in server.settings.defects),
         *(f"Condition    {name}={measure:g}" for name, measure in server.settings.conditions.items()),
+        *([f"Console      {server.origin}/"] if server.is_controlled else []),
         f"Contract     {server.base_url}/openapi.yaml",
         "Stop         Ctrl-C",
     ]
     return "\n".join(lines)
+
+
+def _remarks(server: MockServer) -> str:
+    """What there is to say of the requests that came, the most frequent first."""
+    running = server.running
+    made = sorted(running.journal.remarked.items(), key=lambda each: -each[1])
+    lines = [f"{count:6}  {what}{f' ({rule})' if rule else ''}" for (what, rule), count in made[:MOST_TOLD]]
+    lines += [f"        and {len(made) - MOST_TOLD} other remarks"] if len(made) > MOST_TOLD else []
+    lines += [f"        {remark.what} Perhaps that is meant." for remark in running.remarks.unread[:MOST_TOLD]]
+    return "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
 
 
 def _open_points() -> str:
@@ -177,6 +195,13 @@ def _condition(text: str) -> tuple[str, float]:
         return name, float(measure) if equals or name not in CONDITIONS else CONDITIONS[name].measures[0]
     except ValueError:
         raise argparse.ArgumentTypeError(f'"{text}" is no condition; give NAME or NAME=N, such as lag=0.3') from None
+
+
+def _rate(text: str) -> int:
+    number, slash, unit = text.partition("/")
+    if not number.isdecimal() or int(number) == 0 or slash + unit != "/m":
+        raise argparse.ArgumentTypeError(f'"{text}" is no rate; give requests in a minute, such as 60/m')
+    return int(number)
 
 
 def _port(text: str) -> int:

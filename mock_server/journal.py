@@ -45,6 +45,7 @@ class Entry:
         files: the files of its form by name.
         body: the beginning of a body that is no form.
         status: that of the answer; None where the connection was dropped.
+        forced: the preference that was forced on it, or nothing.
         broken: how the answer broke off, on purpose, or nothing.
         answer: the beginning of its body.
         milliseconds: from the request to the answer.
@@ -61,6 +62,7 @@ class Entry:
     files: dict[str, File] = field(default_factory=dict)
     body: str = ""
     status: int | None = None
+    forced: str = ""
     broken: str = ""
     answer_headers: dict[str, str] = field(default_factory=dict)
     answer: str = ""

@@ -52,7 +52,7 @@ class Preferences:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request; one whose preferences cannot be meant is refused, and not carried out."""
-        if "HTTP_PREFER" not in environ:
+        if not environ.get("HTTP_PREFER"):
             return self._inner(environ, start_response)
         try:
             preferred = preferences_of(environ["HTTP_PREFER"])

@@ -12,6 +12,7 @@ from werkzeug.datastructures import EnvironHeaders
 from werkzeug.http import parse_options_header
 
 from mock_server.api import Service
+from mock_server.forced import ForcedAnswers
 from mock_server.journal import Entry, File, Journal
 from mock_server.notes import notes_of
 from mock_server.parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
@@ -33,13 +34,17 @@ class Recorder:
         inner: the application.
         journal: where they are kept.
         remarks: what there is to remark.
+        forced: answers that are forced on requests.
         service: tells whose keys there are, and how long a body may be.
     """
 
-    def __init__(self, inner: WSGIApplication, journal: Journal, remarks: Remarks, service: Service) -> None:
+    def __init__(
+        self, inner: WSGIApplication, journal: Journal, remarks: Remarks, forced: ForcedAnswers, service: Service
+    ) -> None:
         self._inner = inner
         self._journal = journal
         self._remarks = remarks
+        self._forced = forced
         self._keys = service.accounts.keys
         self._most = service.settings.max_body
 
@@ -48,6 +53,8 @@ class Recorder:
         began = perf_counter()
         entry, sent = self._begun(environ), _Tee(environ["wsgi.input"], self._most)
         environ["wsgi.input"] = sent
+        if "HTTP_PREFER" not in environ and entry.method != "OPTIONS":
+            entry.forced = environ["HTTP_PREFER"] = self._forced.take(entry.method, entry.path, entry.account)
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
             entry.status = int(status[:3])

@@ -14,6 +14,7 @@ from granian.server.mt import MTServer
 
 from mock_server.control import Control, is_loopback
 from mock_server.errors import SettingsError
+from mock_server.running import Running
 from mock_server.settings import Settings
 
 THREADS = 64  # a client that stalls within its body holds one
@@ -56,16 +57,22 @@ class MockServer:
     Args:
         host: the address to listen on.
         port: the port, or 0 for one that is free.
+        control_token: what who controls it must show; without one, it can be controlled on this machine alone.
         settings: as for `Settings`.
+
+    Attributes:
+        is_controlled: whether there are a control plane and a console.
 
     Raises:
         SettingsError: if a setting, a fixture or the address is not usable.
     """
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0, **settings: Any) -> None:
+    def __init__(
+        self, host: str = "127.0.0.1", port: int = 0, control_token: str | None = None, **settings: Any
+    ) -> None:
         self.settings = Settings(**settings)
-        self._control = Control(self.settings)
-        self._is_controlled = is_loopback(host)
+        self._control = Control(self.settings, control_token)
+        self.is_controlled = is_loopback(host) or control_token is not None
         self._address = (host, port)
         self._worker: _Worker | None = None
 
@@ -73,6 +80,11 @@ class MockServer:
     def app(self) -> Flask:
         """The application that answers, as it is since the last reset."""
         return self._control.app
+
+    @property
+    def running(self) -> Running:
+        """The mock under way: its journal, snapshots, forced answers and switches."""
+        return self._control.running
 
     @property
     def api_keys(self) -> dict[str, str]:
@@ -83,15 +95,20 @@ class MockServer:
     @property
     def base_url(self) -> str:
         """Where the server answers, without a slash at the end; the port is known once it has started."""
+        return f"{self.origin}{self.settings.base_path}"
+
+    @property
+    def origin(self) -> str:
+        """Where the console is, without a slash at the end."""
         host, port = self._address
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}{self.settings.base_path}"
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
     def __enter__(self) -> Self:
         """Start to listen and serve."""
         listener = _listen(*self._address)
         self._address = listener.getsockname()[:2]
         self._worker = _Worker(listener)
-        self._worker.start(self._control if self._is_controlled else self.app)
+        self._worker.start(self._control if self.is_controlled else self.running)
         return self
 
     def __exit__(

@@ -153,6 +153,12 @@ class Collection:
             del self._records[identifier]
             self._taken.discard(self._claim(record))
 
+    @property
+    def total(self) -> int:
+        """How many records there are."""
+        with self._lock:
+            return len(self._index)
+
     def page(self, view: Callable[[int], tuple[int, int]]) -> tuple[list[Record], int]:
         """The records between two positions, and how many there are in all, at one moment.
 

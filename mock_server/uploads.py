@@ -26,7 +26,7 @@ class Uploads:
 
     def __init__(self, limit: int = 64 * 2**20) -> None:
         self._limit = limit
-        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[str, bytes]] = OrderedDict()
         self._bytes = 0
         self._count = 0
         self._lock = threading.Lock()
@@ -35,13 +35,18 @@ class Uploads:
         """Keep a file, at the cost of the oldest."""
         with self._lock:
             self._count += 1
-            self._kept[self._count] = content
+            self._kept[self._count] = media_type, content
             self._bytes += len(content)
             while self._bytes > self._limit:
-                self._bytes -= len(self._kept.popitem(last=False)[1])
+                self._bytes -= len(self._kept.popitem(last=False)[1][1])
             return Upload(name, media_type, len(content), self._count)
 
     def content(self, upload: Upload) -> bytes | None:
         """What the file held, or None if that was dropped."""
         with self._lock:
-            return self._kept.get(upload.key)
+            return self._kept.get(upload.key, ("", None))[1]
+
+    def find(self, key: int) -> tuple[str, bytes] | None:
+        """The media type and content of a file by its key, or None if there is none any more."""
+        with self._lock:
+            return self._kept.get(key)

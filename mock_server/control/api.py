@@ -1,0 +1,235 @@
+"""The control plane for programs; openapi.yaml beside this module describes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any
+
+import yaml
+from flask import Blueprint, Response, abort, jsonify, request
+
+from mock_server import forced, journal
+from mock_server.conditions import CONDITIONS
+from mock_server.contract import load_yaml
+from mock_server.control.switches import read_switches, told
+from mock_server.defects import DEFECTS
+from mock_server.errors import SettingsError
+from mock_server.representations import TIME_FORMAT
+from mock_server.running import Running
+from mock_server.snapshots import as_yaml
+
+YAML = "application/yaml"
+MOST_FOLLOWERS = 16
+SECONDS_BETWEEN_SIGNS = 15.0  # that a stream is alive
+IMAGES = (
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+    "image/avif",
+    "image/x-icon",
+    "image/vnd.microsoft.icon",
+)
+
+
+def create_api(running: Running) -> Blueprint:
+    """The control plane's routes, but for its prefix.
+
+    Args:
+        running: the mock that is controlled.
+    """
+    api = Blueprint("api", __name__)
+    _add_switches(api, running)
+    _add_journal(api, running)
+    _add_forced(api, running)
+    _add_snapshots(api, running)
+
+    @api.get("/openapi.yaml")
+    def description() -> Response:
+        return Response(Path(__file__).with_name("openapi.yaml").read_text("utf-8"), content_type=YAML)
+
+    @api.get("/files/<int:key>")
+    def file(key: int) -> Response:
+        found = running.service.forms.uploads.find(key)
+        if found is None:
+            abort(404, f"There is no file {key}, or it was dropped for later ones.")
+        media_type, content = found
+        answer = Response(content, content_type=media_type if media_type in IMAGES else "application/octet-stream")
+        answer.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+        answer.headers["Content-Disposition"] = "inline" if media_type in IMAGES else "attachment"
+        return answer
+
+    return api
+
+
+def _add_switches(api: Blueprint, running: Running) -> None:
+    @api.post("/reset")
+    def reset() -> Response:
+        running.reset(**read_switches(_json() if request.content_length else {}))
+        return state()
+
+    @api.get("/state")
+    def state() -> Response:
+        return jsonify(told(running.settings))
+
+    @api.patch("/state")
+    def change() -> Response:
+        running.change(**read_switches(_json(), at_the_start=False))
+        return state()
+
+    @api.get("/open-points")
+    def open_points() -> Response:
+        points = running.service.contract.open_points.values()
+        return jsonify(
+            [
+                {"name": each.name, "statement": each.statement, "values": dict(each.values), "default": each.default}
+                for each in points
+            ]
+        )
+
+    @api.get("/defects")
+    def defects() -> Response:
+        return jsonify(
+            [
+                {
+                    "name": each.name,
+                    "rule": each.rule,
+                    "what": each.what,
+                    "kinds": each.kinds,
+                    "also": sorted(each.also),
+                }
+                for each in DEFECTS.values()
+            ]
+        )
+
+    @api.get("/conditions")
+    def conditions() -> Response:
+        return jsonify({name: each.measures for name, each in CONDITIONS.items()})
+
+    @api.post("/clock")
+    def clock() -> Response:
+        given = _json()
+        text = given.get("now") if isinstance(given, dict) else None
+        try:
+            now = datetime.strptime(str(text), TIME_FORMAT)  # noqa: DTZ007 - the contract's times have no zone
+        except ValueError:
+            abort(400, f'"now" is {text!r}; expected YYYY-MM-DD HH:MM:SS')
+        running.service.accounts.set_clocks(now, given.get("api_key"))
+        return jsonify({"now": text})
+
+
+def _add_journal(api: Blueprint, running: Running) -> None:
+    followers = BoundedSemaphore(MOST_FOLLOWERS)
+
+    @api.get("/journal")
+    def find() -> Response:
+        found = running.journal.find(**_filters())
+        return jsonify({"count": len(found), "entries": [journal.as_dict(entry) for entry in found]})
+
+    @api.get("/journal/count")
+    def count() -> Response:
+        return jsonify({"count": len(running.journal.find(**_filters()))})
+
+    @api.delete("/journal")
+    def clear() -> Response:
+        running.journal.clear()
+        return Response(status=204)
+
+    @api.get("/journal/events")
+    def follow() -> Response:
+        filters = _filters()
+        if not followers.acquire(blocking=False):
+            abort(503, f"{MOST_FOLLOWERS} follow the journal already.")
+        answer = Response(_events(running, filters), content_type="text/event-stream; charset=utf-8")
+        answer.headers["Cache-Control"] = "no-store"
+        answer.call_on_close(followers.release)
+        return answer
+
+
+def _events(running: Running, filters: dict[str, str]) -> Iterator[str]:
+    yield ": the journal\n\n"
+    for entry in running.journal.follow(SECONDS_BETWEEN_SIGNS, **filters):
+        yield f"id: {entry.number}\ndata: {json.dumps(journal.as_dict(entry))}\n\n" if entry else ": nothing new\n\n"
+
+
+def _add_forced(api: Blueprint, running: Running) -> None:
+    @api.get("/forced")
+    def forced_answers() -> Response:
+        return jsonify([forced.as_dict(each) for each in running.forced.every])
+
+    @api.post("/forced")
+    def force() -> Response:
+        return jsonify(forced.as_dict(running.forced.add(_json())))
+
+    @api.delete("/forced")
+    @api.delete("/forced/<int:number>")
+    def take_back(number: int | None = None) -> Response:
+        running.forced.remove(number)
+        return Response(status=204)
+
+
+def _add_snapshots(api: Blueprint, running: Running) -> None:
+    @api.get("/snapshots")
+    def names() -> Response:
+        return jsonify(list(running.snapshots))
+
+    @api.put("/snapshots/<name>")
+    def keep(name: str) -> Response:
+        running.keep(name, _fixture(request.get_data()) if request.content_length else None)
+        return names()
+
+    @api.get("/snapshots/<name>")
+    def snapshot(name: str) -> Response:
+        return Response(as_yaml(running.snapshots[_known(running, name)]), content_type=YAML)
+
+    @api.post("/snapshots/<name>/restore")
+    def restore(name: str) -> Response:
+        running.restore(_known(running, name))
+        return jsonify(told(running.settings))
+
+    @api.delete("/snapshots/<name>")
+    def forget(name: str) -> Response:
+        running.snapshots.pop(_known(running, name), None)
+        return Response(status=204)
+
+
+def _known(running: Running, name: str) -> str:
+    if name not in running.snapshots:
+        abort(404, f'There is no snapshot "{name}"; there are: {", ".join(running.snapshots) or "none"}.')
+    return name
+
+
+def _fixture(content: bytes) -> Any:
+    try:
+        fixture = load_yaml(content.decode("utf-8"))
+    except (ValueError, yaml.YAMLError) as error:
+        raise SettingsError(f"the fixture is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(fixture, dict):
+        raise SettingsError("the fixture is no mapping with now and accounts")
+    return fixture
+
+
+def _json() -> Any:
+    if not request.is_json:
+        abort(415, "Send switches as application/json.")
+    return request.get_json()
+
+
+def _filters() -> dict[str, str]:
+    """The filters of the query.
+
+    Raises:
+        SettingsError: if one is not known, or is no number where one belongs.
+    """
+    given = request.args.to_dict()
+    for name, value in given.items():
+        if name not in journal.FILTERS:
+            raise SettingsError(f'no filter "{name}"; filters are {", ".join(journal.FILTERS)}')
+        if name == "after" and not value.isdecimal():
+            raise SettingsError(f'the filter "after" is "{value}"; expected the number of a request')
+    last = request.headers.get("Last-Event-ID", "")
+    return given | ({"after": last} if last.isdecimal() else {})

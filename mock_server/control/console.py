@@ -1,0 +1,271 @@
+"""The console: pages for people, about what a mock holds, what it was asked and how it is switched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import flask_swagger_ui
+from flask import Blueprint, Response, abort, redirect, render_template, request, send_from_directory, url_for
+from markupsafe import Markup, escape
+from werkzeug.wrappers import Response as AnyResponse
+
+from mock_server.accounts import Account
+from mock_server.conditions import CONDITIONS
+from mock_server.contract import Resource
+from mock_server.control import editing
+from mock_server.control.switches import told
+from mock_server.defects import DEFECTS
+from mock_server.errors import SettingsError
+from mock_server.running import Running
+from mock_server.store import UnknownIdError
+from mock_server.uploads import Upload
+
+PAGE_SIZE = 25
+MOST_SHOWN = 200  # of the journal
+SWAGGER = Path(flask_swagger_ui.__file__).with_name("dist")
+DONE = {
+    "created": "Created.",
+    "updated": "Saved.",
+    "deleted": "Deleted.",
+    "reset": "Everything is as it was at the start.",
+    "kept": "The snapshot was kept.",
+    "restored": "The snapshot was brought back.",
+    "forgotten": "The snapshot was deleted.",
+    "switched": "Switched. All records were kept.",
+    "forced": "That answer is forced from now on.",
+    "freed": "That answer is forced no more.",
+    "cleared": "The journal is empty.",
+    "set": "The clocks were set.",
+}
+
+
+def create_console(running: Running) -> Blueprint:
+    """The console's routes.
+
+    Args:
+        running: the mock that is shown.
+    """
+    console = Blueprint("console", __name__, template_folder="templates")
+    console.add_app_template_filter(marked)
+    console.context_processor(lambda: {"running": running, "done": DONE.get(request.args.get("done", ""))})
+    _add_overview(console, running)
+    _add_records(console, running)
+    _add_journal(console, running)
+    _add_switches(console, running)
+
+    @console.get("/_mock/console/contract")
+    def contract() -> str:
+        return render_template("contract.html", url=f"{running.settings.base_path}/openapi.yaml")
+
+    @console.get("/_mock/swagger/<path:name>")
+    def swagger(name: str) -> Response:
+        return send_from_directory(SWAGGER, name)
+
+    return console
+
+
+def marked(text: str) -> Markup:
+    """A text with what stands between backticks as code."""
+    parts, code = [escape(part) for part in text.split("`")], Markup("<code>{}</code>")
+    return Markup("").join(code.format(part) if number % 2 else part for number, part in enumerate(parts))
+
+
+def _add_overview(console: Blueprint, running: Running) -> None:
+    @console.get("/")
+    def overview() -> str:
+        service = running.service
+        return render_template(
+            "overview.html",
+            base_url=service.base_url(),
+            kinds=service.contract.resources,
+            accounts={key: service.accounts.get(key) for key in service.accounts.keys} | service.accounts.sandboxes,
+            sandboxes=set(service.accounts.sandboxes),
+            switched=_switched(running),
+            latest=running.journal.find()[-5:][::-1],
+            remarked=sorted(running.journal.remarked.items(), key=lambda each: -each[1])[:5],
+        )
+
+    @console.post("/_mock/console/reset")
+    def reset() -> AnyResponse:
+        running.reset()
+        return _back("overview", "reset")
+
+    @console.post("/_mock/console/snapshots")
+    def keep() -> AnyResponse:
+        running.keep(request.form["name"].strip()[:60] or "snapshot")
+        return _back("overview", "kept")
+
+    @console.post("/_mock/console/snapshots/<name>/<action>")
+    def use(name: str, action: str) -> AnyResponse:
+        if name not in running.snapshots:
+            abort(404, f'There is no snapshot "{name}" any more.')
+        if action == "restore":
+            running.restore(name)
+            return _back("overview", "restored")
+        del running.snapshots[name]
+        return _back("overview", "forgotten")
+
+
+def _add_records(console: Blueprint, running: Running) -> None:
+    @console.get("/_mock/console/records/<key>/<kind>")
+    def records(key: str, kind: str) -> str:
+        account, resource = _account(running, key), _resource(running, kind)
+        number = max(1, request.args.get("page", 1, int))
+        start = (number - 1) * PAGE_SIZE
+        shown, total = account.collections[kind].page(lambda _: (start, start + PAGE_SIZE))
+        represented = [running.service.representations.record(resource, record) for record in shown]
+        place = {"key": key, "account": account, "kind": resource, "kinds": running.service.contract.resources}
+        pages = max(1, -(-total // PAGE_SIZE))
+        return render_template("records.html", records=represented, page=number, pages=pages, total=total, **place)
+
+    @console.route("/_mock/console/records/<key>/<kind>/new", methods=["GET", "POST"])
+    def new(key: str, kind: str) -> str | AnyResponse:
+        return _edited(running, key, _resource(running, kind), None)
+
+    @console.route("/_mock/console/records/<key>/<kind>/<int:identifier>", methods=["GET", "POST"])
+    def record(key: str, kind: str, identifier: int) -> str | AnyResponse:
+        return _edited(running, key, _resource(running, kind), identifier)
+
+    @console.post("/_mock/console/records/<key>/<kind>/<int:identifier>/delete")
+    def delete(key: str, kind: str, identifier: int) -> str | AnyResponse:
+        resource = _resource(running, kind)
+        answer = editing.delete(running, key, resource, identifier)
+        if answer.problem:
+            return _form(running, key, resource, identifier, answer.problem)
+        return redirect(url_for("console.records", key=key, kind=kind, done="deleted"), 303)
+
+
+def _edited(running: Running, key: str, resource: Resource, identifier: int | None) -> str | AnyResponse:
+    """The form of a record, or what comes of sending it."""
+    if request.method == "GET":
+        return _form(running, key, resource, identifier, "")
+    present = _values(running, key, resource, identifier)
+    answer = editing.save(running, key, resource, identifier, present)
+    if answer.problem:
+        return _form(running, key, resource, identifier, answer.problem)
+    done = "created" if identifier is None else "updated"
+    return redirect(url_for("console.records", key=key, kind=resource.name, done=done), 303)
+
+
+def _form(running: Running, key: str, resource: Resource, identifier: int | None, problem: str) -> str:
+    values = _values(running, key, resource, identifier)
+    operation = "create" if identifier is None else "update"
+    return render_template(
+        "form.html",
+        key=key,
+        account=_account(running, key),
+        kind=resource,
+        identifier=identifier,
+        problem=problem,
+        fields=[field for field in resource.fields.values() if operation in field.operations],
+        values=values | (request.form.to_dict() if request.method == "POST" else {}),
+        files={name: value for name, value in values.items() if isinstance(value, Upload)},
+    )
+
+
+def _values(running: Running, key: str, resource: Resource, identifier: int | None) -> dict[str, Any]:
+    if identifier is None:
+        return {}
+    try:
+        return dict(_account(running, key).collections[resource.name].get(identifier).values)
+    except UnknownIdError:
+        abort(404, f"There is no record {identifier} among the {resource.name} of this account.")
+
+
+def _add_journal(console: Blueprint, running: Running) -> None:
+    @console.get("/_mock/console/journal")
+    def journal() -> str:
+        wanted = {name: value for name in ("account", "path", "remarks") if (value := request.args.get(name))}
+        entries = running.journal.find(**wanted)[-MOST_SHOWN:][::-1]
+        return render_template("journal.html", entries=entries, wanted=wanted)
+
+    @console.get("/_mock/console/journal/<int:number>")
+    def entry(number: int) -> str:
+        found = running.journal.entry(number)
+        if found is None:
+            abort(404, f"Request {number} is not in the journal any more.")
+        return render_template("entry.html", entry=found)
+
+    @console.post("/_mock/console/journal/clear")
+    def clear() -> AnyResponse:
+        running.journal.clear()
+        return _back("journal", "cleared")
+
+
+def _add_switches(console: Blueprint, running: Running) -> None:
+    @console.get("/_mock/console/switches")
+    def switches() -> str:
+        return _switches(running, "")
+
+    @console.post("/_mock/console/switches")
+    def switch() -> str | AnyResponse:
+        try:
+            running.change(**editing.switches(running, request.form))
+        except SettingsError as error:
+            return _switches(running, str(error))
+        return _back("switches", "switched")
+
+    @console.post("/_mock/console/forced")
+    def force() -> str | AnyResponse:
+        try:
+            running.forced.add(editing.forced(request.form))
+        except SettingsError as error:
+            return _switches(running, str(error))
+        return _back("switches", "forced")
+
+    @console.post("/_mock/console/forced/<int:number>/remove")
+    def free(number: int) -> AnyResponse:
+        running.forced.remove(number)
+        return _back("switches", "freed")
+
+    @console.post("/_mock/console/clock")
+    def clock() -> str | AnyResponse:
+        try:
+            running.service.accounts.set_clocks(editing.moment(request.form.get("now", "")))
+        except SettingsError as error:
+            return _switches(running, str(error))
+        return _back("switches", "set")
+
+
+def _switches(running: Running, problem: str) -> str:
+    areas: dict[str, list[Any]] = {}
+    for each in DEFECTS.values():
+        areas.setdefault(each.rule.partition(".")[0], []).append(each)
+    return render_template(
+        "switches.html",
+        problem=problem,
+        points=running.service.contract.open_points.values(),
+        choices=running.service.choices,
+        chosen=running.settings.choices,
+        conditions=CONDITIONS,
+        areas=areas,
+    )
+
+
+def _switched(running: Running) -> dict[str, Any]:
+    """What is not as it is by default, for people."""
+    state = told(running.settings)
+    return {
+        name: state[name] for name in ("open", "grease", "defects", "conditions") if state[name] not in (None, {}, ())
+    }
+
+
+def _account(running: Running, key: str) -> Account:
+    accounts = running.service.accounts
+    if key not in accounts.keys and key not in accounts.sandboxes:
+        abort(404, f'No account has the key "{key}" any more.')
+    account = accounts.get(key)
+    assert account  # noqa: S101 - of a key that there is
+    return account
+
+
+def _resource(running: Running, kind: str) -> Resource:
+    found = next((each for each in running.service.contract.resources if each.name == kind), None)
+    if found is None:
+        abort(404, f'There is no kind "{kind}".')
+    return found
+
+
+def _back(page: str, done: str) -> AnyResponse:
+    return redirect(url_for(f"console.{page}", done=done), 303)

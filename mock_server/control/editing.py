@@ -1,0 +1,142 @@
+"""What the console's forms send: to the API itself, as any client would, and to the switches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
+from typing import Any
+
+from flask import request
+from werkzeug.test import Client, TestResponse
+
+from mock_server.contract import Field, Resource
+from mock_server.errors import SettingsError
+from mock_server.running import Running
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a request: why it was refused, or nothing."""
+
+    problem: str
+
+
+def save(running: Running, key: str, resource: Resource, identifier: int | None, present: Mapping[str, Any]) -> Answer:
+    """Create or update a record with the form that was sent: a field that is as it was is left out.
+
+    Args:
+        running: the mock.
+        key: of which account.
+        resource: of which kind.
+        identifier: that of a record to update; a new one, if None.
+        present: its values.
+    """
+    operation = "create" if identifier is None else "update"
+    sent: dict[str, Any] = {
+        name: text
+        for name, field in resource.fields.items()
+        if operation in field.operations and (text := _text(field, present)) is not None
+    }
+    for name, file in request.files.items():
+        if file.filename and name in resource.fields:
+            sent[name] = (BytesIO(file.read()), file.filename, file.mimetype)
+    path = resource.paths[operation].replace("{id}", str(identifier))
+    return _ask(running, key, "POST", path, sent)
+
+
+def delete(running: Running, key: str, resource: Resource, identifier: int) -> Answer:
+    """Delete a record."""
+    return _ask(running, key, "DELETE", resource.paths["delete"].replace("{id}", str(identifier)), None)
+
+
+def _text(field: Field, present: Mapping[str, Any]) -> str | None:
+    """What is sent of a field, or None if it is left out."""
+    text = request.form.get(field.name)
+    if field.kind == "file" or text is None:
+        return None
+    now = present.get(field.name, "")
+    if text == {True: "1", False: "0"}.get(now, str(now)):
+        return None
+    return text
+
+
+def _ask(running: Running, key: str, method: str, path: str, form: dict[str, Any] | None) -> Answer:
+    headers = {"Authorization": f"Bearer {key}", "User-Agent": "mock-server console"}
+    prefix = running.settings.base_path
+    try:
+        answer = Client(running).open(
+            prefix + path,
+            method=method,
+            headers=headers,
+            data=form,
+            content_type=None if form is None else "multipart/form-data",
+            base_url=request.host_url,
+        )
+    except ConnectionError:
+        return Answer("The connection was closed without an answer, as a switch has it.")
+    return Answer("" if answer.status_code < 400 else _problem(answer))  # noqa: PLR2004 - a success, or a redirect
+
+
+def _problem(answer: TestResponse) -> str:
+    try:
+        title = json.loads(answer.text)["errors"][0]["title"]
+    except (ValueError, KeyError, IndexError, TypeError):
+        title = answer.text[:200] or "no body"
+    return f"The API answered {answer.status_code}: {title}"
+
+
+def switches(running: Running, form: Mapping[str, str]) -> dict[str, Any]:
+    """Settings from the form of the switches.
+
+    Raises:
+        SettingsError: if a number is none.
+    """
+    points = running.service.contract.open_points.values()
+    choices = {point.name: value for point in points if (value := form.get(f"open.{point.name}"))}
+    conditions = {
+        name.removeprefix("condition."): _number(name, text)
+        for name, text in form.items()
+        if name.startswith("condition.") and text.strip()
+    }
+    defects = tuple(name.removeprefix("defect.") for name in form if name.startswith("defect."))
+    grease = form.get("grease", "").strip()
+    return {
+        "choices": choices,
+        "conditions": conditions,
+        "defects": defects,
+        "grease": int(_number("grease", grease)) if grease else None,
+    }
+
+
+def forced(form: Mapping[str, str]) -> dict[str, Any]:
+    """An answer to force, from its form.
+
+    Raises:
+        SettingsError: if the number of times is none.
+    """
+    wanted = [f"{name}={form[name].strip()}" for name in ("code", "delay", "lost") if form.get(name, "").strip()]
+    given = {name: form.get(name, "").strip() or "*" for name in ("method", "path", "account")}
+    times = form.get("times", "").strip()
+    return given | {"prefer": ", ".join(wanted), "times": int(_number("times", times)) if times else None}
+
+
+def moment(text: str) -> datetime:
+    """A time as the contract writes it, or as browsers do.
+
+    Raises:
+        SettingsError: if it is none.
+    """
+    try:
+        return datetime.fromisoformat(text.strip()).replace(tzinfo=None, microsecond=0)
+    except ValueError as error:
+        raise SettingsError(f'"{text}" is no time; give one such as 2026-03-02 09:00:00') from error
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise SettingsError(f'{name} is "{text}"; expected a number') from error

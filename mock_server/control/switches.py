@@ -1,0 +1,54 @@
+"""The switches of a mock, as the control plane gives and takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mock_server.errors import SettingsError
+from mock_server.settings import Settings
+
+SWITCHES = {
+    "open": ("choices", dict),
+    "grease": ("grease", int | None),
+    "grease_each_request": ("grease_each_request", bool),
+    "defects": ("defects", list),
+    "conditions": ("conditions", dict),
+    "fixture": ("fixture", str),
+    "records": ("records", int),
+}
+AT_THE_START = ("fixture", "records")
+
+
+def read_switches(given: Any, *, at_the_start: bool = True) -> dict[str, Any]:
+    """Settings from switches.
+
+    Args:
+        given: an object of them.
+        at_the_start: whether those are among them that a mock begins with.
+
+    Raises:
+        SettingsError: if one is not known, or is not of its type.
+    """
+    known = {name: each for name, each in SWITCHES.items() if at_the_start or name not in AT_THE_START}
+    if not isinstance(given, Mapping):
+        raise SettingsError(f"expected an object with any of {', '.join(known)}")
+    for name, value in given.items():
+        if name not in known:
+            raise SettingsError(f'no switch "{name}"; switches are {", ".join(known)}')
+        if not isinstance(value, known[name][1]):
+            raise SettingsError(f'the switch "{name}" is {value!r}; expected {_named(known[name][1])}')
+    if given.get("fixture", "demo") not in ("demo", "empty"):
+        raise SettingsError(f'no fixture "{given["fixture"]}"; a reset takes demo or empty')
+    return {known[name][0]: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+
+
+def told(settings: Settings) -> dict[str, Any]:
+    """The switches of settings."""
+    state = {name: getattr(settings, field) for name, (field, _) in SWITCHES.items()}
+    return state | {"open": dict(state["open"]), "fixture": str(state["fixture"])}
+
+
+def _named(kind: Any) -> str:
+    names = {dict: "an object", list: "an array", str: "a text", bool: "true or false", int: "a whole number"}
+    return names.get(kind, "a whole number or null")

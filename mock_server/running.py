@@ -1,0 +1,110 @@
+"""A mock that can be changed while it runs: begun anew, switched, taken down as a snapshot and brought back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flask import Flask
+
+from mock_server.api import Service
+from mock_server.app import create_app
+from mock_server.errors import SettingsError
+from mock_server.forced import ForcedAnswers
+from mock_server.journal import Journal
+from mock_server.recorder import Recorder
+from mock_server.remarks import Remarks
+from mock_server.settings import Settings
+from mock_server.snapshots import fixture_of
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+MOST_SNAPSHOTS = 20
+
+
+class Running:
+    """A mock under way.
+
+    Args:
+        settings: how it starts.
+
+    Attributes:
+        settings: how it is at present.
+        journal: the latest requests.
+        remarks: what there is to remark.
+        forced: answers that are forced on requests.
+        snapshots: fixtures by name.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._start = self.settings = settings
+        self.journal = Journal()
+        self.forced = ForcedAnswers()
+        self.snapshots: dict[str, Mapping[str, Any]] = {}
+        self._lock = threading.Lock()
+        app = create_app(settings)
+        self.remarks = Remarks(app.extensions["mock_server"].contract, settings.base_path)
+        self._put(settings, app)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request, and keep it in the journal."""
+        return self._recorder(environ, start_response)
+
+    @property
+    def service(self) -> Service:
+        """What the application works with."""
+        service: Service = self.app.extensions["mock_server"]
+        return service
+
+    def reset(self, **switches: Any) -> None:
+        """Begin anew, with switches in the place of those of the start.
+
+        Raises:
+            SettingsError: if one cannot be meant; nothing is changed then.
+        """
+        with self._lock:
+            settings = replace(self._start, **switches)
+            self._put(settings, create_app(settings))
+            self.forced.remove()
+
+    def change(self, **switches: Any) -> None:
+        """Go on with all records and other switches.
+
+        Raises:
+            SettingsError: if one cannot be meant; nothing is changed then.
+        """
+        with self._lock:
+            settings = replace(self.settings, **switches)
+            self._put(settings, create_app(settings, self.service))
+
+    def keep(self, name: str, fixture: Mapping[str, Any] | None = None) -> None:
+        """Keep a snapshot of what the accounts hold, or a fixture, under a name.
+
+        Raises:
+            SettingsError: if there are too many, or the fixture cannot be used.
+        """
+        if name not in self.snapshots and len(self.snapshots) >= MOST_SNAPSHOTS:
+            raise SettingsError(f"there are {MOST_SNAPSHOTS} snapshots already; delete one")
+        if fixture is not None:
+            create_app(self._under(self.settings, fixture))
+        self.snapshots[name] = fixture_of(self.service) if fixture is None else fixture
+
+    def restore(self, name: str) -> None:
+        """Bring back what a snapshot holds; switches stay as they are, and sandboxes begin anew.
+
+        Raises:
+            KeyError: if there is none of this name.
+        """
+        with self._lock:
+            self._put(self.settings, create_app(self._under(self.settings, self.snapshots[name])))
+
+    @staticmethod
+    def _under(settings: Settings, fixture: Mapping[str, Any]) -> Settings:
+        return replace(settings, fixture=fixture, records=0, api_keys=())
+
+    def _put(self, settings: Settings, app: Flask) -> None:
+        self.settings, self.app = settings, app
+        self._recorder = Recorder(app, self.journal, self.remarks, self.forced, self.service)

@@ -1,0 +1,64 @@
+"""Snapshots: all that the accounts hold, as a fixture that can be read again."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import yaml
+
+from mock_server.accounts import Account
+from mock_server.api import Service
+from mock_server.clock import Ticking
+from mock_server.contract import Resource
+from mock_server.representations import TIME_FORMAT
+from mock_server.store import Record
+from mock_server.uploads import Upload, Uploads
+
+
+def fixture_of(service: Service) -> dict[str, Any]:
+    """The accounts of a service, sandboxes aside, as a fixture holds them."""
+    accounts = service.accounts
+    named = {key: account for key in accounts.keys if (account := accounts.get(key))}
+    clocks = [account.clock.now for account in named.values() if isinstance(account.clock, Ticking)]
+    return {
+        "now": max([accounts.now, *clocks]).strftime(TIME_FORMAT),
+        "accounts": [_account(service, key, account) for key, account in named.items()],
+    }
+
+
+def as_yaml(fixture: Mapping[str, Any]) -> str:
+    """A fixture as a file has it."""
+    return yaml.safe_dump(dict(fixture), sort_keys=False, allow_unicode=True, width=120)
+
+
+def _account(service: Service, key: str, account: Account) -> dict[str, Any]:
+    records = {
+        resource.name: [
+            _record(resource, record, service.forms.uploads)
+            for record in sorted(account.collections[resource.name].page(lambda total: (0, total))[0], key=_id)
+        ]
+        for resource in service.contract.resources
+    }
+    return {"name": account.name, "api_key": key, "records": records}
+
+
+def _record(resource: Resource, record: Record, uploads: Uploads) -> dict[str, Any]:
+    values = {
+        name: _embedded(value, uploads) if isinstance(value, Upload) else value
+        for name, value in record.values.items()
+        if name in resource.fields or name in resource.shape
+    }
+    updated = record.updated and record.updated.strftime(TIME_FORMAT)
+    return {"id": record.id, **values, "datetime": record.created.strftime(TIME_FORMAT), "last_datetime": updated}
+
+
+def _embedded(upload: Upload, uploads: Uploads) -> str:
+    content = b64encode(uploads.content(upload) or b"").decode()
+    return f"data:{upload.media_type};name={quote(upload.name, safe='')};base64,{content}"
+
+
+def _id(record: Record) -> int:
+    return record.id
