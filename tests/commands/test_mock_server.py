@@ -195,3 +195,43 @@ def test_a_wrong_defect_or_condition_is_told_in_a_line(option: str, value: str, 
     told = failure(option, value)
     assert message in told
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 0), (("--fail-on-remarks",), 1)], ids=["told", "failed"])
+def test_mistakes_of_clients_are_summed_up_at_the_end(options: tuple[str, ...], status: int) -> None:
+    with running(*options) as (process, lines):
+        client = Client(over_network(lines[0].split()[-1]))
+        for _ in range(2):
+            client.get("/api/domains/?results_per_page=30")
+        process.send_signal(signal.SIGTERM)
+        printed, _ = process.communicate(timeout=10)
+    assert process.returncode == status
+    told = printed.splitlines()
+    assert told[0] == "Stopped. Remarks:"
+    assert told[1].startswith('     2  The page size "30" is none of 10, 25')
+    assert told[1].endswith("(pagination.other-sizes-are-not-used)")
+    assert told[2].endswith("page 1 alone was read by Harbour Books. Perhaps that is meant.")
+
+
+def test_who_makes_no_mistakes_does_not_fail() -> None:
+    with running("--fail-on-remarks") as (process, lines):
+        Client(over_network(lines[0].split()[-1])).get("/api/domains/1")
+        process.send_signal(signal.SIGTERM)
+        printed, _ = process.communicate(timeout=10)
+    assert (process.returncode, printed) == (0, "Stopped.\n")
+
+
+def test_a_rate_limit_is_given_in_requests_a_minute() -> None:
+    with running("--rate-limit", "2/m") as (_, lines):
+        client = Client(over_network(lines[0].split()[-1]))
+        assert [client.get("/api/domains/1").status for _ in range(3)] == [200, 200, 429]
+    assert '"60" is no rate; give requests in a minute, such as 60/m' in failure("--rate-limit", "60")
+
+
+def test_the_console_is_named_where_there_is_one() -> None:
+    with running("--base-path", "/prefix") as (_, lines):
+        assert f"Console      {lines[0].split()[-1].removesuffix('/prefix')}/\n" in lines
+    with running("--host", "0.0.0.0") as (_, lines):
+        assert not [line for line in lines if line.startswith("Console")]
+    with running("--host", "0.0.0.0", "--control-token", "x") as (_, lines):
+        assert [line for line in lines if line.startswith("Console")]

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import requests
+import yaml
+from openapi_spec_validator import validate
 from wire import HARBOUR
 
 from mock_server import MockServer
 from mock_server.conditions import CONDITIONS
+from mock_server.control.plane import create_plane
 from mock_server.defects import DEFECTS
 
 JSON = {"Content-Type": "application/json"}
@@ -110,3 +115,51 @@ def test_a_form_does_not_reach_it(server: MockServer) -> None:
 def test_beyond_this_machine_there_is_none() -> None:
     with MockServer("0.0.0.0") as server:
         assert ask(server, "GET", "/_mock/state")[0] == 404
+
+
+def test_a_form_of_another_origin_reaches_no_page_of_the_console(server: MockServer) -> None:
+    before = total(server)
+    for headers in ({"Origin": "http://localhost:5173"}, {"Sec-Fetch-Site": "same-site"}, {"Host": "evil.example.com"}):
+        form = {"Content-Type": "application/x-www-form-urlencoded"} | headers
+        for path in ("/_mock/console/reset", "/_mock/console/records/demo-key-harbour/domains/1/delete"):
+            assert ask(server, "POST", path, headers=form)[0] == 403
+        assert ask(server, "GET", "/", headers={"Sec-Fetch-Mode": "cors"} | headers)[0] == 403
+    assert total(server) == before
+
+
+def test_whoever_follows_a_link_to_the_console_may_read_it(server: MockServer) -> None:
+    visit = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    answer = requests.get(f"{server.base_url}/", headers=visit, timeout=10)
+    assert answer.status_code == 200
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+
+
+def test_beyond_this_machine_a_token_opens_it() -> None:
+    with MockServer("0.0.0.0", control_token="let-me-in") as server:
+        url = f"http://127.0.0.1:{server.origin.rpartition(':')[2]}/_mock/state"
+        given: list[Any] = [
+            {},
+            {"headers": {"Authorization": "Bearer other"}},
+            {"auth": ("", "other")},
+            {"headers": {"Authorization": "Bearer let-me-in"}},
+            {"auth": ("anybody", "let-me-in")},
+            {"headers": {"Authorization": "Bearer let-me-in", "Host": "mock.example.com"}},
+            {"headers": {"Authorization": "Bearer let-me-in", "Origin": "http://evil.example.com"}},
+        ]
+        statuses = [requests.get(url, timeout=10, **each).status_code for each in given]
+        assert statuses == [401, 401, 401, 200, 200, 200, 403]
+        assert requests.get(url, timeout=10).headers["WWW-Authenticate"].startswith("Basic ")
+
+
+def test_its_description_names_each_of_its_paths(server: MockServer) -> None:
+    described = yaml.safe_load(requests.get(f"{server.base_url}/_mock/openapi.yaml", timeout=10).text)
+    validate(described)
+    paths = {
+        (re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule.removeprefix("/_mock")), method.lower())
+        for rule in create_plane(server.running, None).url_map.iter_rules()
+        for method in rule.methods or set()
+        if rule.endpoint.startswith("api.") and method not in ("HEAD", "OPTIONS")
+    }
+    told = {(path, method) for path, item in described["paths"].items() for method in item if method != "parameters"}
+    assert paths == told

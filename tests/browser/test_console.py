@@ -1,0 +1,304 @@
+"""The console, driven through all that it can do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import requests
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+from wire import ALPINE, HARBOUR, Client, over_network
+
+from mock_server import MockServer
+
+IMAGES = Path(__file__).parents[2] / "fixtures" / "images"
+WIDE, NARROW = (1280, 900), (360, 740)
+RECORDS = f"/_mock/console/records/{HARBOUR}"
+PAGES = {
+    "overview": "/",
+    "splash pages": f"{RECORDS}/splash-pages",
+    "handlers": f"{RECORDS}/notification-handlers?page=2",
+    "no records": f"{RECORDS}/domains?page=99",
+    "create": f"{RECORDS}/notification-handlers/new",
+    "edit": f"{RECORDS}/splash-pages/1",
+    "journal": "/_mock/console/journal",
+    "request": "/_mock/console/journal/2",
+    "switches": "/_mock/console/switches",
+    "contract": "/_mock/console/contract",
+}
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: MockServer) -> Client:
+    return Client(over_network(server.base_url))
+
+
+@pytest.fixture
+def page(browser: Browser, server: MockServer) -> Iterator[Page]:
+    """A page that fails its test if a script or a resource fails."""
+    context = browser.new_context(base_url=server.base_url, viewport={"width": WIDE[0], "height": WIDE[1]})
+    wrong: list[str] = []
+    shown = context.new_page()
+    shown.on("pageerror", lambda error: wrong.append(str(error)))
+    shown.on("console", lambda message: wrong.append(message.text) if "Content Security" in message.text else None)
+    yield shown
+    context.close()
+    assert wrong == []
+
+
+@pytest.fixture(scope="module")
+def busy() -> Iterator[MockServer]:
+    """A mock with something to see on every page."""
+    with MockServer() as server:
+        client = Client(over_network(server.base_url))
+        client.get("/api/domains/?results_per_page=30&sort=up")
+        client.post("/api/projects", {"title": "No name", "logo": ("a.png", b"x", "image/png")})
+        client.request("GET", "/api/domains/1", headers={"Prefer": "code=503"})
+        Client(over_network(server.base_url), "sandbox-busy").get("/api/domains/1")
+        server.running.keep("one")
+        server.running.forced.add({"prefer": "code=429", "path": "/api/nowhere"})
+        server.running.change(
+            choices={"order": "oldest-first"}, defects=("total-is-one-more",), conditions={"quota": 99}
+        )
+        yield server
+
+
+@pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_each_page_can_be_used_by_everybody(
+    browser: Browser, busy: MockServer, path: str, size: tuple[int, int], scheme: Literal["light", "dark"]
+) -> None:
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(busy.base_url + path)
+    if "contract" in path:
+        page.locator(".opblock").first.wait_for()
+    for each in page.locator("details").all():
+        each.evaluate("each => { each.open = true }")
+    found: Any = Axe().run(page, context={"exclude": [[".swagger"]]}).response["violations"]  # theirs are not ours
+    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    context.close()
+
+
+def test_it_asks_nobody_else_for_anything(browser: Browser, busy: MockServer) -> None:
+    asked: set[str] = set()
+    page = browser.new_context().new_page()
+    page.on("request", lambda request: asked.add(request.url))
+    for path in PAGES.values():
+        page.goto(busy.base_url + path)
+        page.wait_for_timeout(100)
+    page.context.close()
+    assert {url for url in asked if not url.startswith((busy.base_url, "data:", "blob:"))} == set()
+
+
+def test_it_is_used_without_a_mouse(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="splash pages of Harbour Books")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Splash pages of Harbour Books")
+
+
+def test_records_are_paged(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("link", name="domains of Harbour Books").click()
+    expect(page.locator("tbody tr")).to_have_count(25)
+    first = page.locator("tbody tr td").first.inner_text()
+    page.get_by_role("link", name="Next").click()
+    page.get_by_role("link", name="Next").click()
+    expect(page.locator("tbody tr")).to_have_count(4)
+    expect(page.get_by_text("Page 3 of 3, 54 in all")).to_be_visible()
+    page.get_by_role("link", name="Previous").click()
+    page.get_by_role("link", name="Previous").click()
+    assert page.locator("tbody tr td").first.inner_text() == first
+    page.get_by_role("link", name="Notification handlers").click()
+    expect(page.get_by_text("of Harbour Books")).to_be_visible()
+
+
+def test_a_record_is_created_with_images_changed_and_deleted(page: Page, client: Client) -> None:
+    page.goto(f"{RECORDS}/splash-pages")
+    page.get_by_role("link", name="Create").click()
+    page.get_by_label("name", exact=False).first.fill("Made by hand")
+    for name in ("logo", "favicon", "opengraph"):
+        page.locator(f"#{name}").set_input_files(next(IMAGES.glob(f"{name}.*")))
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("status")).to_have_text("Created.")
+    page.get_by_role("link", name="Made by hand").click()
+    for name in ("logo", "favicon", "opengraph"):
+        image = page.get_by_role("img", name=re.compile(f"^{name}: "))
+        assert image.evaluate("each => each.complete && each.naturalWidth > 0")
+    page.locator("#name").fill("Changed by hand")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status")).to_have_text("Saved.")
+    listed = client.get("/api/splash-pages/?results_per_page=10").json["data"]
+    assert listed[0]["name"] == "Changed by hand"
+    page.get_by_role("button", name="Delete Changed by hand").click()
+    expect(page.get_by_role("status")).to_have_text("Deleted.")
+    assert client.get(f"/api/splash-pages/{listed[0]['id']}").status == 404
+
+
+def test_a_handler_of_another_account_is_made_and_switched_off(page: Page, server: MockServer) -> None:
+    page.goto(f"/_mock/console/records/{ALPINE}/notification-handlers/new")
+    page.locator("#name").fill("Mail")
+    page.locator("#type").select_option("email")
+    page.locator("#email").fill("mail@example.com")
+    page.get_by_role("button", name="Create").click()
+    page.get_by_role("link", name="Mail", exact=True).first.click()
+    page.locator("#is_enabled").select_option("0")
+    page.get_by_role("button", name="Save").click()
+    made = Client(over_network(server.base_url), ALPINE).get("/api/notification-handlers/?results_per_page=10").json
+    assert made["data"][0]["settings"] == {"email": "mail@example.com"}
+    assert made["data"][0]["is_enabled"] is False
+
+
+def test_a_refusal_says_why_and_loses_nothing(page: Page) -> None:
+    page.goto(f"{RECORDS}/splash-pages/new")
+    page.locator("#title").fill("Not to be lost")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("alert")).to_contain_text('The API answered 400: The field "name" is required.')
+    expect(page.locator("#title")).to_have_value("Not to be lost")
+
+
+def test_what_the_api_does_not_answer_is_told(page: Page, server: MockServer) -> None:
+    server.running.forced.add({"prefer": "lost=before", "method": "POST"})
+    page.goto(f"{RECORDS}/domains/new")
+    page.locator("#host").fill("a.example.com")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("alert")).to_contain_text("closed without an answer")
+
+
+def test_the_journal_shows_requests_as_they_come(page: Page, client: Client) -> None:
+    page.goto("/_mock/console/journal")
+    expect(page.locator("#live")).to_contain_text("Live")
+    client.get("/api/domains/?results_per_page=30")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("tbody tr")).to_contain_text('The page size "30" is none of 10, 25')
+    client.get("/api/domains/1")
+    expect(page.locator("tbody tr").first).to_contain_text("/api/domains/1")
+    page.get_by_role("link", name="/api/domains/?results_per_page=30").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("GET /api/domains/?results_per_page=30")
+    expect(page.get_by_text("pagination.other-sizes-are-not-used")).to_be_visible()
+    assert HARBOUR not in page.content()
+
+
+def test_the_journal_is_searched_and_emptied(page: Page, client: Client, server: MockServer) -> None:
+    client.get("/api/domains/?results_per_page=30")
+    client.get("/api/domains/1")
+    Client(over_network(server.base_url), "sandbox-3").get("/api/splash-pages/1")
+    page.goto("/_mock/console/journal")
+    expect(page.locator("tbody tr")).to_have_count(3)
+    page.get_by_label("Account").fill("sandbox-3")
+    page.get_by_role("button", name="Find").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="All").click()
+    page.get_by_label("with remarks alone").check()
+    page.get_by_role("button", name="Find").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("button", name="Empty the journal").click()
+    expect(page.get_by_role("status").first).to_have_text("The journal is empty.")
+    assert server.running.journal.find() == []
+
+
+def test_switches_are_set_and_taken_back_and_records_stay(page: Page, client: Client) -> None:
+    made = client.create("/api/domains", {"host": "stays.example.com"})
+    page.goto("/_mock/console/switches")
+    page.get_by_label("quota", exact=False).fill("1")
+    page.get_by_label("chunked", exact=False).select_option("on")
+    page.get_by_text("Pagination", exact=False).first.click()
+    page.get_by_label("total-is-one-more", exact=False).check()
+    page.get_by_text("48 points").click()
+    page.get_by_label("create-status", exact=False).select_option("202")
+    page.get_by_role("button", name="Switch").click()
+    expect(page.get_by_role("status")).to_have_text("Switched. All records were kept.")
+    assert client.post("/api/domains", {"host": "more.example.com"}).status == 403
+    assert client.get("/api/domains/").json["meta"]["total"] == 56
+    assert client.get(f"/api/domains/{made}").status == 200
+    page.get_by_label("quota", exact=False).fill("")
+    page.get_by_label("total-is-one-more", exact=False).uncheck()
+    page.get_by_role("button", name="Switch").click()
+    assert client.post("/api/domains", {"host": "more.example.com"}).status == 202
+    page.get_by_role("link", name="Overview").click()
+    expect(page.get_by_text("create-status=202")).to_be_visible()
+    page.get_by_role("button", name="Reset to the start").click()
+    expect(page.get_by_text("It keeps the contract")).to_be_visible()
+    assert client.get(f"/api/domains/{made}").status == 404
+
+
+def test_a_switch_that_cannot_be_meant_is_told(page: Page) -> None:
+    page.goto("/_mock/console/switches")
+    page.get_by_label("quota", exact=False).fill("many")
+    page.get_by_role("button", name="Switch").click()
+    expect(page.get_by_role("alert")).to_have_text('condition.quota is "many"; expected a number')
+
+
+def test_an_answer_is_forced_and_taken_back(page: Page, client: Client) -> None:
+    page.goto("/_mock/console/switches")
+    page.get_by_role("textbox", name="Path").fill("/api/domains/*")
+    page.get_by_role("textbox", name="Status", exact=True).fill("429")
+    page.get_by_role("button", name="Force").click()
+    assert client.get("/api/domains/1").status == 429
+    page.get_by_role("button", name="Take back code=429").click()
+    expect(page.get_by_role("status")).to_have_text("That answer is forced no more.")
+    assert client.get("/api/domains/1").status == 200
+    page.get_by_role("button", name="Force").click()
+    expect(page.get_by_role("alert")).to_contain_text("asks for nothing")
+
+
+def test_the_clocks_are_set(page: Page, client: Client) -> None:
+    page.goto("/_mock/console/switches")
+    page.get_by_label("The next write is dated").fill("2030-05-06 07:08:09")
+    page.get_by_role("button", name="Set the clocks").click()
+    made = client.create("/api/domains", {"host": "later.example.com"})
+    assert client.get(f"/api/domains/{made}").json["data"]["datetime"] == "2030-05-06 07:08:10"
+    page.get_by_label("The next write is dated").fill("soon")
+    page.get_by_role("button", name="Set the clocks").click()
+    expect(page.get_by_role("alert")).to_contain_text('"soon" is no time')
+
+
+def test_a_snapshot_is_kept_downloaded_brought_back_and_deleted(page: Page, client: Client) -> None:
+    made = client.create("/api/domains", {"host": "kept.example.com"})
+    page.goto("/")
+    page.get_by_label("Name").fill("before")
+    page.get_by_role("button", name="Keep a snapshot").click()
+    client.delete(f"/api/domains/{made}")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download before as a fixture").click()
+    with MockServer(fixture=download.value.path()) as another:
+        found = requests.get(
+            f"{another.base_url}/api/domains/{made}", headers={"Authorization": f"Bearer {HARBOUR}"}, timeout=10
+        )
+        assert found.json()["data"]["host"] == "kept.example.com"
+    page.get_by_role("button", name="Bring back before").click()
+    expect(page.get_by_role("status")).to_have_text("The snapshot was brought back.")
+    assert client.get(f"/api/domains/{made}").status == 200
+    page.get_by_role("button", name="Delete before").click()
+    expect(page.get_by_text("None yet.")).to_be_visible()
+
+
+def test_the_contract_is_read_and_tried_out(page: Page, server: MockServer) -> None:
+    page.goto("/_mock/console/contract")
+    page.get_by_role("button", name="Authorize").first.click()
+    page.locator(".auth-container input").fill(HARBOUR)
+    page.locator(".auth-btn-wrapper .authorize").click()
+    page.locator(".auth-btn-wrapper .btn-done").click()
+    page.locator("#operations-domains-listDomains .opblock-summary-control").click()
+    page.get_by_role("button", name="Try it out").click()
+    page.get_by_role("button", name="Execute").click()
+    expect(page.locator(".live-responses-table .response-col_status").last).to_contain_text("200")
+    assert server.running.journal.find(path="/api/domains/", status="200")

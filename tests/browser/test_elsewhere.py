@@ -1,0 +1,195 @@
+"""A page of another origin: it uses the API as front ends do, and cannot control the mock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+from wire import HARBOUR
+
+from mock_server import MockServer
+
+IMAGES = Path(__file__).parents[2] / "fixtures" / "images"
+FRONT_END = """<!doctype html><title>Front end</title>
+<form><input name="name"><input type="file" name="logo"><input type="file" name="favicon">
+<input type="file" name="opengraph"></form>
+<script>
+async function call(method, path, options = {}) {
+  const headers = { Authorization: "Bearer KEY", ...options.headers };
+  try {
+    const answer = await fetch(path.startsWith("http") ? path : "BASE" + path, { method, headers, body: options.body });
+    const text = await answer.text();
+    let json = null;
+    try { json = JSON.parse(text); } catch { /* an empty body, or HTML */ }
+    return { status: answer.status, json, text, headers: Object.fromEntries(answer.headers), url: answer.url };
+  } catch (error) {
+    return { error: error.name };
+  }
+}
+const fields = (values) => Object.entries(values).reduce((form, pair) => (form.append(...pair), form), new FormData());
+</script>"""
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer() as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: Browser, server: MockServer, tmp_path: Path) -> Iterator[Page]:
+    """A page at http://localhost, where the mock is at http://127.0.0.1."""
+    (tmp_path / "index.html").write_text(FRONT_END.replace("BASE", server.base_url).replace("KEY", HARBOUR), "utf-8")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=tmp_path)) as site:
+        Thread(target=site.serve_forever, daemon=True).start()
+        shown = browser.new_context().new_page()
+        shown.goto(f"http://localhost:{site.server_port}/")
+        yield shown
+        shown.context.close()
+        site.shutdown()
+
+
+def call(page: Page, method: str, path: str, options: str = "{}") -> dict[str, Any]:
+    answer: dict[str, Any] = page.evaluate(f"call({method!r}, {path!r}, {options})")
+    return answer
+
+
+def test_it_lists_page_by_page_by_the_links(page: Page) -> None:
+    seen, path = [], "/api/domains/?results_per_page=25"
+    while path:
+        answer = call(page, "GET", path)
+        assert answer["status"] == 200
+        seen += [row["id"] for row in answer["json"]["data"]]
+        path = answer["json"]["links"]["next"]
+    assert len(seen) == len(set(seen)) == 54
+
+
+def test_it_creates_with_files_reads_updates_and_deletes(page: Page, server: MockServer) -> None:
+    page.locator("input[name=name]").fill("From a page")
+    for name in ("logo", "favicon", "opengraph"):
+        page.locator(f"input[name={name}]").set_input_files(next(IMAGES.glob(f"{name}.*")))
+    made = call(page, "POST", "/api/projects", "{body: new FormData(document.forms[0])}")
+    assert made["status"] == 201
+    path = f"/api/splash-pages/{made['json']['data']['id']}"
+    assert call(page, "GET", path)["json"]["data"]["name"] == "From a page"
+    assert call(page, "POST", path, '{body: fields({name: "Renamed"})}')["status"] == 200
+    assert call(page, "GET", path)["json"]["data"]["name"] == "Renamed"
+    deleted = call(page, "DELETE", path)
+    assert (deleted["status"], deleted["text"]) == (200, "")
+    assert call(page, "GET", path)["status"] == 404
+    (entry,) = server.running.journal.find(method="POST", path="/api/projects")
+    assert {name: (file.name, file.size) for name, file in entry.files.items()} == {
+        each.stem: (each.name, each.stat().st_size) for each in IMAGES.iterdir()
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status", "title"),
+    [
+        ("GET", "/api/domains/999999", "{}", 404, "no such record"),
+        ("GET", "/api/nothing", "{}", 404, "There is nothing at"),
+        ("PUT", "/api/domains/1", "{}", 405, "PUT is not for this path"),
+        ("GET", "/api/domains/", '{headers: {Authorization: ""}}', 401, "carries no API key"),
+        ("GET", "/api/domains/", '{headers: {Authorization: "Bearer x"}}', 401, "is not known"),
+        ("POST", "/api/projects", "{body: fields({title: 'x'})}", 400, 'The field "name" is required'),
+        ("POST", "/api/projects", "{body: '{}', headers: {'Content-Type': 'application/json'}}", 415, "Send a form"),
+        ("GET", "/api/domains/", "{headers: {Prefer: 'code=429'}}", 429, "preferred this answer"),
+        ("GET", "/api/domains/", "{headers: {Prefer: 'code=teapot'}}", 400, 'code is "teapot"'),
+    ],
+)
+def test_it_can_read_every_error(  # noqa: PLR0913, PLR0917
+    page: Page, method: str, path: str, options: str, status: int, title: str
+) -> None:
+    answer = call(page, method, path, options)
+    assert answer["status"] == status
+    assert title in answer["json"]["errors"][0]["title"]
+
+
+def test_it_can_read_how_long_to_wait_and_what_was_applied(page: Page) -> None:
+    answer = call(page, "GET", "/api/domains/", "{headers: {Prefer: 'code=429'}}")
+    told = {name: answer["headers"][name] for name in ("retry-after", "x-ratelimit-reset", "preference-applied")}
+    assert told == {"retry-after": "1", "x-ratelimit-reset": "1", "preference-applied": "code=429"}
+
+
+@pytest.mark.parametrize(("when", "count"), [("after", 1), ("before", 0)])
+def test_an_answer_is_lost_as_a_broken_connection_is(page: Page, when: str, count: int) -> None:
+    host = f"lost-{when}.example.com"
+    options = f"{{body: fields({{host: {host!r}}}), headers: {{Prefer: 'lost={when}'}}}}"
+    assert call(page, "POST", "/api/domains", options) == {"error": "TypeError"}
+    listed = call(page, "GET", "/api/domains/?results_per_page=10")["json"]["data"]
+    assert [row["host"] for row in listed].count(host) == count
+
+
+def test_it_follows_a_redirect(page: Page, server: MockServer) -> None:
+    server.running.change(choices={"list-redirect": "307"})
+    answer = call(page, "GET", "/api/domains/?page=2")
+    assert (answer["status"], answer["json"]["meta"]["page"]) == (200, 2)
+
+
+def test_without_cors_it_can_read_nothing(page: Page, server: MockServer) -> None:
+    server.running.change(cors_origins=())
+    assert call(page, "GET", "/api/domains/") == {"error": "TypeError"}
+
+
+ATTACKS = {
+    "fetch": "fetch(BASE + '/_mock/reset', {method: 'POST'})",
+    "json": "fetch(BASE + '/_mock/reset', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'})",
+    "no-cors": "fetch(BASE + '/_mock/reset', {method: 'POST', mode: 'no-cors'})",
+    "a form": "fetch(BASE + '/_mock/console/reset', {method: 'POST', mode: 'no-cors', body: new FormData()})",
+    "beacon": "Promise.resolve(navigator.sendBeacon(BASE + '/_mock/reset', new Blob(['{}'])))",
+    "delete": "fetch(BASE + '/_mock/journal', {method: 'DELETE'})",
+    "read": "fetch(BASE + '/_mock/state').then((answer) => answer.text())",
+    "read a page": "fetch(BASE + '/').then((answer) => answer.text())",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_it_cannot_control_the_mock(page: Page, server: MockServer, attack: str) -> None:
+    call(page, "DELETE", "/api/domains/1")
+    script = attack.replace("BASE", json.dumps(server.base_url))
+    assert page.evaluate(f"{script}.then((got) => typeof got === 'string' ? got : null, () => null)") is None
+    page.wait_for_timeout(100)  # a beacon is sent some time later
+    assert call(page, "GET", "/api/domains/1")["status"] == 404
+    assert server.running.journal.find(method="DELETE")
+
+
+@pytest.mark.parametrize(
+    ("element", "source"), [("iframe", "/"), ("img", "/_mock/state"), ("script", "/_mock/static/console.js")]
+)
+def test_it_can_embed_nothing_of_it(page: Page, server: MockServer, element: str, source: str) -> None:
+    shown = page.evaluate(
+        """([name, url]) => new Promise((resolve) => {
+          const element = document.createElement(name);
+          element.onload = () => resolve(name === "iframe" ? element.contentDocument !== null : true);
+          element.onerror = () => resolve(false);
+          element.src = url;
+          document.body.append(element);
+        })""",
+        [element, server.base_url + source],
+    )
+    assert shown is False
+
+
+def test_a_form_that_it_sends_resets_nothing(page: Page, server: MockServer) -> None:
+    call(page, "DELETE", "/api/domains/1")
+    page.evaluate(
+        """(url) => { const form = document.createElement("form"); form.method = "post"; form.action = url;
+                      document.body.append(form); form.submit(); }""",
+        f"{server.base_url}/_mock/console/reset",
+    )
+    page.wait_for_url("**/_mock/console/reset")
+    assert "alone" in page.locator("body").inner_text()
+    assert server.running.journal.find(method="DELETE")
+    assert server.running.service.accounts.get(HARBOUR).collections["domains"].total == 53  # type: ignore[union-attr]

@@ -1,0 +1,252 @@
+"""What changes a mock while it runs: snapshots, switches, forced answers, clocks; and how answers break off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+import yaml
+from werkzeug.test import EnvironBuilder
+from wire import HARBOUR, PNG, Client, over_network
+
+from mock_server import MockServer, Settings, create_app
+
+SANDBOX = "sandbox-running"
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: MockServer) -> Client:
+    return Client(over_network(server.base_url))
+
+
+def control(server: MockServer, method: str, path: str, **more: Any) -> requests.Response:
+    return requests.request(method, f"{server.base_url}/_mock{path}", timeout=10, **more)
+
+
+def told(answer: requests.Response) -> str:
+    title: str = answer.json()["errors"][0]["title"]
+    return title
+
+
+def test_a_snapshot_brings_back_records_files_and_times(server: MockServer, client: Client) -> None:
+    made = client.create("/api/projects", {"name": "Kept", "logo": ("logo.png", PNG, "image/png")})
+    before = client.get(f"/api/splash-pages/{made}").json
+    assert control(server, "PUT", "/snapshots/one").json() == ["one"]
+    client.delete(f"/api/splash-pages/{made}")
+    client.create("/api/projects", {"name": "Lost"})
+    assert control(server, "POST", "/snapshots/one/restore").status_code == 200
+    assert client.get(f"/api/splash-pages/{made}").json == before
+    assert client.get("/api/splash-pages/?results_per_page=10").json["data"][0]["name"] == "Kept"
+    logo = server.running.service.accounts.get(HARBOUR).collections["splash-pages"].get(made).values["logo"]  # type: ignore[union-attr]
+    assert server.running.service.forms.uploads.content(logo) == PNG
+
+
+def test_a_snapshot_is_a_fixture(server: MockServer, client: Client, tmp_path: Path) -> None:
+    client.create("/api/projects", {"name": "Kept: 'so' \u00e9", "favicon": ("a b.png", PNG, "image/png")})
+    control(server, "PUT", "/snapshots/one")
+    path = tmp_path / "one.yaml"
+    path.write_text(control(server, "GET", "/snapshots/one").text, "utf-8")
+    with MockServer(fixture=path) as another:
+        other = Client(over_network(another.base_url))
+        for kind in ("splash-pages", "domains", "notification-handlers"):
+            listed = [each.get(f"/api/{kind}/?results_per_page=100").json["data"] for each in (client, other)]
+            assert listed[0] == listed[1]
+
+
+def test_a_fixture_is_kept_as_a_snapshot_and_a_wrong_one_is_not(server: MockServer, client: Client) -> None:
+    fixture = {"now": "2026-01-01 00:00:00", "accounts": [{"name": "One", "api_key": HARBOUR, "records": {}}]}
+    assert control(server, "PUT", "/snapshots/empty", data=yaml.dump(fixture)).status_code == 200
+    control(server, "POST", "/snapshots/empty/restore")
+    assert client.get("/api/domains/").json["meta"]["total"] == 0
+    for body, problem in (
+        ("{", "the fixture is not YAML"),
+        ("[]", "the fixture is no mapping with now and accounts"),
+        ("now: 2026-01-01 00:00:00", "expected the keys now and accounts"),
+        (yaml.dump(fixture | {"now": "soon"}), "now is 'soon'"),
+    ):
+        answer = control(server, "PUT", "/snapshots/wrong", data=body)
+        assert answer.status_code == 400
+        assert told(answer).startswith(problem)
+    record = {"id": 1, "name": "A", "datetime": "2026-01-01 00:00:00", "logo": "/etc/passwd"}
+    fixture["accounts"][0]["records"] = {"splash-pages": [record]}  # type: ignore[index]
+    assert "is a path; here, give files as data:" in told(
+        control(server, "PUT", "/snapshots/wrong", data=yaml.dump(fixture))
+    )
+    assert control(server, "GET", "/snapshots").json() == ["empty"]
+
+
+def test_a_snapshot_that_is_not_there_is_told(server: MockServer) -> None:
+    for method, path in (("GET", ""), ("POST", "/restore"), ("DELETE", "")):
+        answer = control(server, method, f"/snapshots/none{path}")
+        assert (answer.status_code, told(answer)) == (404, 'There is no snapshot "none"; there are: none.')
+
+
+def test_snapshots_are_bounded_and_can_be_forgotten(server: MockServer) -> None:
+    for number in range(20):
+        assert control(server, "PUT", f"/snapshots/{number}").status_code == 200
+    assert told(control(server, "PUT", "/snapshots/one-more")) == "there are 20 snapshots already; delete one"
+    assert control(server, "DELETE", "/snapshots/3").status_code == 204
+    assert control(server, "PUT", "/snapshots/one-more").status_code == 200
+
+
+def test_a_switch_keeps_all_records_and_goes_on_with_ids_and_clocks(server: MockServer, client: Client) -> None:
+    sandbox = Client(over_network(server.base_url), SANDBOX)
+    made = client.create("/api/domains", {"host": "first.example.com"})
+    other = sandbox.create("/api/domains", {"host": "theirs.example.com"})
+    state = control(
+        server, "PATCH", "/state", json={"open": {"order": "oldest-first"}, "defects": ["total-is-one-more"]}
+    )
+    assert (state.json()["open"], state.json()["defects"]) == ({"order": "oldest-first"}, ["total-is-one-more"])
+    listed = client.get("/api/domains/?results_per_page=100").json
+    assert (listed["data"][0]["id"], listed["data"][-1]["id"], listed["meta"]["total"]) == (1, made, 56)
+    assert sandbox.get(f"/api/domains/{other}").json["data"]["host"] == "theirs.example.com"
+    assert client.create("/api/domains", {"host": "second.example.com"}) == made + 1
+    assert client.get(f"/api/domains/{made + 1}").json["data"]["datetime"] == "2026-03-02 09:00:02"
+    control(server, "PATCH", "/state", json={"open": {}, "defects": []})
+    assert client.get("/api/domains/?results_per_page=10").json["data"][0]["id"] == made + 1
+
+
+def test_a_switch_that_cannot_be_meant_changes_nothing(server: MockServer) -> None:
+    for given, problem in (
+        ({"records": 3}, 'no switch "records"'),
+        ({"open": {"order": "random"}}, 'open point "order" has no value "random"'),
+    ):
+        answer = control(server, "PATCH", "/state", json=given)
+        assert answer.status_code == 400
+        assert told(answer).startswith(problem)
+    assert control(server, "GET", "/state").json()["open"] == {}
+
+
+def test_an_answer_is_forced_as_often_as_was_asked(server: MockServer, client: Client) -> None:
+    forced = {"prefer": "code=503", "method": "GET", "path": "/api/domains/*", "account": "Harbour Books", "times": 2}
+    assert control(server, "POST", "/forced", json=forced).json() == forced | {"number": 1}
+    other = Client(over_network(server.base_url), SANDBOX)
+    assert [client.get("/api/splash-pages/").status, other.get("/api/domains/1").status] == [200, 200]
+    assert [client.get("/api/domains/1").status for _ in range(3)] == [503, 503, 200]
+    assert control(server, "GET", "/forced").json() == []
+    assert [entry.forced for entry in server.running.journal.find(status="503")] == ["code=503"] * 2
+
+
+def test_what_is_forced_for_ever_is_taken_back(server: MockServer, client: Client) -> None:
+    for prefer in ("code=500", "code=501", "code=502"):
+        control(server, "POST", "/forced", json={"prefer": prefer})
+    assert client.get("/api/domains/1").status == 500
+    control(server, "DELETE", "/forced/1")
+    assert client.get("/api/domains/1").status == 501
+    control(server, "DELETE", "/forced")
+    assert client.get("/api/domains/1").status == 200
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({}, 'expected an object with "prefer"'),
+        ({"prefer": "code=429", "when": "now"}, 'expected an object with "prefer"'),
+        ({"prefer": "code=99"}, 'Prefer: code is "99"; give a status from 400 to 599.'),
+        ({"prefer": "respond-async"}, '"prefer" asks for nothing'),
+        ({"prefer": "code=429", "times": 0}, '"times" is 0; expected 1 or more'),
+    ],
+)
+def test_what_cannot_be_forced_is_told(server: MockServer, given: Any, problem: str) -> None:
+    answer = control(server, "POST", "/forced", json=given)
+    assert answer.status_code == 400
+    assert told(answer).startswith(problem)
+
+
+def test_clocks_are_set_for_one_account_or_for_all(server: MockServer, client: Client) -> None:
+    def made(by: Client, host: str) -> str:
+        moment: str = by.get(f"/api/domains/{by.create('/api/domains', {'host': host})}").json["data"]["datetime"]
+        return moment
+
+    control(server, "POST", "/clock", json={"now": "2030-01-01 12:00:00", "api_key": SANDBOX})
+    assert made(Client(over_network(server.base_url), SANDBOX), "a.example.com") == "2030-01-01 12:00:01"
+    assert made(client, "b.example.com") == "2026-03-02 09:00:01"
+    control(server, "POST", "/clock", json={"now": "2031-01-01 12:00:00"})
+    assert made(client, "c.example.com") == "2031-01-01 12:00:01"
+    assert made(Client(over_network(server.base_url), "sandbox-new"), "d.example.com") == "2031-01-01 12:00:01"
+    assert told(control(server, "POST", "/clock", json={"now": "noon"})).startswith("\"now\" is 'noon'; expected YYYY")
+    answer = control(server, "POST", "/clock", json={"now": "2030-01-01 12:00:00", "api_key": "nobody"})
+    assert (answer.status_code, told(answer)) == (400, 'no account has the key "nobody"')
+
+
+def test_a_lost_answer_comes_behind_its_work_or_before(client: Client) -> None:
+    for when, count in (("before", 0), ("after", 1)):
+        host = f"lost-{when}.example.com"
+        with pytest.raises(requests.exceptions.RequestException):
+            client.request("POST", "/api/domains", {"host": host}, headers={"Prefer": f"lost={when}"})
+        hosts = [row["host"] for row in client.get("/api/domains/?results_per_page=10").json["data"]]
+        assert hosts.count(host) == count
+
+
+@pytest.mark.parametrize(("condition", "made"), [("dropped-before", 0), ("dropped-after", 1), ("cut-off", 1)])
+def test_an_answer_breaks_off_now_and_then(condition: str, made: int) -> None:
+    with MockServer(conditions={condition: 2}) as server:
+        client = Client(over_network(server.base_url))
+        assert client.get("/api/domains/1").status == 200
+        with pytest.raises(requests.exceptions.RequestException):
+            client.post("/api/domains", {"host": "broken.example.com"})
+        assert client.get("/api/domains/").json["meta"]["total"] == 54 + made
+        assert [entry.broken for entry in server.running.journal.find(method="POST")] == [
+            condition.partition("-b")[0].partition("-a")[0].replace("-", " ")
+        ]
+
+
+def test_a_rate_limit_holds_for_each_account_and_says_when_it_ends() -> None:
+    with MockServer(conditions={"rate-limit": 2}) as server:
+        answers = [Client(over_network(server.base_url)).get("/api/domains/1") for _ in range(3)]
+        assert [answer.status for answer in answers] == [200, 200, 429]
+        assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["1", "0", "0"]
+        assert 55 <= int(answers[2].headers["X-RateLimit-Reset"]) <= 60
+        assert "X-RateLimit-Reset" not in answers[1].headers
+        assert Client(over_network(server.base_url), SANDBOX).get("/api/domains/1").status == 200
+
+
+def test_a_slow_body_comes_behind_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr("mock_server.broken.time", SimpleNamespace(sleep=told.append))
+    app = create_app(Settings(conditions={"slow-body": 3}))
+    environ = EnvironBuilder("/api/domains/1", headers=[("Authorization", f"Bearer {HARBOUR}")]).get_environ()
+
+    def start(status: str, _headers: list[tuple[str, str]], _error: object = None) -> Any:
+        told.append(status)
+
+    body = app(environ, start)
+    assert told == ["200 OK"]
+    assert json.loads(b"".join(body))["data"]["id"] == 1
+    assert told == ["200 OK", 3]
+
+
+def test_a_file_is_never_served_with_a_type_that_a_browser_would_run(server: MockServer, client: Client) -> None:
+    made = [
+        client.create("/api/projects", {"name": "Files", "logo": (name, b"<script>alert(1)</script>", media_type)})
+        for name, media_type in (("a.png", "image/png"), ("a.svg", "image/svg+xml"), ("a.html", "text/html"))
+    ]
+    account = server.running.service.accounts.get(HARBOUR)
+    assert account
+    for number, media_type, disposition in zip(
+        made, ["image/png", *["application/octet-stream"] * 2], ["inline", *["attachment"] * 2], strict=True
+    ):
+        key = account.collections["splash-pages"].get(number).values["logo"].key
+        answer = control(server, "GET", f"/files/{key}")
+        assert (answer.headers["Content-Type"], answer.headers["Content-Disposition"]) == (media_type, disposition)
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert told(control(server, "GET", "/files/999999")).startswith("There is no file 999999")
+
+
+def test_the_contract_is_served_as_json_too_with_the_mocks_own_url() -> None:
+    with MockServer(base_path="/prefix") as server:
+        document = requests.get(f"{server.base_url}/openapi.json", timeout=10).json()
+        assert document["servers"] == [{"url": server.base_url}]
+        assert len(document["x-rules"]) == 107
