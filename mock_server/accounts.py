@@ -13,13 +13,14 @@ from zlib import crc32
 from mock_server.choices import Choices
 from mock_server.clock import Clock, Ticking
 from mock_server.contract import Contract, Resource
-from mock_server.errors import SettingsError
+from mock_server.errors import Refusal, SettingsError
 from mock_server.fixtures import Fixture, FixtureReader
 from mock_server.grease import leaping
 from mock_server.settings import SANDBOX_PREFIX, Settings
 from mock_server.store import Collection, IdSequence, Record
 
 BEYOND_32_BITS = 5_000_000_000
+MOST_TEXT, MOST_SANDBOXED_TEXT = 32 * 2**20, 256 * 2**20  # bytes, of an account and of all sandboxes together
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,11 @@ class Account:
     name: str
     collections: dict[str, Collection]
     clock: Clock
+
+    @property
+    def written(self) -> int:
+        """How much more text it holds than at the start, in bytes."""
+        return sum(each.written for each in self.collections.values())
 
 
 class Accounts:
@@ -155,6 +161,21 @@ class Accounts:
             while len(self._sandboxes) > self._settings.sandboxes:
                 self._sandboxes.popitem(last=False)
             return account
+
+    def make_room(self, account: Account, size: int) -> None:
+        """See that so many more bytes of text can be kept for an account, at the cost of the oldest other sandboxes.
+
+        Raises:
+            Refusal: if the account holds too much already.
+        """
+        if account.written + size > MOST_TEXT:
+            held = f"{MOST_TEXT >> 20} MiB"
+            raise Refusal("413", f"This account would hold over {held} of text; delete records, or reset the mock.")
+        with self._lock:
+            total = size + sum(each.written for each in self._sandboxes.values())
+            for key, each in list(self._sandboxes.items()):
+                if total > MOST_SANDBOXED_TEXT and each is not account:
+                    total -= self._sandboxes.pop(key).written
 
     def _copy(self, account: Account, name: str) -> Account:
         return Account(name, {kind: records.copy() for kind, records in account.collections.items()}, self._clock())

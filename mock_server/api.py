@@ -21,7 +21,7 @@ from mock_server.notes import notes_of
 from mock_server.paging import Paging
 from mock_server.representations import Representations
 from mock_server.settings import Settings
-from mock_server.store import Collection, Record, UnknownIdError, ValueTakenError
+from mock_server.store import Collection, Record, UnknownIdError, ValueTakenError, text_in
 
 ID = re.compile(r"[0-9]{1,30}", re.ASCII)
 REQUESTS_A_MINUTE = 60
@@ -130,6 +130,7 @@ def _read(service: Service, resource: Resource, identifier: str) -> Response:
 def _create(service: Service, resource: Resource) -> Response:
     form = _form(service, resource, "create")
     given = _applicable(service, resource, form, form)
+    service.accounts.make_room(g.account, text_in(given))
     record = _collection(resource).add(
         lambda number: service.representations.initial(resource, number) | given, g.account.clock
     )
@@ -140,7 +141,9 @@ def _create(service: Service, resource: Resource) -> Response:
 def _update(service: Service, resource: Resource, identifier: str) -> Response:
     number = _number(identifier)
     _collection(resource).get(number)
-    change = partial(_changed, service, resource, _form(service, resource, "update"))
+    form = _form(service, resource, "update")
+    service.accounts.make_room(g.account, text_in(form))
+    change = partial(_changed, service, resource, form)
     envelope = service.representations.written(resource, _collection(resource).update(number, change))
     return service.representations.json(envelope, int(service.choices["update-status"]))
 

@@ -67,6 +67,9 @@ class Collection:
         ids: where new ids come from.
         order: what lists are sorted by; it must differ between any two records.
         unique: a field of text that no two records may share, capital letters aside, or None.
+
+    Attributes:
+        written: how much more text its records hold than those that it began with, in bytes.
     """
 
     def __init__(
@@ -79,9 +82,10 @@ class Collection:
         self.ids = ids
         self._order = order
         self._unique = unique
-        self._records = {record.id: record for record in records}
-        self._index = SortedKeyList(self._records, key=lambda identifier: order(self._records[identifier]))
+        self._records = known = {record.id: record for record in records}
+        self._index = SortedKeyList(known, key=lambda identifier: order(known[identifier]))  # no cycle: freed at once
         self._taken = set(map(self._claim, self._records.values())) if unique else set()
+        self.written = 0
         self._lock = threading.Lock()
 
     def copy(self) -> Collection:
@@ -92,7 +96,9 @@ class Collection:
     def arranged(self, ids: IdSequence, order: Callable[[Record], Any], unique: str | None) -> Collection:
         """The same records in a collection of its own, with other rules."""
         with self._lock:
-            return Collection(ids, order, unique, self._records.values())
+            arranged = Collection(ids, order, unique, self._records.values())
+            arranged.written = self.written
+            return arranged
 
     def add(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record:
         """Add a record.
@@ -108,6 +114,7 @@ class Collection:
             identifier = self.ids.next()
             record = Record(identifier, values(identifier), now())
             self._claim_value(record)
+            self.written += text_in(record.values)
             self._records[identifier] = record
             self._index.add(identifier)
             return record
@@ -136,6 +143,7 @@ class Collection:
             if self._claim(new) != self._claim(old):
                 self._claim_value(new)
                 self._taken.discard(self._claim(old))
+            self.written += text_in(new.values) - text_in(old.values)
             self._index.remove(identifier)
             self._records[identifier] = new  # never absent, for who reads meanwhile
             self._index.add(identifier)
@@ -150,6 +158,7 @@ class Collection:
         with self._lock:
             record = self.get(identifier)
             self._index.remove(identifier)
+            self.written -= text_in(record.values)
             del self._records[identifier]
             self._taken.discard(self._claim(record))
 
@@ -178,3 +187,8 @@ class Collection:
             if self._claim(record) in self._taken:
                 raise ValueTakenError(self._claim(record))
             self._taken.add(self._claim(record))
+
+
+def text_in(values: Values) -> int:
+    """How much text there is in values, in bytes."""
+    return sum(len(value.encode()) for value in values.values() if isinstance(value, str))

@@ -39,15 +39,21 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium; a user without one is told so, and in CI there is always one."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - most tests do without
-
+def chromium() -> str:
+    """Where Debian's Chromium is; a user without one is told so, and in CI there is always one."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         told = "no Chromium here: the browser tests were skipped"
         pytest.fail(told) if os.environ.get("CI") else pytest.skip(told)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Browser]:
+    """Chromium, under way."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - most tests do without
+
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=CHROMIUM)
+        running = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM)
         yield running
         running.close()

@@ -24,7 +24,7 @@ from mock_server.snapshots import as_yaml
 
 YAML = "application/yaml"
 MOST_FOLLOWERS = 16
-SECONDS_BETWEEN_SIGNS = 15.0  # that a stream is alive
+SECONDS_BETWEEN_SIGNS = 2.0  # that a stream is alive; who has gone is noticed by the next
 IMAGES = (
     "image/png",
     "image/jpeg",

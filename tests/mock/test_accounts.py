@@ -104,3 +104,25 @@ def test_a_host_is_registered_once_in_an_account_and_free_again_when_deleted(acc
     assert account(ALPINE).post("/api/domains", {"host": "twice.example.com"}).status == 201
     ours.delete(f"/api/domains/{first}")
     assert ours.post("/api/domains", {"host": "twice.example.com"}).status == 201
+
+
+def test_an_account_holds_so_much_text_and_no_more() -> None:
+    client = Client(in_process(create_app()))
+    text = "x" * (15 * 2**20)
+    made = [client.post("/api/projects", {"name": f"Page {number}", "custom_css": text}) for number in range(3)]
+    assert [answer.status for answer in made] == [201, 201, 413]
+    assert "would hold over 32 MiB of text" in made[2].json["errors"][0]["title"]
+    client.delete(f"/api/splash-pages/{made[0].json['data']['id']}")
+    again = client.create("/api/projects", {"name": "Again", "custom_css": text})
+    assert client.post(f"/api/splash-pages/{again}", {"custom_js": text}).status == 413
+    assert client.post(f"/api/splash-pages/{again}", {"custom_css": ""}).status == 200
+    assert client.post(f"/api/splash-pages/{again}", {"custom_js": text}).status == 200
+
+
+def test_the_oldest_sandboxes_go_when_all_hold_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.accounts.MOST_SANDBOXED_TEXT", 2500)
+    send = in_process(create_app())
+    for number in range(3):
+        Client(send, f"sandbox-{number}").create("/api/projects", {"name": "Page", "custom_css": "x" * 1000})
+    totals = [Client(send, f"sandbox-{number}").get("/api/splash-pages/").json["meta"]["total"] for number in range(3)]
+    assert totals == [58, 59, 59]

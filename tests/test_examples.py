@@ -1,0 +1,72 @@
+"""The examples of front ends' tests and clients, each against a mock, as the README says."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mock_server import MockServer
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES, TOOLS = ROOT / "examples", ROOT / "node_modules" / ".bin"
+NODE = pytest.mark.skipif(not shutil.which("npm") and not os.environ.get("CI"), reason="Node is not installed")
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def node_modules() -> None:
+    subprocess.run(["make", "node_modules/.ready"], cwd=ROOT, check=True, capture_output=True)
+
+
+def ended(*command: str | Path, cwd: Path = ROOT, **more: str) -> str:
+    """What a command prints that succeeds."""
+    done = subprocess.run(command, cwd=cwd, env=os.environ | more, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_pytest() -> None:
+    printed = ended(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", EXAMPLES / "test_pytest.py")
+    assert "4 passed" in printed
+
+
+@NODE
+def test_plain_fetch(server: MockServer) -> None:
+    printed = ended("node", "--test", "examples/fetch.test.mjs", MOCK=server.base_url)
+    assert "# pass 4\n" in printed or "pass 4\n" in printed
+    assert not server.running.journal.find(remarks="1", path="/api/domains/")
+
+
+@NODE
+def test_fifty_tests_in_eight_workers_never_meet(
+    server: MockServer, node_modules: None, chromium: str, tmp_path: Path
+) -> None:
+    options = ("--config", "examples/playwright.config.mjs", "--output", tmp_path)
+    printed = ended(TOOLS / "playwright", "test", *options, MOCK=server.base_url, CHROMIUM=chromium)
+    assert "50 passed" in printed
+    assert "Running 50 tests using 8 workers" in printed
+    assert len(server.running.service.accounts.sandboxes) == 50
+
+
+@NODE
+def test_a_typed_client(server: MockServer, node_modules: None, tmp_path: Path) -> None:
+    for name in ("typed.ts", "tsconfig.json"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "node_modules").symlink_to(ROOT / "node_modules")
+    ended(TOOLS / "openapi-typescript", f"{server.base_url}/openapi.yaml", "--output", "api.ts", cwd=tmp_path)
+    ended(TOOLS / "tsc", cwd=tmp_path)
+    printed = ended("node", "typed.js", cwd=tmp_path, MOCK=server.base_url)
+    assert json.loads(printed) == {"host": "typed.example.com", "total": 55}
