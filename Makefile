@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 NEEDS := pyproject.toml constraints.txt
 
-.PHONY: mock test lint format prove mutation bench clean
+.PHONY: mock test lint format prove mutation bench soak clean
 
 mock: .venv/.mock  ## serve the demo data
 	@$(BIN)/mock-server $(ARGS)
@@ -37,6 +37,9 @@ mutation: .venv/.dev  ## see that each line of the rules is needed
 bench: .venv/.dev  ## measure
 	$(BIN)/python bench/mock.py
 	$(BIN)/python bench/suite.py
+
+soak: .venv/.mock  ## send ten thousand bodies of 5 MB, and print what memory that takes
+	$(BIN)/python bench/soak.py
 
 clean:
 	rm -rf .venv node_modules build dist

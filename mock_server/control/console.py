@@ -93,7 +93,7 @@ def _add_overview(console: Blueprint, running: Running) -> None:
 
     @console.post("/_mock/console/snapshots")
     def keep() -> AnyResponse:
-        running.keep(request.form["name"].strip()[:60] or "snapshot")
+        running.keep(request.form.get("name", "").strip().replace("/", "-")[:60] or "snapshot")
         return _back("overview", "kept")
 
     @console.post("/_mock/console/snapshots/<name>/<action>")

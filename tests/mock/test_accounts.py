@@ -1,12 +1,23 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from weakref import ref
 
 import pytest
 from walk import KINDS, Kind
 from wire import ALPINE, HARBOUR, Client, in_process
 
 from mock_server import Settings, create_app
+
+
+@contextmanager
+def disabled_collector() -> Iterator[None]:
+    """What is freed now is in no cycle."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture
@@ -126,3 +137,12 @@ def test_the_oldest_sandboxes_go_when_all_hold_too_much(monkeypatch: pytest.Monk
         Client(send, f"sandbox-{number}").create("/api/projects", {"name": "Page", "custom_css": "x" * 1000})
     totals = [Client(send, f"sandbox-{number}").get("/api/splash-pages/").json["meta"]["total"] for number in range(3)]
     assert totals == [58, 59, 59]
+
+
+def test_an_account_that_goes_is_freed_at_once() -> None:
+    app = create_app(Settings(sandboxes=1))
+    accounts = app.extensions["mock_server"].accounts
+    gone = ref(accounts.get("sandbox-1").collections["domains"])
+    with disabled_collector():
+        accounts.get("sandbox-2")
+        assert gone() is None

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -210,3 +211,21 @@ def test_a_journal_holds_no_long_texts(server: MockServer) -> None:
     )
     (entry,) = journal(server)
     assert (len(entry["fields"]["name"]), len(entry["fields"])) == (2000, 100)
+
+
+def test_so_many_follow_and_who_leaves_makes_room(server: MockServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.control.api.SECONDS_BETWEEN_SIGNS", 0.05)
+
+    def followed() -> requests.Response:
+        return requests.get(f"{server.base_url}/_mock/journal/events", stream=True, timeout=10)
+
+    answers = [followed() for _ in range(17)]
+    assert [answer.status_code for answer in answers] == [200] * 16 + [503]
+    for answer in answers:
+        answer.close()
+    for _ in range(100):  # until the server has noticed
+        with followed() as again:
+            if again.status_code == 200:
+                return
+        time.sleep(0.1)
+    pytest.fail("nobody may follow any more")
