@@ -12,6 +12,7 @@ from typing import Any
 
 MOST_ENTRIES = 1000
 MOST_BYTES = 8 * 2**20
+BARE = 1000  # bytes of an entry without its texts, about
 FILTERS = ("account", "method", "path", "status", "remarks", "after")
 
 
@@ -77,7 +78,10 @@ class Entry:
     @property
     def size(self) -> int:
         """About how many bytes it takes to keep."""
-        return len(str(asdict(self)))
+        pairs = [*self.headers.items(), *self.fields.items(), *self.answer_headers.items()]
+        texts = [self.path, self.query, self.body, self.answer, *(text for pair in pairs for text in pair)]
+        texts += [*self.files, *(file.name for file in self.files.values()), *(each.what for each in self.remarks)]
+        return BARE + sum(map(len, texts))
 
 
 class Journal:

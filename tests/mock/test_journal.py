@@ -99,7 +99,7 @@ def test_it_is_followed(server: MockServer) -> None:
 
 
 def test_it_is_bounded_in_number_and_in_bytes() -> None:
-    kept = Journal(most_entries=3, most_bytes=4700)
+    kept = Journal(most_entries=3, most_bytes=6500)
     for number in range(5):
         kept.add(Entry(number, "", "", "GET", "/", "", {}))
     assert [entry.number for entry in kept.find()] == [2, 3, 4]
