@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from wire import Client, over_network
 
 from contract_tests.survey import visitor
+from mock_server import MockServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -36,6 +38,19 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    """A mock with the demo data."""
+    with MockServer() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: MockServer) -> Client:
+    """Who speaks to it for its first account."""
+    return Client(over_network(server.base_url))
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,6 @@ from mock_server import MockServer
 ROOT = Path(__file__).parents[1]
 EXAMPLES, TOOLS = ROOT / "examples", ROOT / "node_modules" / ".bin"
 NODE = pytest.mark.skipif(not shutil.which("npm") and not os.environ.get("CI"), reason="Node is not installed")
-
-
-@pytest.fixture
-def server() -> Iterator[MockServer]:
-    with MockServer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

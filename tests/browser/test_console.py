@@ -33,17 +33,6 @@ PAGES = {
 
 
 @pytest.fixture
-def server() -> Iterator[MockServer]:
-    with MockServer() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: MockServer) -> Client:
-    return Client(over_network(server.base_url))
-
-
-@pytest.fixture
 def page(browser: Browser, server: MockServer) -> Iterator[Page]:
     """A page that fails its test if a script or a resource fails."""
     context = browser.new_context(base_url=server.base_url, viewport={"width": WIDE[0], "height": WIDE[1]})

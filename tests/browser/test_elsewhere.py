@@ -43,12 +43,6 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[MockServer]:
-    with MockServer() as running:
-        yield running
-
-
-@pytest.fixture
 def page(browser: Browser, server: MockServer, tmp_path: Path) -> Iterator[Page]:
     """A page at http://localhost, where the mock is at http://127.0.0.1."""
     (tmp_path / "index.html").write_text(FRONT_END.replace("BASE", server.base_url).replace("KEY", HARBOUR), "utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,17 +16,6 @@ from wire import HARBOUR, PNG, Client, over_network
 from mock_server import MockServer, Settings, create_app
 
 SANDBOX = "sandbox-running"
-
-
-@pytest.fixture
-def server() -> Iterator[MockServer]:
-    with MockServer() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: MockServer) -> Client:
-    return Client(over_network(server.base_url))
 
 
 def control(server: MockServer, method: str, path: str, **more: Any) -> requests.Response:
