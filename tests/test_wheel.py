@@ -48,8 +48,10 @@ def test_the_mock_runs_from_an_empty_folder_where_only_the_wheel_is_installed(wh
     assert process.stdout
     try:
         base_url = process.stdout.readline().split()[-1]
-        answer = Client(over_network(base_url), HARBOUR).get("/api/splash-pages/")
-        assert answer.json["meta"]["total"] == 58
+        client = Client(over_network(base_url), HARBOUR)
+        assert client.get("/api/splash-pages/").json["meta"]["total"] == 58
+        for path in ("/", "/_mock/static/console.css", "/_mock/console/contract", "/_mock/openapi.yaml"):
+            assert client.get(path).status == 200
         rules = subprocess.run([commands / "contract-tests", "rules"], cwd=folder, capture_output=True, check=True)
         assert b"forms.name-required" in rules.stdout
     finally:
