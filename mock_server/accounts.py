@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,6 +20,7 @@ from mock_server.grease import leaping
 from mock_server.settings import SANDBOX_PREFIX, Settings
 from mock_server.store import Collection, IdSequence, Record
 
+EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
 BEYOND_32_BITS = 5_000_000_000
 MOST_TEXT, MOST_SANDBOXED_TEXT = 32 * 2**20, 256 * 2**20  # bytes, of an account and of all sandboxes together
 
@@ -45,7 +47,7 @@ class Accounts:
         contract: the kinds of record.
         choices: the open points.
         reader: reads the fixture.
-        before: accounts to take over, with all their records, in the place of a fixture's.
+        before: accounts to take over, in the place of a fixture's; both then go by the same choices.
 
     Raises:
         SettingsError: if the fixture is not usable.
@@ -97,22 +99,29 @@ class Accounts:
         self._sandboxes: OrderedDict[str, Account] = OrderedDict()
 
     def _take_over(self, before: Accounts) -> None:
-        """Keep all records and clocks; ids go on from where they are."""
-        self._start = before._start
-        sequences: dict[int, IdSequence] = {}
+        """Share all accounts, for requests that are still under way, too; they are arranged as this one has it."""
+        self._start, self._lock = before._start, before._lock
+        self._by_key, self._model, self._sandboxes = before._by_key, before._model, before._sandboxes
+        with self._lock:
+            for account in [*self._by_key.values(), self._model, *self._sandboxes.values()]:
+                for resource in self._resources:
+                    collection = account.collections[resource.name]
+                    collection.arrange(self._order(resource), self._unique(resource))
+                    collection.ids.follow(self._following())
 
-        def arranged(account: Account) -> Account:
-            collections = {}
-            for resource in self._resources:
-                old = account.collections[resource.name]
-                ids = sequences.setdefault(id(old.ids), old.ids.going_on(self._following()))
-                collections[resource.name] = old.arranged(ids, self._order(resource), self._unique(resource))
-            return Account(account.name, collections, account.clock)
+    def copy(self) -> Accounts:
+        """Accounts of their own that hold the same."""
+        other = copy(self)
+        other.part()
+        return other
 
-        with before._lock:
-            self._by_key = {key: arranged(account) for key, account in before._by_key.items()}
-            self._model = arranged(before._model)
-            self._sandboxes = OrderedDict((key, arranged(account)) for key, account in before._sandboxes.items())
+    def part(self) -> None:
+        """Share nothing any more."""
+        with self._lock:
+            self._by_key = {key: _parted(account) for key, account in self._by_key.items()}
+            self._model = _parted(self._model)
+            self._sandboxes = OrderedDict((key, _parted(account)) for key, account in self._sandboxes.items())
+        self._lock = threading.Lock()
 
     @property
     def sandboxes(self) -> dict[str, Account]:
@@ -139,6 +148,8 @@ class Accounts:
         if key and account is None:
             raise SettingsError(f'no account has the key "{key}"')
         every = [account] if account else [*self._by_key.values(), self._model, *self.sandboxes.values()]
+        if not EARLIEST <= now.year <= LATEST:
+            raise SettingsError(f"{now.year} is no year that clocks can be set to; give {EARLIEST} to {LATEST}")
         for each in every:
             if not isinstance(each.clock, Ticking):
                 raise SettingsError("this mock goes by the machine's clock; start it without --clock system")
@@ -218,6 +229,11 @@ class Accounts:
 
     def _unique(self, resource: Resource) -> str | None:
         return "host" if "host" in resource.fields and self._choices["host-taken"] != "accepted" else None
+
+
+def _parted(account: Account) -> Account:
+    clock = Ticking(account.clock.now) if isinstance(account.clock, Ticking) else account.clock
+    return Account(account.name, {kind: records.copy() for kind, records in account.collections.items()}, clock)
 
 
 def _highest(fixture: Fixture, resource: Resource) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,7 +83,11 @@ def create_app(settings: Settings | None = None, before: Service | None = None) 
     app.before_request(refuse_as_preferred)
     app.before_request(_refuse_redirect)
     app.add_url_rule(f"{settings.base_path}/login", "login", service.errors.login_page)
-    another = partial(create_app, replace(settings, conditions={}), before)
+
+    def another() -> Flask:
+        other = before and replace(before, accounts=before.accounts.copy())
+        return create_app(replace(settings, conditions={}), other)
+
     app.wsgi_app = _surrounded(app, service, defects, another)  # type: ignore[assignment, method-assign]
     return app
 

@@ -164,10 +164,13 @@ def _remarks(server: MockServer) -> str:
     """What there is to say of the requests that came, the most frequent first."""
     running = server.running
     made = sorted(running.journal.remarked.items(), key=lambda each: -each[1])
-    lines = [f"{count:6}  {what}{f' ({rule})' if rule else ''}" for (what, rule), count in made[:MOST_TOLD]]
+    lines = [
+        f"{count:6}  {' '.join(what.split())}{f' ({rule})' if rule else ''}" for (what, rule), count in made[:MOST_TOLD]
+    ]
     lines += [f"        and {len(made) - MOST_TOLD} other remarks"] if len(made) > MOST_TOLD else []
     lines += [f"        {remark.what} Perhaps that is meant." for remark in running.remarks.unread[:MOST_TOLD]]
-    return "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
+    told = "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in told)
 
 
 def _open_points() -> str:

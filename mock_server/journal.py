@@ -38,7 +38,7 @@ class Entry:
     """A request and its answer.
 
     Attributes:
-        number: the first request has 1; resets do not begin anew.
+        number: in the order of the answers; the first has 1, and resets do not begin anew.
         time: when it came, in UTC.
         account: whose key it carried, or nothing.
         headers: those of the request, with the key masked.
@@ -52,7 +52,6 @@ class Entry:
         milliseconds: from the request to the answer.
     """
 
-    number: int
     time: str
     account: str
     method: str
@@ -69,6 +68,7 @@ class Entry:
     answer: str = ""
     milliseconds: float = 0.0
     remarks: list[Remark] = field(default_factory=list)
+    number: int = 0
 
     @property
     def target(self) -> str:
@@ -100,14 +100,11 @@ class Journal:
         self._added = threading.Condition()
         self.remarked: dict[tuple[str, str | None], int] = {}
 
-    def number(self) -> int:
-        """The number of a request that has come."""
-        return next(self._numbers)
-
     def add(self, entry: Entry) -> None:
         """Keep a request, at the cost of the oldest."""
         size = entry.size
         with self._added:
+            entry.number = next(self._numbers)
             self._entries.append((entry, size))
             self._bytes += size
             while len(self._entries) > self._most_entries or self._bytes > self._most_bytes:
@@ -142,21 +139,20 @@ class Journal:
 
     def follow(self, seconds: float, **filters: str) -> Iterator[Entry | None]:
         """Requests as they come; None when for some seconds none has come."""
-        last = int(filters.pop("after", 0)) or self._latest
+        last = int(filters.pop("after")) if "after" in filters else self._latest
         while True:
             with self._added:
                 if self._latest <= last:
                     self._added.wait(seconds)
-                latest = self._latest
-            new = self.find(**filters, after=str(last))
+                new = [entry for entry, _ in self._entries if entry.number > last and _matches(entry, filters)]
+                last = max(last, self._latest)
             yield from new
             if not new:
                 yield None
-            last = max(latest, last)
 
     @property
     def _latest(self) -> int:
-        return max((entry.number for entry, _ in self._entries), default=0)
+        return self._entries[-1][0].number if self._entries else 0
 
 
 def as_dict(entry: Entry) -> dict[str, Any]:

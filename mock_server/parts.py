@@ -11,6 +11,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder
 
 MOST_PARTS = 1000
+LONGEST_NAME = 1000  # of a file and of a media type, in characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +102,11 @@ def _part(head: Field | File, content: bytes) -> Part:
         raise MalformedFormError("a part has no name in its Content-Disposition; give it one")
     media_type = _media_type(head.headers)
     if isinstance(head, File):
-        return Part(name, content, head.filename, media_type)
+        return Part(name, content, head.filename and head.filename[-LONGEST_NAME:], media_type)
     if not media_type.startswith("text/"):
         return Part(name, content, name, media_type)
     return Part(name, content.decode("utf-8", "replace"))
 
 
 def _media_type(headers: Headers) -> str:
-    return headers.get("Content-Type", "text/plain").partition(";")[0].strip().lower()
+    return headers.get("Content-Type", "text/plain").partition(";")[0].strip().lower()[:LONGEST_NAME]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -123,10 +124,7 @@ def _code(value: str) -> int:
 
 
 def _delay(value: str) -> float:
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = -1.0
+    seconds = float(value) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value, re.ASCII) else -1.0
     if not 0 <= seconds <= LONGEST_DELAY:
         raise ValueError(f'Prefer: delay is "{value}"; give seconds from 0 to {LONGEST_DELAY:g}.')
     return seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from gzip import decompress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from werkzeug.datastructures import EnvironHeaders
 from werkzeug.http import parse_options_header
 
 from mock_server.api import Service
+from mock_server.broken import dropped
 from mock_server.forced import ForcedAnswers
 from mock_server.journal import Entry, File, Journal
 from mock_server.notes import notes_of
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 2000  # characters of a body, a field, a path
 MOST_FIELDS = 100
 MASKED = "[key]"
+SCHEMES = ("bearer", "basic", "digest", "token")
+HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # of the console's origin
 
 
 class Recorder:
@@ -59,29 +63,33 @@ class Recorder:
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
             entry.status = int(status[:3])
             entry.answer_headers = {name: value[:LONGEST_TEXT] for name, value in headers[:MOST_FIELDS]}
-            return start_response(status, headers, *more)
+            return start_response(status, [*headers, *HARMLESS], *more)
 
-        notes = notes_of(environ)
-        answer, body = self._inner(environ, start), b""
-        if not notes.broken:
-            body = _whole(answer)
-            answer = [body]
+        notes, body = notes_of(environ), b""
+        try:
+            answer = self._inner(environ, start)
+            if not notes.broken:
+                parts = _whole(answer)
+                answer, body = iter(parts) if len(parts) > 1 else parts, _plain(b"".join(parts), entry)
+        except ConnectionAbortedError:  # what was to break off came upon a layer that reads answers whole
+            answer = dropped(environ, start_response)
+        finally:
             entry.answer = body[:LONGEST_TEXT].decode("utf-8", "replace")
-        entry.broken = notes.broken
-        entry.status = None if notes.broken == "dropped" else entry.status
-        _read_form(entry, environ, sent.body)
-        entry.remarks = list(self._remarks.about(entry, notes, body))
-        entry.milliseconds = round((perf_counter() - began) * 1000, 1)
-        self._journal.add(entry)
+            entry.broken = notes.broken
+            entry.status = None if notes.broken == "dropped" else entry.status
+            _read_form(entry, environ, sent.body)
+            entry.remarks = list(self._remarks.about(entry, notes, body))
+            entry.milliseconds = round((perf_counter() - began) * 1000, 1)
+            self._journal.add(entry)
         return answer
 
     def _begun(self, environ: WSGIEnvironment) -> Entry:
         headers = {name: value[:LONGEST_TEXT] for name, value in list(EnvironHeaders(environ))[:MOST_FIELDS]}
         scheme, _, key = headers.get("Authorization", "").partition(" ")
+        key = key.strip()
         if "Authorization" in headers:
-            headers["Authorization"] = f"{scheme} {MASKED}" if key else MASKED
+            headers["Authorization"] = f"{scheme} {MASKED}" if scheme.lower() in SCHEMES else MASKED
         return Entry(
-            number=self._journal.number(),
             time=datetime.now(UTC).isoformat(" ", "milliseconds")[:-6],
             account=self._keys.get(key) or (key if key.startswith(SANDBOX_PREFIX) else ""),
             method=environ["REQUEST_METHOD"],
@@ -104,8 +112,8 @@ class _Tee:
     def body(self) -> bytes:
         return b"".join(self._parts)
 
-    def read(self, size: int = -1) -> bytes:
-        part: bytes = self._inner.read(size)
+    def read(self, size: int | None = -1) -> bytes:
+        part: bytes = self._inner.read() if size is None or size < 0 else self._inner.read(size)
         if self._length < self._most:
             self._parts.append(part)
             self._length += len(part)
@@ -121,13 +129,18 @@ class _Tee:
         yield self.read()
 
 
-def _whole(answer: Iterable[bytes]) -> bytes:
+def _whole(answer: Iterable[bytes]) -> list[bytes]:
     try:
-        return b"".join(answer)
+        return list(answer)
     finally:
         close: Callable[[], None] | None = getattr(answer, "close", None)
         if close:
             close()
+
+
+def _plain(body: bytes, entry: Entry) -> bytes:
+    """The body of an answer as it was before it was compressed."""
+    return decompress(body) if entry.answer_headers.get("Content-Encoding") == "gzip" and body else body
 
 
 def _read_form(entry: Entry, environ: WSGIEnvironment, body: bytes) -> None:
@@ -140,7 +153,9 @@ def _read_form(entry: Entry, environ: WSGIEnvironment, body: bytes) -> None:
             parts = urlencoded(body)
     for name, part in list(parts.items())[:MOST_FIELDS]:
         if isinstance(part.content, bytes):
-            entry.files[name[:LONGEST_TEXT]] = File(part.file_name or "", part.media_type, len(part.content))
+            entry.files[name[:LONGEST_TEXT]] = File(
+                (part.file_name or "")[:LONGEST_TEXT], part.media_type, len(part.content)
+            )
         else:
             entry.fields[name[:LONGEST_TEXT]] = part.content[:LONGEST_TEXT]
     if not parts:

@@ -10,6 +10,7 @@ from mock_server.contract import Contract, Resource
 from mock_server.journal import Entry, Remark
 from mock_server.notes import Notes
 
+MOST_KNOWN = 5000  # accounts and kinds
 LINKS = "pagination.links-hold-page-alone"
 TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
 SIZES = "pagination.other-sizes-are-not-used"
@@ -28,6 +29,11 @@ class Remarks:
         self._base_path = base_path
         self._sizes: dict[tuple[str, str], str] = {}
         self._unread: dict[tuple[str, str], str] = {}
+
+    def forget(self) -> None:
+        """Begin anew, as the mock does."""
+        self._sizes.clear()
+        self._unread.clear()
 
     @property
     def unread(self) -> list[Remark]:
@@ -50,6 +56,9 @@ class Remarks:
             return
         path = entry.path.removeprefix(self._base_path)
         self._note_pages(entry, path, answer)
+        for known in (self._sizes, self._unread):
+            if len(known) > MOST_KNOWN:
+                known.pop(next(iter(known)), None)
         known = [*self._about_path(entry, path), *self._about_query(entry, path), *self._about_form(entry, path, notes)]
         yield from known
         if notes.refusal and not any(remark.rule for remark in known):

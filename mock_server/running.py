@@ -17,12 +17,12 @@ from mock_server.journal import Journal
 from mock_server.recorder import Recorder
 from mock_server.remarks import Remarks
 from mock_server.settings import Settings
-from mock_server.snapshots import fixture_of
+from mock_server.snapshots import as_yaml, fixture_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-MOST_SNAPSHOTS = 20
+MOST_SNAPSHOTS, MOST_BYTES = 20, 256 * 2**20
 
 
 class Running:
@@ -44,6 +44,7 @@ class Running:
         self.journal = Journal()
         self.forced = ForcedAnswers()
         self.snapshots: dict[str, Mapping[str, Any]] = {}
+        self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
         app = create_app(settings)
         self.remarks = Remarks(app.extensions["mock_server"].contract, settings.base_path)
@@ -69,6 +70,7 @@ class Running:
             settings = replace(self._start, **switches)
             self._put(settings, create_app(settings))
             self.forced.remove()
+            self.remarks.forget()
 
     def change(self, **switches: Any) -> None:
         """Go on with all records and other switches.
@@ -86,11 +88,18 @@ class Running:
         Raises:
             SettingsError: if there are too many, or the fixture cannot be used.
         """
+        if name in (".", "..") or "/" in name:
+            raise SettingsError(f'"{name}" cannot be the name of a snapshot; give one without slashes')
         if name not in self.snapshots and len(self.snapshots) >= MOST_SNAPSHOTS:
             raise SettingsError(f"there are {MOST_SNAPSHOTS} snapshots already; delete one")
         if fixture is not None:
             create_app(self._under(self.settings, fixture))
-        self.snapshots[name] = fixture_of(self.service) if fixture is None else fixture
+        kept = fixture_of(self.service) if fixture is None else fixture
+        others = sum(size for other, size in self._sizes.items() if other != name and other in self.snapshots)
+        size = len(as_yaml(kept))
+        if size + others > MOST_BYTES:
+            raise SettingsError(f"snapshots would take over {MOST_BYTES >> 20} MiB together; delete one")
+        self.snapshots[name], self._sizes[name] = kept, size
 
     def restore(self, name: str) -> None:
         """Bring back what a snapshot holds; switches stay as they are, and sandboxes begin anew.
@@ -100,6 +109,7 @@ class Running:
         """
         with self._lock:
             self._put(self.settings, create_app(self._under(self.settings, self.snapshots[name])))
+            self.remarks.forget()
 
     @staticmethod
     def _under(settings: Settings, fixture: Mapping[str, Any]) -> Settings:

@@ -71,6 +71,8 @@ class MockServer:
         self, host: str = "127.0.0.1", port: int = 0, control_token: str | None = None, **settings: Any
     ) -> None:
         self.settings = Settings(**settings)
+        if control_token == "":
+            raise SettingsError("the control token is empty; give one that nobody guesses, or none")
         self._control = Control(self.settings, control_token)
         self.is_controlled = is_loopback(host) or control_token is not None
         self._address = (host, port)

@@ -72,7 +72,7 @@ class Settings:
             check_key(key)
         if len(set(self.api_keys)) < len(self.api_keys) or isinstance(self.api_keys, str):
             raise SettingsError(f"api_keys is {self.api_keys!r}; give a tuple of keys, each once")
-        if not PATH.fullmatch(self.base_path):
+        if not PATH.fullmatch(self.base_path) or self.base_path.partition("/")[2].partition("/")[0] == "_mock":
             raise SettingsError(f'"{self.base_path}" is no path prefix; give one such as /prefix')
         if self.public_base_url is not None and not URL.fullmatch(self.public_base_url):
             expected = "one such as https://links.example.com/prefix, without a slash at the end"

@@ -57,7 +57,8 @@ def _record(resource: Resource, record: Record, uploads: Uploads) -> dict[str, A
 
 def _embedded(upload: Upload, uploads: Uploads) -> str:
     content = b64encode(uploads.content(upload) or b"").decode()
-    return f"data:{upload.media_type};name={quote(upload.name, safe='')};base64,{content}"
+    media_type = quote(upload.media_type, safe="/") or "application/octet-stream"
+    return f"data:{media_type};name={quote(upload.name, safe='')};base64,{content}"
 
 
 def _id(record: Record) -> int:

@@ -52,12 +52,13 @@ class IdSequence:
 
     def copy(self) -> IdSequence:
         """A sequence of its own that goes on from here."""
-        return self.going_on(self._following)
-
-    def going_on(self, following: Callable[[int], int]) -> IdSequence:
-        """A sequence of its own that goes on from here in another way."""
         with self._lock:
-            return IdSequence(self._last, following)
+            return IdSequence(self._last, self._following)
+
+    def follow(self, following: Callable[[int], int]) -> None:
+        """Go on in another way."""
+        with self._lock:
+            self._following = following
 
 
 class Collection:
@@ -80,25 +81,25 @@ class Collection:
         records: Iterable[Record] = (),
     ) -> None:
         self.ids = ids
-        self._order = order
-        self._unique = unique
-        self._records = known = {record.id: record for record in records}
-        self._index = SortedKeyList(known, key=lambda identifier: order(known[identifier]))  # no cycle: freed at once
-        self._taken = set(map(self._claim, self._records.values())) if unique else set()
         self.written = 0
         self._lock = threading.Lock()
+        self._records = {record.id: record for record in records}
+        self.arrange(order, unique)
 
     def copy(self) -> Collection:
         """The same records in a collection of its own."""
         with self._lock:
             return Collection(self.ids.copy(), self._order, self._unique, self._records.values())
 
-    def arranged(self, ids: IdSequence, order: Callable[[Record], Any], unique: str | None) -> Collection:
-        """The same records in a collection of its own, with other rules."""
+    def arrange(self, order: Callable[[Record], Any], unique: str | None) -> None:
+        """Go by another order, and by another unique field."""
         with self._lock:
-            arranged = Collection(ids, order, unique, self._records.values())
-            arranged.written = self.written
-            return arranged
+            known = self._records
+            self._order, self._unique = order, unique
+            self._index = SortedKeyList(
+                known, key=lambda identifier: order(known[identifier])
+            )  # no cycle: freed at once
+            self._taken = set(map(self._claim, known.values())) if unique else set()
 
     def add(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record:
         """Add a record.

@@ -6,6 +6,8 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
+BARE = 1000  # bytes that even an empty file takes, about
+
 
 @dataclass(frozen=True, slots=True)
 class Upload:
@@ -36,9 +38,9 @@ class Uploads:
         with self._lock:
             self._count += 1
             self._kept[self._count] = media_type, content
-            self._bytes += len(content)
+            self._bytes += len(content) + BARE
             while self._bytes > self._limit:
-                self._bytes -= len(self._kept.popitem(last=False)[1][1])
+                self._bytes -= len(self._kept.popitem(last=False)[1][1]) + BARE
             return Upload(name, media_type, len(content), self._count)
 
     def content(self, upload: Upload) -> bytes | None:

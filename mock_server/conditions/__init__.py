@@ -26,6 +26,7 @@ class Condition:
         measures: the usual one, and perhaps another that is worth a try.
         around: from an application, the measure and a way to make another server like it, to the application under
             this condition; or None.
+        allowed: the measures that can be meant; any from 0 to 1,000, if empty.
         within: from the measure to what happens to calls of operations, or None.
     """
 
@@ -33,6 +34,7 @@ class Condition:
     measures: tuple[float, ...] = (0,)
     around: Callable[[WSGIApplication, float, Callable[[], WSGIApplication]], WSGIApplication] | None = None
     within: Callable[[float], Transformation] | None = None
+    allowed: tuple[float, ...] = ()
 
 
 CONDITIONS = {
@@ -72,7 +74,9 @@ CONDITIONS = {
     "compressed": Condition(
         "each answer is compressed, if the client takes that", around=network.answering(network.compressed)
     ),
-    "redirecting-proxy": Condition("a proxy redirects each read, with status N", (307,), network.redirected),
+    "redirecting-proxy": Condition(
+        "a proxy redirects each read, with status N", (307,), network.redirected, allowed=(301, 302, 303, 307, 308)
+    ),
     "quota": Condition("an account may have N records of a kind", (6,), within=limits.quota),
     "plan-without-writes": Condition(
         "the account's plan has no writes", within=lambda _: limits.refusing(402, limits.writes)
@@ -98,7 +102,12 @@ def check(measures: Mapping[str, float]) -> None:
     for name, measure in measures.items():
         if name not in CONDITIONS:
             raise SettingsError(f'no condition "{name}"; conditions are {", ".join(CONDITIONS)}')
-        if not isinstance(measure, int | float) or not 0 <= measure <= MOST:
+        allowed = CONDITIONS[name].allowed
+        if allowed and measure not in allowed:
+            raise SettingsError(
+                f'the condition "{name}" is {measure!r}; expected one of {", ".join(map(str, allowed))}'
+            )
+        if isinstance(measure, bool) or not isinstance(measure, int | float) or not 0 <= measure <= MOST:
             raise SettingsError(f'the condition "{name}" is {measure!r}; expected a number from 0 to {MOST}')
 
 

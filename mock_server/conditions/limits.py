@@ -7,12 +7,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from math import ceil
 
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation
+from mock_server.store import UnknownIdError, ValueTakenError
 
 MINUTE = 60.0  # seconds
 
@@ -79,9 +81,10 @@ def others(every: float) -> Transformation:
         account = call.service.accounts.get(next(iter(call.service.accounts.keys)))
         if not left and account:
             collection, theirs = account.collections[call.kind], made.setdefault(call.kind, deque())
-            if turn % 3 == 0 and theirs:
-                collection.delete(theirs.popleft())
-            else:
+            with suppress(UnknownIdError, ValueTakenError):  # the client may have deleted it, or made one like it
+                if turn % 3 == 0 and theirs:
+                    collection.delete(theirs.popleft())
+                    return serve(call)
                 form = {"name": f"Colleague's {turn}", "host": f"colleague-{turn}.example.com", "type": "slack"}
                 given = {name: form[name] for name, field in call.resource.fields.items() if field.required}
                 resource, representations = call.resource, call.service.representations

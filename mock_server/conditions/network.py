@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from io import BytesIO
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from werkzeug.wrappers import Response
 
@@ -111,7 +112,7 @@ def redirected(inner: WSGIApplication, status: float, _: Any) -> WSGIApplication
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return inner(environ, start_response)
         query = environ.get("QUERY_STRING")
-        location = f"{BEHIND}{path}{f'?{query}' if query else ''}"
+        location = f"{BEHIND}{quote(path.encode('latin-1'))}{f'?{query}' if query else ''}"
         return Response(status=int(status), headers={"Location": location})(environ, start_response)
 
     return app

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -23,7 +24,9 @@ from mock_server.running import Running
 from mock_server.snapshots import as_yaml
 
 YAML = "application/yaml"
+DEEPEST = 20  # of a fixture
 MOST_FOLLOWERS = 16
+LONGEST_NUMBER = 15  # digits
 SECONDS_BETWEEN_SIGNS = 2.0  # that a stream is alive; who has gone is noticed by the next
 IMAGES = (
     "image/png",
@@ -69,7 +72,7 @@ def create_api(running: Running) -> Blueprint:
 def _add_switches(api: Blueprint, running: Running) -> None:
     @api.post("/reset")
     def reset() -> Response:
-        running.reset(**read_switches(_json() if request.content_length else {}))
+        running.reset(**read_switches(_json() if request.get_data() else {}))
         return state()
 
     @api.get("/state")
@@ -118,7 +121,10 @@ def _add_switches(api: Blueprint, running: Running) -> None:
             now = datetime.strptime(str(text), TIME_FORMAT)  # noqa: DTZ007 - the contract's times have no zone
         except ValueError:
             abort(400, f'"now" is {text!r}; expected YYYY-MM-DD HH:MM:SS')
-        running.service.accounts.set_clocks(now, given.get("api_key"))
+        key = given.get("api_key")
+        if key is not None and not (isinstance(key, str) and key.isprintable()):
+            abort(400, f'"api_key" is {key!r}; expected a key')
+        running.service.accounts.set_clocks(now, key)
         return jsonify({"now": text})
 
 
@@ -179,16 +185,18 @@ def _add_snapshots(api: Blueprint, running: Running) -> None:
 
     @api.put("/snapshots/<name>")
     def keep(name: str) -> Response:
-        running.keep(name, _fixture(request.get_data()) if request.content_length else None)
+        content = request.get_data()
+        running.keep(name, _fixture(content) if content else None)
         return names()
 
     @api.get("/snapshots/<name>")
     def snapshot(name: str) -> Response:
-        return Response(as_yaml(running.snapshots[_known(running, name)]), content_type=YAML)
+        return Response(as_yaml(running.snapshots.get(_known(running, name), {})), content_type=YAML)
 
     @api.post("/snapshots/<name>/restore")
     def restore(name: str) -> Response:
-        running.restore(_known(running, name))
+        with suppress(KeyError):  # it may be forgotten at this very moment
+            running.restore(_known(running, name))
         return jsonify(told(running.settings))
 
     @api.delete("/snapshots/<name>")
@@ -205,7 +213,10 @@ def _known(running: Running, name: str) -> str:
 
 def _fixture(content: bytes) -> Any:
     try:
-        fixture = load_yaml(content.decode("utf-8"))
+        text = content.decode("utf-8")
+        if _depth(text) > DEEPEST:
+            raise SettingsError(f"the fixture is nested more than {DEEPEST} deep")
+        fixture = load_yaml(text)
     except (ValueError, yaml.YAMLError) as error:
         raise SettingsError(f"the fixture is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(fixture, dict):
@@ -213,10 +224,24 @@ def _fixture(content: bytes) -> Any:
     return fixture
 
 
+def _depth(text: str) -> int:
+    """How deep a document is nested; the parser of events itself does not go down, the loader does."""
+    deepest = depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        deepest = max(deepest, depth)
+        if deepest > DEEPEST:
+            break
+    return deepest
+
+
 def _json() -> Any:
     if not request.is_json:
         abort(415, "Send switches as application/json.")
-    return request.get_json()
+    try:
+        return request.get_json()
+    except RecursionError:
+        abort(400, "The JSON is nested too deep.")
 
 
 def _filters() -> dict[str, str]:
@@ -229,7 +254,11 @@ def _filters() -> dict[str, str]:
     for name, value in given.items():
         if name not in journal.FILTERS:
             raise SettingsError(f'no filter "{name}"; filters are {", ".join(journal.FILTERS)}')
-        if name == "after" and not value.isdecimal():
+        if name == "after" and not _is_number(value):
             raise SettingsError(f'the filter "after" is "{value}"; expected the number of a request')
     last = request.headers.get("Last-Event-ID", "")
-    return given | ({"after": last} if last.isdecimal() else {})
+    return given | ({"after": last} if _is_number(last) else {})
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER

@@ -103,12 +103,14 @@ def _add_overview(console: Blueprint, running: Running) -> None:
         if action == "restore":
             running.restore(name)
             return _back("overview", "restored")
-        del running.snapshots[name]
+        if action != "forget":
+            abort(404, f'A snapshot knows restore and forget, not "{action}".')
+        running.snapshots.pop(name, None)
         return _back("overview", "forgotten")
 
 
 def _add_records(console: Blueprint, running: Running) -> None:
-    @console.get("/_mock/console/records/<key>/<kind>")
+    @console.get("/_mock/console/records/<path:key>/<kind>")
     def records(key: str, kind: str) -> str:
         account, resource = _account(running, key), _resource(running, kind)
         number = max(1, request.args.get("page", 1, int))
@@ -119,15 +121,15 @@ def _add_records(console: Blueprint, running: Running) -> None:
         pages = max(1, -(-total // PAGE_SIZE))
         return render_template("records.html", records=represented, page=number, pages=pages, total=total, **place)
 
-    @console.route("/_mock/console/records/<key>/<kind>/new", methods=["GET", "POST"])
+    @console.route("/_mock/console/records/<path:key>/<kind>/new", methods=["GET", "POST"])
     def new(key: str, kind: str) -> str | AnyResponse:
         return _edited(running, key, _resource(running, kind), None)
 
-    @console.route("/_mock/console/records/<key>/<kind>/<int:identifier>", methods=["GET", "POST"])
+    @console.route("/_mock/console/records/<path:key>/<kind>/<int:identifier>", methods=["GET", "POST"])
     def record(key: str, kind: str, identifier: int) -> str | AnyResponse:
         return _edited(running, key, _resource(running, kind), identifier)
 
-    @console.post("/_mock/console/records/<key>/<kind>/<int:identifier>/delete")
+    @console.post("/_mock/console/records/<path:key>/<kind>/<int:identifier>/delete")
     def delete(key: str, kind: str, identifier: int) -> str | AnyResponse:
         resource = _resource(running, kind)
         answer = editing.delete(running, key, resource, identifier)

@@ -10,11 +10,13 @@ from io import BytesIO
 from typing import Any
 
 from flask import request
-from werkzeug.test import Client, TestResponse
+from werkzeug.test import Client
 
 from mock_server.contract import Field, Resource
 from mock_server.errors import SettingsError
 from mock_server.running import Running
+
+LONGEST_NUMBER = 15  # digits
 
 
 @dataclass(frozen=True)
@@ -75,17 +77,18 @@ def _ask(running: Running, key: str, method: str, path: str, form: dict[str, Any
             content_type=None if form is None else "multipart/form-data",
             base_url=request.host_url,
         )
+        return Answer(_problem(answer.status_code, answer.text))
     except ConnectionError:
         return Answer("The connection was closed without an answer, as a switch has it.")
-    return Answer("" if answer.status_code < 400 else _problem(answer))  # noqa: PLR2004 - a success, or a redirect
 
 
-def _problem(answer: TestResponse) -> str:
+def _problem(status: int, text: str) -> str:
+    """What an answer says against a request, or nothing; a service may tell of errors with a success, too."""
     try:
-        title = json.loads(answer.text)["errors"][0]["title"]
+        title = json.loads(text)["errors"][0]["title"]
     except (ValueError, KeyError, IndexError, TypeError):
-        title = answer.text[:200] or "no body"
-    return f"The API answered {answer.status_code}: {title}"
+        title = "" if status < 400 else text[:200] or "no body"  # noqa: PLR2004 - a success, or a redirect
+    return title and f"The API answered {status}: {title}"
 
 
 def switches(running: Running, form: Mapping[str, str]) -> dict[str, Any]:
@@ -107,7 +110,7 @@ def switches(running: Running, form: Mapping[str, str]) -> dict[str, Any]:
         "choices": choices,
         "conditions": conditions,
         "defects": defects,
-        "grease": int(_number("grease", grease)) if grease else None,
+        "grease": _whole("grease", grease) if grease else None,
     }
 
 
@@ -120,7 +123,7 @@ def forced(form: Mapping[str, str]) -> dict[str, Any]:
     wanted = [f"{name}={form[name].strip()}" for name in ("code", "delay", "lost") if form.get(name, "").strip()]
     given = {name: form.get(name, "").strip() or "*" for name in ("method", "path", "account")}
     times = form.get("times", "").strip()
-    return given | {"prefer": ", ".join(wanted), "times": int(_number("times", times)) if times else None}
+    return given | {"prefer": ", ".join(wanted), "times": _whole("times", times) if times else None}
 
 
 def moment(text: str) -> datetime:
@@ -133,6 +136,13 @@ def moment(text: str) -> datetime:
         return datetime.fromisoformat(text.strip()).replace(tzinfo=None, microsecond=0)
     except ValueError as error:
         raise SettingsError(f'"{text}" is no time; give one such as 2026-03-02 09:00:00') from error
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text[:LONGEST_NUMBER])
+    except ValueError as error:
+        raise SettingsError(f'{name} is "{text}"; expected a whole number') from error
 
 
 def _number(name: str, text: str) -> float:

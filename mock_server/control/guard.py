@@ -33,7 +33,7 @@ def protect(plane: Flask, token: str | None) -> None:
         host = urlsplit(f"//{request.host}")
         if not token and not is_loopback(host.hostname or ""):
             abort(403, OTHERS)
-        if request.headers.get("Origin", f"http://{request.host}") != f"http://{request.host}":
+        if urlsplit(request.headers.get("Origin", f"http://{request.host}")).netloc != request.host:
             abort(403, OTHERS)
         if request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and not _is_a_visit():
             abort(403, OTHERS)

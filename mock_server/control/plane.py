@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 PREFIX = "/_mock"
-ACTIVE_UPLOAD = 64 * 2**20  # bytes of a fixture
+LONGEST_BODY = 128 * 2**20  # bytes; a fixture with all files that are kept is shorter
 
 
 class Control:
@@ -56,7 +56,7 @@ def create_plane(running: Running, token: str | None) -> Flask:
     """
     plane = Flask(__name__, static_url_path=f"{PREFIX}/static")
     plane.json.sort_keys = False  # type: ignore[attr-defined]
-    plane.config["MAX_CONTENT_LENGTH"] = ACTIVE_UPLOAD
+    plane.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
     protect(plane, token)
     plane.register_blueprint(create_api(running), url_prefix=PREFIX)
     plane.register_blueprint(create_console(running))

@@ -17,6 +17,7 @@ SWITCHES = {
     "fixture": ("fixture", str),
     "records": ("records", int),
 }
+MOST_RECORDS = 100_000
 AT_THE_START = ("fixture", "records")
 
 
@@ -36,8 +37,13 @@ def read_switches(given: Any, *, at_the_start: bool = True) -> dict[str, Any]:
     for name, value in given.items():
         if name not in known:
             raise SettingsError(f'no switch "{name}"; switches are {", ".join(known)}')
-        if not isinstance(value, known[name][1]):
+        if not isinstance(value, known[name][1]) or (isinstance(value, bool) and known[name][1] is not bool):
             raise SettingsError(f'the switch "{name}" is {value!r}; expected {_named(known[name][1])}')
+    texts = [*given.get("defects", ()), *given.get("open", {}).values()]
+    if not all(isinstance(each, str) for each in texts):
+        raise SettingsError("the names of defects and the values of open points are texts")
+    if given.get("records", 0) > MOST_RECORDS:
+        raise SettingsError(f"records is {given['records']}; a reset takes {MOST_RECORDS:,} at most")
     if given.get("fixture", "demo") not in ("demo", "empty"):
         raise SettingsError(f'no fixture "{given["fixture"]}"; a reset takes demo or empty')
     return {known[name][0]: tuple(value) if isinstance(value, list) else value for name, value in given.items()}

@@ -100,17 +100,17 @@ def test_it_is_followed(server: MockServer) -> None:
 
 def test_it_is_bounded_in_number_and_in_bytes() -> None:
     kept = Journal(most_entries=3, most_bytes=6500)
-    for number in range(5):
-        kept.add(Entry(number, "", "", "GET", "/", "", {}))
-    assert [entry.number for entry in kept.find()] == [2, 3, 4]
-    kept.add(Entry(5, "", "", "GET", "/" * 4000, "", {}))
-    assert [entry.number for entry in kept.find()] == [4, 5]
+    for _ in range(5):
+        kept.add(Entry("", "", "GET", "/", "", {}))
+    assert [entry.number for entry in kept.find()] == [3, 4, 5]
+    kept.add(Entry("", "", "GET", "/" * 4000, "", {}))
+    assert [entry.number for entry in kept.find()] == [5, 6]
 
 
 def test_a_remark_is_counted_after_its_request_is_gone() -> None:
     kept = Journal(most_entries=1)
-    for number in range(3):
-        kept.add(Entry(number, "", "", "GET", "/", "", {}, remarks=[Remark("wrong", "a.rule")]))
+    for _ in range(3):
+        kept.add(Entry("", "", "GET", "/", "", {}, remarks=[Remark("wrong", "a.rule")]))
     assert kept.remarked == {("wrong", "a.rule"): 3}
 
 
