@@ -7,10 +7,10 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Event
 from typing import NoReturn
 
 from mock_server.clock import system_clock
@@ -24,6 +24,7 @@ from mock_server.settings import SANDBOX_PREFIX, read_profile
 
 REMARKED, USAGE_ERROR = 1, 2
 MOST_TOLD = 20  # remarks
+SECONDS_TO_NOTICE = 0.1  # that a signal came
 HIGHEST_PORT = 65535
 
 
@@ -58,11 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         server = _server(options)
         with server:
-            stop = Event()
+            came: list[int] = []  # an event has a lock, which a second signal may find taken by the first
             for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, lambda *_: stop.set())
+                signal.signal(number, lambda *_: came.append(1))
             _say(_banner(server))
-            stop.wait()
+            while not came:
+                time.sleep(SECONDS_TO_NOTICE)
     except SettingsError as error:
         parser.error(str(error))
     remarks = _remarks(server)
@@ -71,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _server(options: argparse.Namespace) -> MockServer:
+    if options.rate_limit and "rate-limit" in dict(options.condition):
+        raise SettingsError("--rate-limit and --condition rate-limit are the same; give one of them")
     return MockServer(
         options.host,
         options.port,

@@ -60,8 +60,8 @@ class ForcedAnswers:
         if not isinstance(given, dict) or not isinstance(given.get("prefer"), str) or set(given) - set(names):
             raise SettingsError(f'expected an object with "prefer" and perhaps {", ".join(names[1:])}, no others')
         for name in names[:-1]:
-            value = given.get(name) or ""
-            if not isinstance(value, str) or not value.isprintable():
+            value = given.get(name)
+            if value is not None and not (isinstance(value, str) and value.isprintable()):
                 raise SettingsError(f'"{name}" is {value!r}; expected a text')
         times = given.get("times")
         if times is not None and (type(times) is not int or times < 1):

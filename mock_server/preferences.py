@@ -25,7 +25,7 @@ OURS = ("code", "delay", "defect", "lost")
 OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered, and none of the mock's business
 LONGEST_DELAY = 60.0
 LEAST_CODE, MOST_CODE = 400, 599
-TOO_MANY = {"Retry-After": "1", "X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
+TOO_MANY = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Preferences:
         try:
             preferred = preferences_of(environ["HTTP_PREFER"])
         except ValueError as error:
-            environ[REFUSAL] = Refusal("400", str(error))
+            environ[REFUSAL] = Refusal("400", str(error), mistake=False)
             return self._inner(environ, start_response)
         if preferred.code:
             environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.", mistake=False)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 2000  # characters of a body, a field, a path
 MOST_FIELDS = 100
 MASKED = "[key]"
+BY_HAND = "mock_server.console"  # set where somebody uses the console: no client's mistakes, and no test's answers
 SCHEMES = ("bearer", "basic", "digest", "token")
 HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # of the console's origin
 
@@ -57,7 +58,8 @@ class Recorder:
         began = perf_counter()
         entry, sent = self._begun(environ), _Tee(environ["wsgi.input"], self._most)
         environ["wsgi.input"] = sent
-        if "HTTP_PREFER" not in environ and entry.method != "OPTIONS":
+        by_hand = environ.get(BY_HAND, False)
+        if "HTTP_PREFER" not in environ and entry.method != "OPTIONS" and not by_hand:
             entry.forced = environ["HTTP_PREFER"] = self._forced.take(entry.method, entry.path, entry.account)
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
@@ -78,7 +80,7 @@ class Recorder:
             entry.broken = notes.broken
             entry.status = None if notes.broken == "dropped" else entry.status
             _read_form(entry, environ, sent.body)
-            entry.remarks = list(self._remarks.about(entry, notes, body))
+            entry.remarks = [] if by_hand else list(self._remarks.about(entry, notes, body))
             entry.milliseconds = round((perf_counter() - began) * 1000, 1)
             self._journal.add(entry)
         return answer

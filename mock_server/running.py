@@ -12,7 +12,7 @@ from flask import Flask
 from mock_server.api import Service
 from mock_server.app import create_app
 from mock_server.errors import SettingsError
-from mock_server.forced import ForcedAnswers
+from mock_server.forced import Forced, ForcedAnswers
 from mock_server.journal import Journal
 from mock_server.recorder import Recorder
 from mock_server.remarks import Remarks
@@ -81,6 +81,17 @@ class Running:
         with self._lock:
             settings = replace(self.settings, **switches)
             self._put(settings, create_app(settings, self.service))
+
+    def force(self, given: Any) -> Forced:
+        """Force an answer; an account may be given by its key too.
+
+        Raises:
+            SettingsError: if it cannot be meant.
+        """
+        account = given.get("account") if isinstance(given, dict) else None
+        if isinstance(account, str):
+            given = given | {"account": self.service.accounts.keys.get(account, account)}
+        return self.forced.add(given)
 
     def keep(self, name: str, fixture: Mapping[str, Any] | None = None) -> None:
         """Keep a snapshot of what the accounts hold, or a fixture, under a name.

@@ -47,6 +47,7 @@ def create_api(running: Running) -> Blueprint:
     """
     api = Blueprint("api", __name__)
     _add_switches(api, running)
+    _add_clock(api, running)
     _add_journal(api, running)
     _add_forced(api, running)
     _add_snapshots(api, running)
@@ -113,10 +114,14 @@ def _add_switches(api: Blueprint, running: Running) -> None:
     def conditions() -> Response:
         return jsonify({name: each.measures for name, each in CONDITIONS.items()})
 
+
+def _add_clock(api: Blueprint, running: Running) -> None:
     @api.post("/clock")
     def clock() -> Response:
         given = _json()
-        text = given.get("now") if isinstance(given, dict) else None
+        if not isinstance(given, dict) or set(given) - {"now", "api_key"}:
+            abort(400, 'expected an object with "now" and perhaps "api_key", no others')
+        text = given.get("now")
         try:
             now = datetime.strptime(str(text), TIME_FORMAT)  # noqa: DTZ007 - the contract's times have no zone
         except ValueError:
@@ -133,21 +138,22 @@ def _add_journal(api: Blueprint, running: Running) -> None:
 
     @api.get("/journal")
     def find() -> Response:
-        found = running.journal.find(**_filters())
+        found = running.journal.find(**_filters(running))
         return jsonify({"count": len(found), "entries": [journal.as_dict(entry) for entry in found]})
 
     @api.get("/journal/count")
     def count() -> Response:
-        return jsonify({"count": len(running.journal.find(**_filters()))})
+        return jsonify({"count": len(running.journal.find(**_filters(running)))})
 
     @api.delete("/journal")
     def clear() -> Response:
         running.journal.clear()
+        running.remarks.forget()
         return Response(status=204)
 
     @api.get("/journal/events")
     def follow() -> Response:
-        filters = _filters()
+        filters = _filters(running)
         if not followers.acquire(blocking=False):
             abort(503, f"{MOST_FOLLOWERS} follow the journal already.")
         answer = Response(_events(running, filters), content_type="text/event-stream; charset=utf-8")
@@ -169,7 +175,7 @@ def _add_forced(api: Blueprint, running: Running) -> None:
 
     @api.post("/forced")
     def force() -> Response:
-        return jsonify(forced.as_dict(running.forced.add(_json())))
+        return jsonify(forced.as_dict(running.force(_json())))
 
     @api.delete("/forced")
     @api.delete("/forced/<int:number>")
@@ -237,14 +243,14 @@ def _depth(text: str) -> int:
 
 def _json() -> Any:
     if not request.is_json:
-        abort(415, "Send switches as application/json.")
+        abort(415, "Send JSON, with the header Content-Type: application/json.")
     try:
-        return request.get_json()
-    except RecursionError:
-        abort(400, "The JSON is nested too deep.")
+        return json.loads(request.get_data())
+    except (ValueError, RecursionError) as error:
+        abort(400, f"The body is no JSON that can be read: {error}.")
 
 
-def _filters() -> dict[str, str]:
+def _filters(running: Running) -> dict[str, str]:
     """The filters of the query.
 
     Raises:
@@ -254,8 +260,12 @@ def _filters() -> dict[str, str]:
     for name, value in given.items():
         if name not in journal.FILTERS:
             raise SettingsError(f'no filter "{name}"; filters are {", ".join(journal.FILTERS)}')
-        if name == "after" and not _is_number(value):
-            raise SettingsError(f'the filter "after" is "{value}"; expected the number of a request')
+        if name in ("after", "status") and not _is_number(value):
+            raise SettingsError(f'the filter "{name}" is "{value}"; expected a number')
+        if name == "remarks" and value not in ("0", "1"):
+            raise SettingsError(f'the filter "remarks" is "{value}"; expected 1 for those with some, or 0')
+    if "account" in given:  # its name, or its key
+        given["account"] = running.service.accounts.keys.get(given["account"], given["account"])
     last = request.headers.get("Last-Event-ID", "")
     return given | ({"after": last} if _is_number(last) else {})
 

@@ -22,6 +22,7 @@ from mock_server.store import UnknownIdError
 from mock_server.uploads import Upload
 
 PAGE_SIZE = 25
+LONG = ("description", "custom_css", "custom_js", "ads_header", "ads_footer")  # texts of several lines
 MOST_SHOWN = 200  # of the journal
 SWAGGER = Path(flask_swagger_ui.__file__).with_name("dist")
 DONE = {
@@ -160,6 +161,7 @@ def _form(running: Running, key: str, resource: Resource, identifier: int | None
         kind=resource,
         identifier=identifier,
         problem=problem,
+        long=LONG,
         fields=[field for field in resource.fields.values() if operation in field.operations],
         values=values | (request.form.to_dict() if request.method == "POST" else {}),
         files={name: value for name, value in values.items() if isinstance(value, Upload)},
@@ -179,6 +181,8 @@ def _add_journal(console: Blueprint, running: Running) -> None:
     @console.get("/_mock/console/journal")
     def journal() -> str:
         wanted = {name: value for name in ("account", "path", "remarks") if (value := request.args.get(name))}
+        if key := running.service.accounts.keys.get(wanted.get("account", "")):
+            wanted["account"] = key
         entries = running.journal.find(**wanted)[-MOST_SHOWN:][::-1]
         return render_template("journal.html", entries=entries, wanted=wanted)
 
@@ -192,6 +196,7 @@ def _add_journal(console: Blueprint, running: Running) -> None:
     @console.post("/_mock/console/journal/clear")
     def clear() -> AnyResponse:
         running.journal.clear()
+        running.remarks.forget()
         return _back("journal", "cleared")
 
 
@@ -211,7 +216,7 @@ def _add_switches(console: Blueprint, running: Running) -> None:
     @console.post("/_mock/console/forced")
     def force() -> str | AnyResponse:
         try:
-            running.forced.add(editing.forced(request.form))
+            running.force(editing.forced(request.form))
         except SettingsError as error:
             return _switches(running, str(error))
         return _back("switches", "forced")
@@ -237,6 +242,7 @@ def _switches(running: Running, problem: str) -> str:
     return render_template(
         "switches.html",
         problem=problem,
+        given=request.form,
         points=running.service.contract.open_points.values(),
         choices=running.service.choices,
         chosen=running.settings.choices,

@@ -14,6 +14,7 @@ from werkzeug.test import Client
 
 from mock_server.contract import Field, Resource
 from mock_server.errors import SettingsError
+from mock_server.recorder import BY_HAND
 from mock_server.running import Running
 
 LONGEST_NUMBER = 15  # digits
@@ -76,6 +77,7 @@ def _ask(running: Running, key: str, method: str, path: str, form: dict[str, Any
             data=form,
             content_type=None if form is None else "multipart/form-data",
             base_url=request.host_url,
+            environ_overrides={BY_HAND: True},
         )
         return Answer(_problem(answer.status_code, answer.text))
     except ConnectionError:

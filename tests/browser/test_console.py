@@ -165,7 +165,7 @@ def test_a_refusal_says_why_and_loses_nothing(page: Page) -> None:
 
 
 def test_what_the_api_does_not_answer_is_told(page: Page, server: MockServer) -> None:
-    server.running.forced.add({"prefer": "lost=before", "method": "POST"})
+    server.running.change(conditions={"dropped-before": 1})
     page.goto(f"{RECORDS}/domains/new")
     page.locator("#host").fill("a.example.com")
     page.get_by_role("button", name="Create").click()
@@ -196,7 +196,7 @@ def test_the_journal_is_searched_and_emptied(page: Page, client: Client, server:
     page.get_by_role("button", name="Find").click()
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("link", name="All").click()
-    page.get_by_label("with remarks alone").check()
+    page.get_by_label("only with remarks").check()
     page.get_by_role("button", name="Find").click()
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("button", name="Empty the journal").click()
@@ -232,8 +232,11 @@ def test_switches_are_set_and_taken_back_and_records_stay(page: Page, client: Cl
 def test_a_switch_that_cannot_be_meant_is_told(page: Page) -> None:
     page.goto("/_mock/console/switches")
     page.get_by_label("quota", exact=False).fill("many")
+    page.get_by_label("latency each", exact=False).fill("0.5")
     page.get_by_role("button", name="Switch").click()
     expect(page.get_by_role("alert")).to_have_text('condition.quota is "many"; expected a number')
+    expect(page.get_by_label("quota", exact=False)).to_have_value("many")
+    expect(page.get_by_label("latency each", exact=False)).to_have_value("0.5")
 
 
 def test_an_answer_is_forced_and_taken_back(page: Page, client: Client) -> None:
@@ -251,11 +254,11 @@ def test_an_answer_is_forced_and_taken_back(page: Page, client: Client) -> None:
 
 def test_the_clocks_are_set(page: Page, client: Client) -> None:
     page.goto("/_mock/console/switches")
-    page.get_by_label("The next write is dated").fill("2030-05-06 07:08:09")
+    page.get_by_label("Time, a second before").fill("2030-05-06 07:08:09")
     page.get_by_role("button", name="Set the clocks").click()
     made = client.create("/api/domains", {"host": "later.example.com"})
     assert client.get(f"/api/domains/{made}").json["data"]["datetime"] == "2030-05-06 07:08:10"
-    page.get_by_label("The next write is dated").fill("soon")
+    page.get_by_label("Time, a second before").fill("soon")
     page.get_by_role("button", name="Set the clocks").click()
     expect(page.get_by_role("alert")).to_contain_text('"soon" is no time')
 

@@ -235,3 +235,25 @@ def test_the_console_is_named_where_there_is_one() -> None:
         assert not [line for line in lines if line.startswith("Console")]
     with running("--host", "0.0.0.0", "--control-token", "x") as (_, lines):
         assert [line for line in lines if line.startswith("Console")]
+
+
+def test_signals_one_upon_the_other_end_it_too() -> None:
+    for _ in range(5):
+        with running() as (process, _):
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=10) == 0
+
+
+def test_a_rate_limit_is_given_once() -> None:
+    assert "give one of them" in failure("--rate-limit", "60/m", "--condition", "rate-limit=5")
+
+
+def test_nothing_in_a_remark_is_taken_for_a_command() -> None:
+    with running() as (process, lines):
+        client = Client(over_network(lines[0].split()[-1]))
+        client.post("/api/domains", {"host": "a.example.com", "\x1b[2J\n::error::pwned": "1"})
+        process.send_signal(signal.SIGTERM)
+        printed, _ = process.communicate(timeout=10)
+    assert "\x1b" not in printed
+    assert not [line for line in printed.splitlines() if line.startswith("::")]

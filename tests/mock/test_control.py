@@ -109,7 +109,7 @@ def test_no_page_of_another_origin_and_no_other_name_reaches_it(server: MockServ
 
 def test_a_form_does_not_reach_it(server: MockServer) -> None:
     status, body = ask(server, "POST", "/_mock/reset", {}, {"Content-Type": "text/plain"})
-    assert (status, body["errors"][0]["title"]) == (415, "Send switches as application/json.")
+    assert (status, body["errors"][0]["title"]) == (415, "Send JSON, with the header Content-Type: application/json.")
 
 
 def test_beyond_this_machine_there_is_none() -> None:

@@ -134,7 +134,7 @@ def test_a_remark_is_counted_after_its_request_is_gone() -> None:
         ("POST", "/api/domains", {"json": {"host": "a.example.com"}}, "operations.create-answers", "The body is JSON"),
         ("POST", "/api/domains", {"files": {"x": "1"}}, "forms.host-required", 'The field "host" is required'),
         ("POST", "/api/domains/1", {"data": {"_method": "DELETE"}}, "operations.delete-answers", "sent by DELETE"),
-        ("POST", "/api/domains/1", {"data": {"hots": "x"}}, None, 'The field "hots" is not one of domains'),
+        ("POST", "/api/domains/1", {"data": {"hots": "x"}}, None, 'The field "hots" is none that is written'),
         (
             "POST",
             "/api/notification-handlers/1",
@@ -143,7 +143,27 @@ def test_a_remark_is_counted_after_its_request_is_gone() -> None:
             "knows 1 and 0",
         ),
         ("GET", "/api/domains/", {"headers": {"Authorization": "Bearer no"}}, "accounts.bearer-key-is-accepted", "key"),
-        ("GET", "/api/domains/", {"headers": {"Prefer": "cod=429"}}, None, 'knows no preference "cod"'),
+        ("POST", "/api/domains/1/", {"data": {"host": "a.example.com"}}, "operations.writes-not-redirected", "slash"),
+        ("DELETE", "/api/domains/1/", {}, "operations.writes-not-redirected", "slash"),
+        ("POST", "/api/splash-pages/", {"data": {"name": "A"}}, None, "POST /api/projects to create a splash page"),
+        ("GET", "//api/domains/", {}, None, "two slashes in a row"),
+        (
+            "POST",
+            "/api/domains/1",
+            {"json": {"host": "a.example.com"}},
+            "operations.update-answers",
+            "The body is JSON",
+        ),
+        ("POST", "/api/domains/1?_method=DELETE", {}, None, "Parameters of a write have no influence: _method"),
+        (
+            "POST",
+            "/api/domains/1",
+            {"headers": {"X-HTTP-Method-Override": "DELETE"}},
+            "operations.delete-answers",
+            "sent by DELETE",
+        ),
+        ("POST", "/api/projects", {"data": {"name": "A"}, "files": {"logos": PNG}}, None, 'The field "logos" is none'),
+        ("POST", "/api/projects", {"data": {"name": "A", "logo": ""}}, None, 'The field "logo" is empty'),
         (
             "POST",
             "/api/projects",
@@ -172,7 +192,9 @@ def test_a_mistake_is_remarked(  # noqa: PLR0913, PLR0917
         ("POST", "/api/domains", {"data": {"host": "right.example.com"}}),
         ("POST", "/api/notification-handlers/1", {"data": {"is_enabled": "0"}}),
         ("GET", "/api/domains/", {"headers": {"Prefer": "code=500"}}),
+        ("GET", "/api/domains/", {"headers": {"Prefer": "cod=429"}}),
         ("GET", "/openapi.yaml", {}),
+        ("GET", "/favicon.ico", {}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -185,6 +207,81 @@ def test_a_link_that_is_followed_without_the_page_size_is_remarked(server: MockS
     first = ask(server, "GET", "/api/domains/?results_per_page=10").json()
     ask(server, "GET", first["links"]["next"].removeprefix(server.base_url))
     assert [rule for _, rule in remarks(server)] == ["pagination.links-hold-page-alone"]
+
+
+@pytest.mark.parametrize(
+    ("before", "path"),
+    [
+        ("/api/domains/?results_per_page=10&page=2", "/api/domains?page=1"),
+        ("/api/domains?results_per_page=10", "/api/domains?page=2"),
+    ],
+)
+def test_each_link_that_is_followed_without_the_page_size_is_remarked(
+    server: MockServer, before: str, path: str
+) -> None:
+    ask(server, "GET", before)
+    ask(server, "GET", path)
+    assert [rule for _, rule in remarks(server)] == ["pagination.links-hold-page-alone"]
+
+
+@pytest.mark.parametrize(
+    ("before", "path"),
+    [
+        ("/api/domains/?results_per_page=25", "/api/domains?page=2"),
+        ("/api/domains/?results_per_page=10", "/api/domains/?page=2"),
+        ("/api/domains/?results_per_page=10", "/api/splash-pages?page=2"),
+    ],
+    ids=["the default size", "another view", "another kind"],
+)
+def test_who_asks_for_a_page_of_the_default_size_is_not_remarked(server: MockServer, before: str, path: str) -> None:
+    ask(server, "GET", before)
+    ask(server, "GET", path)
+    assert remarks(server) == []
+
+
+def test_a_reset_forgets_what_the_next_remark_would_rest_on(server: MockServer) -> None:
+    ask(server, "GET", "/api/domains/?results_per_page=10")
+    server.running.reset()
+    ask(server, "GET", "/api/domains?page=2")
+    assert remarks(server) == []
+    assert server.running.remarks.unread == []
+
+
+def test_an_account_is_found_by_its_key_too(server: MockServer) -> None:
+    ask(server, "GET", "/api/domains/1")
+    assert len(journal(server, account=HARBOUR)) == len(journal(server, account="Harbour Books")) == 1
+
+
+@pytest.mark.parametrize("filters", [{"remarks": "yes"}, {"status": "4xx"}, {"after": "9" * 5000}])
+def test_a_filter_of_no_sense_is_told(server: MockServer, filters: dict[str, str]) -> None:
+    assert requests.get(f"{server.base_url}/_mock/journal", filters, timeout=10).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["chunked", "compressed", "connection-close", "slow-body", "cut-off", "dropped-after", "lag", "other-writer"],
+)
+def test_a_lost_answer_is_lost_and_told_of_under_each_condition(condition: str) -> None:
+    with MockServer(conditions={condition: 0.01 if condition in ("slow-body", "lag") else 1}) as server:
+        with pytest.raises(requests.exceptions.RequestException):
+            ask(server, "GET", "/api/domains/1", headers={"Prefer": "lost=after"})
+        assert [entry.broken for entry in server.running.journal.find()] == ["dropped"]
+
+
+def test_what_is_compressed_or_comes_in_pieces_can_be_read(server: MockServer) -> None:
+    for condition in ("compressed", "chunked"):
+        server.running.change(conditions={condition: 0})
+        answer = ask(server, "GET", "/api/domains/1")
+        assert answer.json()["data"]["id"] == 1
+        assert json.loads(journal(server)[-1]["answer"])["data"]["id"] == 1
+    assert answer.headers["Transfer-Encoding"] == "chunked"
+
+
+def test_no_answer_of_the_api_can_run_a_script_beside_the_console(server: MockServer) -> None:
+    server.running.change(choices={"media-type": "html"})
+    for path in ("/api/%3Cscript%3E", "/api/domains/1", "/login"):
+        headers = ask(server, "GET", path).headers
+        assert (headers["Content-Security-Policy"], headers["X-Content-Type-Options"]) == ("sandbox", "nosniff")
 
 
 def test_a_prefix_that_is_lost_is_remarked() -> None:

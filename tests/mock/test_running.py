@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ import yaml
 from werkzeug.test import EnvironBuilder
 from wire import HARBOUR, PNG, Client, over_network
 
-from mock_server import MockServer, Settings, create_app
+from mock_server import MockServer, Settings, SettingsError, create_app
 
 SANDBOX = "sandbox-running"
 
@@ -238,3 +239,91 @@ def test_the_contract_is_served_as_json_too_with_the_mocks_own_url() -> None:
         document = requests.get(f"{server.base_url}/openapi.json", timeout=10).json()
         assert document["servers"] == [{"url": server.base_url}]
         assert len(document["x-rules"]) == 107
+
+
+def test_a_switch_loses_no_write_that_is_under_way(server: MockServer, client: Client) -> None:
+    def write(number: int) -> int:
+        return client.create("/api/domains", {"host": f"busy-{number}.example.com"})
+
+    with ThreadPoolExecutor(4) as pool:
+        made = [pool.submit(write, number) for number in range(60)]
+        for order in ("oldest-first", "newest-first") * 10:
+            server.running.change(choices={"order": order})
+        ids = [each.result() for each in made]
+    assert len(set(ids)) == 60
+    assert client.get("/api/domains/").json["meta"]["total"] == 54 + 60
+
+
+def test_under_a_lag_writes_are_carried_out_over_a_network(client: Client, server: MockServer) -> None:
+    server.running.change(conditions={"lag": 0.0})
+    made = client.create("/api/domains", {"host": "late.example.com"})
+    assert client.get(f"/api/domains/{made}").json["data"]["host"] == "late.example.com"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/forced", {"prefer": "code=429", "account": []}),
+        ("POST", "/forced", {"prefer": "code=429", "method": 1}),
+        ("POST", "/forced", {"prefer": "code=429", "path": "\ud800"}),
+        ("POST", "/forced", {"prefer": "delay=\u0660"}),
+        ("POST", "/clock", {"now": "2026-01-01 00:00:00", "api_key": []}),
+        ("POST", "/clock", {"now": "2026-01-01 00:00:00", "api_key": "sandbox-\ud800"}),
+        ("POST", "/clock", {"now": "2026-01-01 00:00:00", "key": "sandbox-1"}),
+        ("POST", "/clock", {"now": "9999-12-31 23:59:59"}),
+        ("POST", "/reset", {"defects": [1]}),
+        ("POST", "/reset", {"open": {"create-status": []}}),
+        ("POST", "/reset", {"grease": True}),
+        ("POST", "/reset", {"records": 10**7}),
+        ("POST", "/reset", {"conditions": {"redirecting-proxy": 99}}),
+        ("POST", "/reset", {"conditions": {"lag": True}}),
+        ("PUT", "/snapshots/..", None),
+    ],
+    ids=str,
+)
+def test_what_is_of_no_sense_is_refused_and_changes_nothing(
+    server: MockServer, client: Client, method: str, path: str, body: Any
+) -> None:
+    before = control(server, "GET", "/state").json()
+    url = f"{server.base_url}/_mock{path}"
+    prepared = requests.Request(method, url, json=body).prepare()
+    prepared.url = url  # dots and all
+    with requests.Session() as session:
+        assert session.send(prepared, timeout=10).status_code in (400, 404)
+    assert control(server, "GET", "/state").json() == before
+    assert client.get("/api/domains/1").status == 200
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, "a: " + "[" * 8000, "{"], ids=["json", "yaml", "neither"])
+def test_what_is_nested_too_deep_is_refused(server: MockServer, body: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    assert control(server, "POST", "/reset", data=body, headers=headers).status_code == 400
+    assert control(server, "PUT", "/snapshots/deep", data=body).status_code == 400
+    assert control(server, "GET", "/snapshots").json() == []
+
+
+def test_an_empty_control_token_is_refused() -> None:
+    with pytest.raises(SettingsError, match="the control token is empty"):
+        MockServer("0.0.0.0", control_token="")
+
+
+def test_a_base_path_that_would_hide_the_api_is_refused() -> None:
+    with pytest.raises(SettingsError, match='"/_mock" is no path prefix'):
+        Settings(base_path="/_mock")
+
+
+def test_a_file_of_an_odd_media_type_survives_a_snapshot(server: MockServer, client: Client) -> None:
+    for number, media_type in enumerate(["", "image/png,x", "a" * 5000]):
+        body = (
+            b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nOdd\r\n--b\r\nContent-Disposition: form-data;'
+            b' name="logo"; filename="'
+            + b"n" * 5000
+            + b'"\r\nContent-Type: '
+            + media_type.encode()
+            + b"\r\n\r\nx\r\n--b--\r\n"
+        )
+        form = {"Content-Type": "multipart/form-data; boundary=b"}
+        assert client.request("POST", "/api/projects", body=body, headers=form).status == 201, number
+    control(server, "PUT", "/snapshots/odd")
+    assert control(server, "POST", "/snapshots/odd/restore").status_code == 200
+    assert client.get("/api/splash-pages/").json["meta"]["total"] == 58 + 3
