@@ -50,7 +50,7 @@ class Mock:
         program = str(beside) if beside.exists() else shutil.which("mock-server")
         if program is None:
             raise UsageError("the program mock-server is not installed; it comes with this one")
-        self._command = [program, "--port", "0", "--log-level", "error"]
+        self._command = [program, "--port", "0", "--log-level", "error", "--journal", "0"]
         self._process: subprocess.Popen[str] | None = None
         self.base_url = ""
 

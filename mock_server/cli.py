@@ -92,6 +92,7 @@ def _server(options: argparse.Namespace) -> MockServer:
         seed=options.seed,
         clock=system_clock if options.clock == "system" else None,
         sandboxes=options.sandboxes,
+        journal=options.journal,
         control_token=options.control_token,
     )
 
@@ -138,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--control-token", metavar="TOKEN", help="control and console beyond this machine, for those who show it")
     add("--fail-on-remarks", action="store_true", help="end with status 1 if clients made mistakes")
     add("--sandboxes", type=_count, default=1000, metavar="N", help="how many are kept (default: %(default)s)")
+    add("--journal", type=_count, default=1000, metavar="N", help="how many requests are kept (default: %(default)s)")
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="info: a line a request")
     return parser
 

@@ -93,7 +93,7 @@ class Journal:
     """
 
     def __init__(self, most_entries: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES) -> None:
-        self._most_entries, self._most_bytes = most_entries, most_bytes
+        self.most_entries, self._most_bytes = most_entries, most_bytes
         self._entries: deque[tuple[Entry, int]] = deque()
         self._bytes = 0
         self._numbers = count(1)
@@ -107,11 +107,11 @@ class Journal:
             entry.number = next(self._numbers)
             self._entries.append((entry, size))
             self._bytes += size
-            while len(self._entries) > self._most_entries or self._bytes > self._most_bytes:
+            while len(self._entries) > self.most_entries or self._bytes > self._most_bytes:
                 self._bytes -= self._entries.popleft()[1]
             for remark in entry.remarks:
                 known = (remark.what, remark.rule)
-                if known in self.remarked or len(self.remarked) < self._most_entries:
+                if known in self.remarked or len(self.remarked) < self.most_entries:
                     self.remarked[known] = self.remarked.get(known, 0) + 1
             self._added.notify_all()
 

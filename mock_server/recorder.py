@@ -55,6 +55,8 @@ class Recorder:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request; it is in the journal before its answer is sent."""
+        if not self._journal.most_entries:
+            return self._passed_on(environ, start_response)
         began = perf_counter()
         entry, sent = self._begun(environ), _Tee(environ["wsgi.input"], self._most)
         environ["wsgi.input"] = sent
@@ -84,6 +86,17 @@ class Recorder:
             entry.milliseconds = round((perf_counter() - began) * 1000, 1)
             self._journal.add(entry)
         return answer
+
+    def _passed_on(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request that nobody wants to hear of."""
+
+        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            return start_response(status, [*headers, *HARMLESS], *more)
+
+        try:
+            return self._inner(environ, start)
+        except ConnectionAbortedError:
+            return dropped(environ, start_response)
 
     def _begun(self, environ: WSGIEnvironment) -> Entry:
         headers = {name: value[:LONGEST_TEXT] for name, value in list(EnvironHeaders(environ))[:MOST_FIELDS]}

@@ -41,7 +41,7 @@ class Running:
 
     def __init__(self, settings: Settings) -> None:
         self._start = self.settings = settings
-        self.journal = Journal()
+        self.journal = Journal(settings.journal)
         self.forced = ForcedAnswers()
         self.snapshots: dict[str, Mapping[str, Any]] = {}
         self._sizes: dict[str, int] = {}

@@ -41,6 +41,7 @@ class Settings:
         clock: where times come from; if None, each account has a clock that starts with the fixture and moves on by
             one second with each write.
         sandboxes: how many accounts with `sandbox-` keys are kept; the least recently used goes first.
+        journal: how many requests are kept for people and tests to look at; none, and nothing remarked, if 0.
         max_body: the longest request body that is read, in bytes.
         contract: another openapi.yaml than the one that ships with the project, or None.
     """
@@ -59,6 +60,7 @@ class Settings:
     seed: int = 0
     clock: Clock | None = None
     sandboxes: int = 1000
+    journal: int = 1000
     max_body: int = 16 * 2**20
     contract: Path | None = None
 
@@ -80,7 +82,7 @@ class Settings:
         for origin in self.cors_origins:
             if origin != "*" and not ORIGIN.fullmatch(origin):
                 raise SettingsError(f'"{origin}" is no origin; give one such as http://localhost:5173, without a path')
-        for name, least in (("records", 0), ("sandboxes", 1), ("max_body", 1)):
+        for name, least in (("records", 0), ("sandboxes", 1), ("journal", 0), ("max_body", 1)):
             if getattr(self, name) < least:
                 raise SettingsError(f"{name} is {getattr(self, name)}; give {least} or more")
 

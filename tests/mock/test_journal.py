@@ -326,3 +326,12 @@ def test_so_many_follow_and_who_leaves_makes_room(server: MockServer, monkeypatc
                 return
         time.sleep(0.1)
     pytest.fail("nobody may follow any more")
+
+
+def test_no_journal_keeps_and_remarks_nothing_and_answers_break_off_all_the_same() -> None:
+    with MockServer(journal=0, conditions={"chunked": 0}) as server:
+        assert ask(server, "GET", "/api/domains/?results_per_page=30").status_code == 200
+        with pytest.raises(requests.exceptions.RequestException):
+            ask(server, "GET", "/api/domains/1", headers={"Prefer": "lost=after"})
+        assert server.running.journal.find() == []
+        assert server.running.journal.remarked == {}
