@@ -38,6 +38,10 @@ class Account:
         """How much more text it holds than at the start, in bytes."""
         return sum(each.written for each in self.collections.values())
 
+    def copy(self, name: str, clock: Clock) -> Account:
+        """An account of its own with the same records."""
+        return Account(name, {kind: records.copy() for kind, records in self.collections.items()}, clock)
+
 
 class Accounts:
     """All accounts of one server.
@@ -189,7 +193,7 @@ class Accounts:
                     total -= self._sandboxes.pop(key).written
 
     def _copy(self, account: Account, name: str) -> Account:
-        return Account(name, {kind: records.copy() for kind, records in account.collections.items()}, self._clock())
+        return account.copy(name, self._clock())
 
     def _clock(self) -> Clock:
         if self._settings.clock:
@@ -232,8 +236,8 @@ class Accounts:
 
 
 def _parted(account: Account) -> Account:
-    clock = Ticking(account.clock.now) if isinstance(account.clock, Ticking) else account.clock
-    return Account(account.name, {kind: records.copy() for kind, records in account.collections.items()}, clock)
+    clock = account.clock
+    return account.copy(account.name, Ticking(clock.now) if isinstance(clock, Ticking) else clock)
 
 
 def _highest(fixture: Fixture, resource: Resource) -> int:

@@ -20,7 +20,7 @@ from mock_server.calls import Transformation
 from mock_server.choices import Choices
 from mock_server.contract import Contract, shipped_contract
 from mock_server.cors import Cors
-from mock_server.defects import chosen, needs
+from mock_server.defects import Defect, chosen, needs
 from mock_server.error_pages import ErrorPages
 from mock_server.errors import SettingsError
 from mock_server.fixtures import FixtureReader
@@ -52,28 +52,9 @@ def create_app(settings: Settings | None = None, before: Service | None = None) 
         SettingsError: if a fixture or an open point is not usable.
     """
     settings = settings or Settings()
-    contract = _read(settings.contract) if settings.contract else shipped_contract()
     defects = chosen(settings.defects)
-    choices = Choices(
-        contract.open_points,
-        {**settings.choices, **needs(defects, settings.choices)},
-        settings.grease,
-        each_request=settings.grease_each_request,
-    )
     conditions.check(settings.conditions)
-    representations = Representations(choices, settings.seed, Voice(settings.grease))
-    uploads = before.forms.uploads if before else Uploads()
-    reader = FixtureReader(contract.resources, representations, uploads)
-    service = Service(
-        settings=settings,
-        contract=contract,
-        choices=choices,
-        accounts=Accounts(settings, contract, choices, reader, before.accounts if before else None),
-        forms=Forms(choices, contract.rules, uploads, settings.max_body),
-        paging=Paging(contract, choices),
-        representations=representations,
-        errors=ErrorPages(choices, representations, settings.base_path),
-    )
+    service = _service(settings, defects, before)
     app = Flask(__name__, static_folder=None)
     app.extensions["mock_server"] = service
     app.register_blueprint(create_blueprint(service), url_prefix=settings.base_path or None)
@@ -90,6 +71,30 @@ def create_app(settings: Settings | None = None, before: Service | None = None) 
 
     app.wsgi_app = _surrounded(app, service, defects, another)  # type: ignore[assignment, method-assign]
     return app
+
+
+def _service(settings: Settings, defects: Sequence[Defect], before: Service | None) -> Service:
+    """What the operations work with."""
+    contract = _read(settings.contract) if settings.contract else shipped_contract()
+    choices = Choices(
+        contract.open_points,
+        {**settings.choices, **needs(defects, settings.choices)},
+        settings.grease,
+        each_request=settings.grease_each_request,
+    )
+    representations = Representations(choices, settings.seed, Voice(settings.grease))
+    uploads = before.forms.uploads if before else Uploads()
+    reader = FixtureReader(contract.resources, representations, uploads)
+    return Service(
+        settings=settings,
+        contract=contract,
+        choices=choices,
+        accounts=Accounts(settings, contract, choices, reader, before.accounts if before else None),
+        forms=Forms(choices, contract.rules, uploads, settings.max_body),
+        paging=Paging(contract, choices),
+        representations=representations,
+        errors=ErrorPages(choices, representations, settings.base_path),
+    )
 
 
 def _surrounded(

@@ -81,7 +81,7 @@ class Call:
     @property
     def records(self) -> list[Record]:
         """The account's records of this kind, in the order of its lists."""
-        return self.collection.page(lambda total: (0, total))[0]
+        return self.collection.all
 
     @property
     def record(self) -> Record | None:

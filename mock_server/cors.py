@@ -37,7 +37,6 @@ class Cors:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
         origin = environ.get("HTTP_ORIGIN", "")
-        notes_of(environ)  # those of all layers within
         allowed = ANY if ANY in self._origins else origin if origin in self._origins else ""
         if not origin or not allowed:
             return self._inner(environ, start_response)

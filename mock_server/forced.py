@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -99,8 +99,3 @@ class ForcedAnswers:
         """Take back one, or all."""
         with self._lock:
             self._every = [each for each in self._every if number is not None and each.number != number]
-
-
-def as_dict(forced: Forced) -> dict[str, Any]:
-    """A forced answer as JSON has it."""
-    return asdict(forced)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import count
-from typing import Any
 
 MOST_ENTRIES = 1000
 MOST_BYTES = 8 * 2**20
 BARE = 1000  # bytes of an entry without its texts, about
-FILTERS = ("account", "method", "path", "status", "remarks", "after")
 
 
 @dataclass
@@ -155,18 +153,15 @@ class Journal:
         return self._entries[-1][0].number if self._entries else 0
 
 
-def as_dict(entry: Entry) -> dict[str, Any]:
-    """An entry as JSON has it."""
-    return asdict(entry)
+FILTERS: dict[str, Callable[[Entry, str], bool]] = {
+    "account": lambda entry, wanted: entry.account == wanted,
+    "method": lambda entry, wanted: entry.method == wanted.upper(),
+    "path": lambda entry, wanted: fnmatchcase(entry.path, wanted),
+    "status": lambda entry, wanted: str(entry.status) == wanted,
+    "remarks": lambda entry, wanted: bool(entry.remarks) == (wanted not in ("0", "")),
+    "after": lambda entry, wanted: entry.number > int(wanted),
+}
 
 
 def _matches(entry: Entry, filters: Mapping[str, str]) -> bool:
-    checks: dict[str, Callable[[str], bool]] = {
-        "account": lambda wanted: entry.account == wanted,
-        "method": lambda wanted: entry.method == wanted.upper(),
-        "status": lambda wanted: str(entry.status) == wanted,
-        "path": lambda wanted: fnmatchcase(entry.path, wanted),
-        "remarks": lambda wanted: bool(entry.remarks) == (wanted not in ("0", "")),
-        "after": lambda wanted: entry.number > int(wanted),
-    }
-    return all(checks[name](wanted) for name, wanted in filters.items())
+    return all(FILTERS[name](entry, wanted) for name, wanted in filters.items())

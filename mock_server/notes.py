@@ -20,11 +20,13 @@ class Notes:
     Attributes:
         ignored: the names of parts of its form that had no influence.
         refusal: what it was refused with, unless it was answered or asked for that itself.
+        forced: the preference that was forced on it, or nothing.
         broken: how its answer breaks off, on purpose, or nothing.
     """
 
     ignored: tuple[str, ...] = ()
     refusal: Refusal | None = None
+    forced: str = ""
     broken: str = ""
 
 

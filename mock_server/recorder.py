@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from gzip import decompress
@@ -55,47 +55,55 @@ class Recorder:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request; it is in the journal before its answer is sent."""
-        if not self._journal.most_entries:
-            return self._passed_on(environ, start_response)
+
+        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            return start_response(status, [*headers, *HARMLESS], *more)
+
+        self._force(environ)
+        answer = (self._recorded if self._journal.most_entries else self._carried_out)(environ, start)
+        return iter(answer) if isinstance(answer, list) and len(answer) > 1 else answer
+
+    def _force(self, environ: WSGIEnvironment) -> None:
+        """Let a request prefer what is forced on it, unless it prefers something itself."""
+        if (
+            self._forced.every
+            and not {"HTTP_PREFER", BY_HAND} & environ.keys()
+            and environ["REQUEST_METHOD"] != "OPTIONS"
+        ):
+            known = self._begun(environ)
+            forced = self._forced.take(known.method, known.path, known.account)
+            environ["HTTP_PREFER"] = notes_of(environ).forced = forced
+
+    def _recorded(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         began = perf_counter()
         entry, sent = self._begun(environ), _Tee(environ["wsgi.input"], self._most)
         environ["wsgi.input"] = sent
-        by_hand = environ.get(BY_HAND, False)
-        if "HTTP_PREFER" not in environ and entry.method != "OPTIONS" and not by_hand:
-            entry.forced = environ["HTTP_PREFER"] = self._forced.take(entry.method, entry.path, entry.account)
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
             entry.status = int(status[:3])
             entry.answer_headers = {name: value[:LONGEST_TEXT] for name, value in headers[:MOST_FIELDS]}
-            return start_response(status, [*headers, *HARMLESS], *more)
+            return start_response(status, headers, *more)
 
         notes, body = notes_of(environ), b""
         try:
-            answer = self._inner(environ, start)
-            if not notes.broken:
-                parts = _whole(answer)
-                answer, body = iter(parts) if len(parts) > 1 else parts, _plain(b"".join(parts), entry)
-        except ConnectionAbortedError:  # what was to break off came upon a layer that reads answers whole
-            answer = dropped(environ, start_response)
+            answer = self._carried_out(environ, start)
+            body = _plain(b"".join(answer), entry) if isinstance(answer, list) else b""
         finally:
             entry.answer = body[:LONGEST_TEXT].decode("utf-8", "replace")
-            entry.broken = notes.broken
+            entry.forced, entry.broken = notes.forced, notes.broken
             entry.status = None if notes.broken == "dropped" else entry.status
             _read_form(entry, environ, sent.body)
-            entry.remarks = [] if by_hand else list(self._remarks.about(entry, notes, body))
+            entry.remarks = [] if BY_HAND in environ else list(self._remarks.about(entry, notes, body))
             entry.milliseconds = round((perf_counter() - began) * 1000, 1)
             self._journal.add(entry)
         return answer
 
-    def _passed_on(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request that nobody wants to hear of."""
-
-        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
-            return start_response(status, [*headers, *HARMLESS], *more)
-
+    def _carried_out(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """An answer: a list of its parts, unless it comes slowly or breaks off."""
         try:
-            return self._inner(environ, start)
-        except ConnectionAbortedError:
+            answer = self._inner(environ, start_response)
+            return answer if notes_of(environ).broken else _whole(answer)
+        except ConnectionAbortedError:  # what was to break off came upon a layer that reads answers whole
             return dropped(environ, start_response)
 
     def _begun(self, environ: WSGIEnvironment) -> Entry:
@@ -133,15 +141,6 @@ class _Tee:
             self._parts.append(part)
             self._length += len(part)
         return part
-
-    def readline(self, size: int = -1) -> bytes:
-        return self.read(size)
-
-    def readlines(self, hint: int = -1) -> list[bytes]:
-        return [self.read(hint)]
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield self.read()
 
 
 def _whole(answer: Iterable[bytes]) -> list[bytes]:

@@ -11,6 +11,7 @@ from flask import Flask
 
 from mock_server.api import Service
 from mock_server.app import create_app
+from mock_server.contract import load_yaml
 from mock_server.errors import SettingsError
 from mock_server.forced import Forced, ForcedAnswers
 from mock_server.journal import Journal
@@ -36,15 +37,14 @@ class Running:
         journal: the latest requests.
         remarks: what there is to remark.
         forced: answers that are forced on requests.
-        snapshots: fixtures by name.
+        snapshots: fixtures by name, as files have them.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._start = self.settings = settings
         self.journal = Journal(settings.journal)
         self.forced = ForcedAnswers()
-        self.snapshots: dict[str, Mapping[str, Any]] = {}
-        self._sizes: dict[str, int] = {}
+        self.snapshots: dict[str, str] = {}
         self._lock = threading.Lock()
         app = create_app(settings)
         self.remarks = Remarks(app.extensions["mock_server"].contract, settings.base_path)
@@ -88,10 +88,18 @@ class Running:
         Raises:
             SettingsError: if it cannot be meant.
         """
-        account = given.get("account") if isinstance(given, dict) else None
-        if isinstance(account, str):
-            given = given | {"account": self.service.accounts.keys.get(account, account)}
+        if isinstance(given, dict) and isinstance(given.get("account"), str):
+            given = given | {"account": self.account_named(given["account"])}
         return self.forced.add(given)
+
+    def account_named(self, name: str) -> str:
+        """The name of an account that is given by its name or its key."""
+        return self.service.accounts.keys.get(name, name)
+
+    def clear_journal(self) -> None:
+        """Forget all requests, and what remarks would rest on."""
+        self.journal.clear()
+        self.remarks.forget()
 
     def keep(self, name: str, fixture: Mapping[str, Any] | None = None) -> None:
         """Keep a snapshot of what the accounts hold, or a fixture, under a name.
@@ -105,12 +113,10 @@ class Running:
             raise SettingsError(f"there are {MOST_SNAPSHOTS} snapshots already; delete one")
         if fixture is not None:
             create_app(self._under(self.settings, fixture))
-        kept = fixture_of(self.service) if fixture is None else fixture
-        others = sum(size for other, size in self._sizes.items() if other != name and other in self.snapshots)
-        size = len(as_yaml(kept))
-        if size + others > MOST_BYTES:
+        kept = as_yaml(fixture_of(self.service) if fixture is None else fixture)
+        if len(kept) + sum(len(text) for other, text in self.snapshots.items() if other != name) > MOST_BYTES:
             raise SettingsError(f"snapshots would take over {MOST_BYTES >> 20} MiB together; delete one")
-        self.snapshots[name], self._sizes[name] = kept, size
+        self.snapshots[name] = kept
 
     def restore(self, name: str) -> None:
         """Bring back what a snapshot holds; switches stay as they are, and sandboxes begin anew.
@@ -119,7 +125,7 @@ class Running:
             KeyError: if there is none of this name.
         """
         with self._lock:
-            self._put(self.settings, create_app(self._under(self.settings, self.snapshots[name])))
+            self._put(self.settings, create_app(self._under(self.settings, load_yaml(self.snapshots[name]))))
             self.remarks.forget()
 
     @staticmethod

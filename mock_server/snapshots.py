@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -38,7 +39,7 @@ def _account(service: Service, key: str, account: Account) -> dict[str, Any]:
     records = {
         resource.name: [
             _record(resource, record, service.forms.uploads)
-            for record in sorted(account.collections[resource.name].page(lambda total: (0, total))[0], key=_id)
+            for record in sorted(account.collections[resource.name].all, key=attrgetter("id"))
         ]
         for resource in service.contract.resources
     }
@@ -59,7 +60,3 @@ def _embedded(upload: Upload, uploads: Uploads) -> str:
     content = b64encode(uploads.content(upload) or b"").decode()
     media_type = quote(upload.media_type, safe="/") or "application/octet-stream"
     return f"data:{media_type};name={quote(upload.name, safe='')};base64,{content}"
-
-
-def _id(record: Record) -> int:
-    return record.id

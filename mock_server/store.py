@@ -164,6 +164,11 @@ class Collection:
             self._taken.discard(self._claim(record))
 
     @property
+    def all(self) -> list[Record]:
+        """All records, in order."""
+        return self.page(lambda total: (0, total))[0]
+
+    @property
     def total(self) -> int:
         """How many records there are."""
         with self._lock:

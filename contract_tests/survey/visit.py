@@ -45,27 +45,34 @@ def visit(
     evidence = Evidence(target.base_url, has_second_key=OTHER in target.keys)
     visitor = Visitor(target, kind, evidence, "", create_path)
     try:
-        progress("looking at what is there")
-        start = _first_look(visitor)
-        first = evidence.exchanges[-1]
-        if not start.pages and (not first.succeeded or first.json is None):  # then nothing is written there
-            evidence.notes[kind.name] = [f"the list was answered with status {first.status} and no JSON"]
-            return evidence
-        visitor.marker = _free_marker(visitor, start)
-        _chapters(visitor, start, progress)
-        progress("exploring")
-        explore(visitor)
+        _look(visitor, explore, progress)
     except BudgetSpentError as error:
         evidence.notes[kind.name].append(str(error))
-    except InvisibleError as error:
-        evidence.notes[kind.name].append(str(error))
-        with suppress(BudgetSpentError):
-            _read_on(visitor, start, progress)
     finally:
         progress("cleaning up")
         with target.cleaning_up(), suppress(BudgetSpentError):
             remove_all(visitor)
     return evidence
+
+
+def _look(visitor: Visitor, explore: Callable[[Visitor], None], progress: Callable[[str], None]) -> None:
+    """Look at what is there, and at what becomes of it; where a create is not to be seen, read on alone."""
+    evidence, kind = visitor.evidence, visitor.kind.name
+    progress("looking at what is there")
+    start = _first_look(visitor)
+    first = evidence.exchanges[-1]
+    if not start.pages and (not first.succeeded or first.json is None):  # then nothing is written there
+        evidence.notes[kind] = [f"the list was answered with status {first.status} and no JSON"]
+        return
+    try:
+        visitor.marker = _free_marker(visitor, start)
+        _chapters(visitor, start, progress)
+        progress("exploring")
+        explore(visitor)
+    except InvisibleError as error:
+        evidence.notes[kind].append(str(error))
+        with suppress(BudgetSpentError):
+            _read_on(visitor, start, progress)
 
 
 def _read_on(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from mock_server.broken import cut_off, dropped, dropped_after
@@ -38,36 +39,42 @@ class Condition:
 
 
 CONDITIONS = {
-    "latency": Condition("each answer takes N seconds longer", (0.05,), network.latency),
+    "latency": Condition("each answer takes N seconds longer", (0.05,), network.waiting(repeat)),
     "lag": Condition("reads show a write N seconds after it was made", (0.3, 0.9), network.Replica),
     "gateway-errors": Condition(
         "one request in N is answered with 502, every other time once the server did its work",
         (40,),
-        network.now_and_then(network.bad_gateway, too_late=True),
+        network.now_and_then(network.failed),
     ),
     "retry-after": Condition(
         "one request in N is one too many, and told in how many seconds it may be sent again",
         (40,),
-        network.now_and_then(network.limited(Retry_After="1")),
+        network.limited(Retry_After="1"),
     ),
     "rate-limit-reset": Condition(
-        "likewise, told by X-RateLimit-Reset alone", (40,), network.now_and_then(network.limited(X_RateLimit_Reset="1"))
+        "likewise, told by X-RateLimit-Reset alone", (40,), network.limited(X_RateLimit_Reset="1")
     ),
-    "too-many": Condition("likewise, and not told when", (40,), network.now_and_then(network.limited())),
+    "too-many": Condition("likewise, and not told when", (40,), network.limited()),
     "rate-limit": Condition("an account may send N requests in a minute", (600,), within=limits.rate_limit),
-    "latency-up-to": Condition("each answer takes up to N seconds longer, by chance", (0.05,), network.anything_up_to),
+    "latency-up-to": Condition(
+        "each answer takes up to N seconds longer, by chance", (0.05,), network.waiting(network.by_chance)
+    ),
     "slow-body": Condition("the body of each answer comes N seconds behind its head", (0.02,), network.late_body),
     "dropped-before": Condition(
         "one request in N is not carried out, and its connection closed",
         (40,),
-        network.breaking(lambda _, environ, start_response: dropped(environ, start_response)),
+        network.now_and_then(lambda _turn, _inner, *request: dropped(*request)),
     ),
     "dropped-after": Condition(
         "one request in N is carried out, and its connection closed without an answer",
         (40,),
-        network.breaking(dropped_after),
+        network.now_and_then(lambda _turn, *rest: dropped_after(*rest)),
     ),
-    "cut-off": Condition("one answer in N breaks off in the middle of its body", (40,), network.breaking(cut_off)),
+    "cut-off": Condition(
+        "one answer in N breaks off in the middle of its body",
+        (40,),
+        network.now_and_then(lambda _turn, *rest: cut_off(*rest)),
+    ),
     "connection-close": Condition(
         "each connection is closed behind its answer", around=network.answering(network.closed)
     ),

@@ -7,9 +7,9 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
-from itertools import count
+from itertools import count, repeat
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -24,14 +24,19 @@ BEHIND = "/behind-the-proxy"
 PIECES = 7
 
 
-def latency(inner: WSGIApplication, seconds: float, _: Any) -> WSGIApplication:
-    """Wait before each request is carried out."""
+def waiting(times: Callable[[float], Iterator[float]]) -> Callable[..., WSGIApplication]:
+    """Wait before each request is carried out, for times that come of the measure."""
 
-    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        time.sleep(seconds)
-        return inner(environ, start_response)
+    def around(inner: WSGIApplication, measure: float, _another: Any) -> WSGIApplication:
+        seconds = times(measure)
 
-    return app
+        def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            time.sleep(next(seconds))
+            return inner(environ, start_response)
+
+        return app
+
+    return around
 
 
 def answering(change: Callable[[WSGIEnvironment, Response], Response]) -> Callable[..., WSGIApplication]:
@@ -73,33 +78,38 @@ def compressed(environ: WSGIEnvironment, answer: Response) -> Response:
     return answer
 
 
-def now_and_then(answer: Callable[[], Response], *, too_late: bool = False) -> Callable[..., WSGIApplication]:
-    """Answer one request in so many in another way; if `too_late`, every other time once the server did its work."""
+def now_and_then(how: Callable[..., Iterable[bytes]]) -> Callable[..., WSGIApplication]:
+    """Answer one request in so many in another way.
+
+    Args:
+        how: from the number of such requests so far, the application, and the request to the answer.
+    """
 
     def around(inner: WSGIApplication, every: float, _: Any) -> WSGIApplication:
         numbers = count(1)
 
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             turn, left = divmod(next(numbers), max(1, int(every)))
-            if left:
-                return inner(environ, start_response)
-            if too_late and turn % 2:
-                Response.from_app(inner, environ, buffered=True)
-            return answer()(environ, start_response)
+            return inner(environ, start_response) if left else how(turn, inner, environ, start_response)
 
         return app
 
     return around
 
 
-def bad_gateway() -> Response:
-    """The page of a gateway that got no answer."""
-    return Response("<h1>502 Bad Gateway</h1>", 502, content_type="text/html")
+def failed(
+    turn: int, inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
+) -> Iterable[bytes]:
+    """The page of a gateway that got no answer; every other time, the server did its work."""
+    if turn % 2:
+        Response.from_app(inner, environ, buffered=True)
+    return Response("<h1>502 Bad Gateway</h1>", 502, content_type="text/html")(environ, start_response)
 
 
-def limited(**headers: str) -> Callable[[], Response]:
-    """Answers that tell of a rate limit, with these headers."""
-    return lambda: Response(status=429, headers={name.replace("_", "-"): text for name, text in headers.items()})
+def limited(**headers: str) -> Callable[..., WSGIApplication]:
+    """Tell of a rate limit now and then, with these headers."""
+    told = {name.replace("_", "-"): text for name, text in headers.items()}
+    return now_and_then(lambda _turn, _inner, *request: Response(status=429, headers=told)(*request))
 
 
 def redirected(inner: WSGIApplication, status: float, _: Any) -> WSGIApplication:
@@ -139,15 +149,9 @@ class Replica:
             return self._inner(environ | {"wsgi.input": BytesIO(body)}, start_response)
 
 
-def anything_up_to(inner: WSGIApplication, seconds: float, _: Any) -> WSGIApplication:
-    """Wait for a time that chance gives."""
-    chance = random.Random(0)  # noqa: S311 - the same times in each run
-
-    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        time.sleep(chance.uniform(0, seconds))
-        return inner(environ, start_response)
-
-    return app
+def by_chance(most: float) -> Iterator[float]:
+    """Anything up to a measure; the same times in each run."""
+    return map(random.Random(0).uniform, repeat(0), repeat(most))  # noqa: S311 - nobody is to be surprised
 
 
 def late_body(inner: WSGIApplication, seconds: float, _: Any) -> WSGIApplication:
@@ -157,19 +161,3 @@ def late_body(inner: WSGIApplication, seconds: float, _: Any) -> WSGIApplication
         return slowly(seconds, inner, environ, start_response)
 
     return app
-
-
-def breaking(how: Callable[..., Iterable[bytes]]) -> Callable[..., WSGIApplication]:
-    """Let one answer in so many break off."""
-
-    def around(inner: WSGIApplication, every: float, _: Any) -> WSGIApplication:
-        numbers = count(1)
-
-        def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            if next(numbers) % max(1, int(every)):
-                return inner(environ, start_response)
-            return how(inner, environ, start_response)
-
-        return app
-
-    return around

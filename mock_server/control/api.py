@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -13,15 +14,14 @@ from typing import Any
 import yaml
 from flask import Blueprint, Response, abort, jsonify, request
 
-from mock_server import forced, journal
 from mock_server.conditions import CONDITIONS
 from mock_server.contract import load_yaml
 from mock_server.control.switches import read_switches, told
 from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
+from mock_server.journal import FILTERS
 from mock_server.representations import TIME_FORMAT
 from mock_server.running import Running
-from mock_server.snapshots import as_yaml
 
 YAML = "application/yaml"
 DEEPEST = 20  # of a fixture
@@ -47,6 +47,7 @@ def create_api(running: Running) -> Blueprint:
     """
     api = Blueprint("api", __name__)
     _add_switches(api, running)
+    _add_lists(api, running)
     _add_clock(api, running)
     _add_journal(api, running)
     _add_forced(api, running)
@@ -85,6 +86,8 @@ def _add_switches(api: Blueprint, running: Running) -> None:
         running.change(**read_switches(_json(), at_the_start=False))
         return state()
 
+
+def _add_lists(api: Blueprint, running: Running) -> None:
     @api.get("/open-points")
     def open_points() -> Response:
         points = running.service.contract.open_points.values()
@@ -139,7 +142,7 @@ def _add_journal(api: Blueprint, running: Running) -> None:
     @api.get("/journal")
     def find() -> Response:
         found = running.journal.find(**_filters(running))
-        return jsonify({"count": len(found), "entries": [journal.as_dict(entry) for entry in found]})
+        return jsonify({"count": len(found), "entries": [asdict(entry) for entry in found]})
 
     @api.get("/journal/count")
     def count() -> Response:
@@ -147,8 +150,7 @@ def _add_journal(api: Blueprint, running: Running) -> None:
 
     @api.delete("/journal")
     def clear() -> Response:
-        running.journal.clear()
-        running.remarks.forget()
+        running.clear_journal()
         return Response(status=204)
 
     @api.get("/journal/events")
@@ -165,17 +167,17 @@ def _add_journal(api: Blueprint, running: Running) -> None:
 def _events(running: Running, filters: dict[str, str]) -> Iterator[str]:
     yield ": the journal\n\n"
     for entry in running.journal.follow(SECONDS_BETWEEN_SIGNS, **filters):
-        yield f"id: {entry.number}\ndata: {json.dumps(journal.as_dict(entry))}\n\n" if entry else ": nothing new\n\n"
+        yield f"id: {entry.number}\ndata: {json.dumps(asdict(entry))}\n\n" if entry else ": nothing new\n\n"
 
 
 def _add_forced(api: Blueprint, running: Running) -> None:
     @api.get("/forced")
     def forced_answers() -> Response:
-        return jsonify([forced.as_dict(each) for each in running.forced.every])
+        return jsonify([asdict(each) for each in running.forced.every])
 
     @api.post("/forced")
     def force() -> Response:
-        return jsonify(forced.as_dict(running.force(_json())))
+        return jsonify(asdict(running.force(_json())))
 
     @api.delete("/forced")
     @api.delete("/forced/<int:number>")
@@ -197,7 +199,7 @@ def _add_snapshots(api: Blueprint, running: Running) -> None:
 
     @api.get("/snapshots/<name>")
     def snapshot(name: str) -> Response:
-        return Response(as_yaml(running.snapshots.get(_known(running, name), {})), content_type=YAML)
+        return Response(running.snapshots.get(_known(running, name), ""), content_type=YAML)
 
     @api.post("/snapshots/<name>/restore")
     def restore(name: str) -> Response:
@@ -258,14 +260,14 @@ def _filters(running: Running) -> dict[str, str]:
     """
     given = request.args.to_dict()
     for name, value in given.items():
-        if name not in journal.FILTERS:
-            raise SettingsError(f'no filter "{name}"; filters are {", ".join(journal.FILTERS)}')
+        if name not in FILTERS:
+            raise SettingsError(f'no filter "{name}"; filters are {", ".join(FILTERS)}')
         if name in ("after", "status") and not _is_number(value):
             raise SettingsError(f'the filter "{name}" is "{value}"; expected a number')
         if name == "remarks" and value not in ("0", "1"):
             raise SettingsError(f'the filter "remarks" is "{value}"; expected 1 for those with some, or 0')
     if "account" in given:  # its name, or its key
-        given["account"] = running.service.accounts.keys.get(given["account"], given["account"])
+        given["account"] = running.account_named(given["account"])
     last = request.headers.get("Last-Event-ID", "")
     return given | ({"after": last} if _is_number(last) else {})
 

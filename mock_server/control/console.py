@@ -133,9 +133,8 @@ def _add_records(console: Blueprint, running: Running) -> None:
     @console.post("/_mock/console/records/<path:key>/<kind>/<int:identifier>/delete")
     def delete(key: str, kind: str, identifier: int) -> str | AnyResponse:
         resource = _resource(running, kind)
-        answer = editing.delete(running, key, resource, identifier)
-        if answer.problem:
-            return _form(running, key, resource, identifier, answer.problem)
+        if problem := editing.delete(running, key, resource, identifier):
+            return _form(running, key, resource, identifier, problem)
         return redirect(url_for("console.records", key=key, kind=kind, done="deleted"), 303)
 
 
@@ -144,9 +143,8 @@ def _edited(running: Running, key: str, resource: Resource, identifier: int | No
     if request.method == "GET":
         return _form(running, key, resource, identifier, "")
     present = _values(running, key, resource, identifier)
-    answer = editing.save(running, key, resource, identifier, present)
-    if answer.problem:
-        return _form(running, key, resource, identifier, answer.problem)
+    if problem := editing.save(running, key, resource, identifier, present):
+        return _form(running, key, resource, identifier, problem)
     done = "created" if identifier is None else "updated"
     return redirect(url_for("console.records", key=key, kind=resource.name, done=done), 303)
 
@@ -181,8 +179,8 @@ def _add_journal(console: Blueprint, running: Running) -> None:
     @console.get("/_mock/console/journal")
     def journal() -> str:
         wanted = {name: value for name in ("account", "path", "remarks") if (value := request.args.get(name))}
-        if key := running.service.accounts.keys.get(wanted.get("account", "")):
-            wanted["account"] = key
+        if "account" in wanted:
+            wanted["account"] = running.account_named(wanted["account"])
         entries = running.journal.find(**wanted)[-MOST_SHOWN:][::-1]
         return render_template("journal.html", entries=entries, wanted=wanted)
 
@@ -195,8 +193,7 @@ def _add_journal(console: Blueprint, running: Running) -> None:
 
     @console.post("/_mock/console/journal/clear")
     def clear() -> AnyResponse:
-        running.journal.clear()
-        running.remarks.forget()
+        running.clear_journal()
         return _back("journal", "cleared")
 
 
@@ -244,7 +241,6 @@ def _switches(running: Running, problem: str) -> str:
         problem=problem,
         given=request.form,
         points=running.service.contract.open_points.values(),
-        choices=running.service.choices,
         chosen=running.settings.choices,
         conditions=CONDITIONS,
         areas=areas,

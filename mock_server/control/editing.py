@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
 from typing import Any
@@ -17,17 +16,8 @@ from mock_server.errors import SettingsError
 from mock_server.recorder import BY_HAND
 from mock_server.running import Running
 
-LONGEST_NUMBER = 15  # digits
 
-
-@dataclass(frozen=True)
-class Answer:
-    """What came of a request: why it was refused, or nothing."""
-
-    problem: str
-
-
-def save(running: Running, key: str, resource: Resource, identifier: int | None, present: Mapping[str, Any]) -> Answer:
+def save(running: Running, key: str, resource: Resource, identifier: int | None, present: Mapping[str, Any]) -> str:
     """Create or update a record with the form that was sent: a field that is as it was is left out.
 
     Args:
@@ -36,6 +26,9 @@ def save(running: Running, key: str, resource: Resource, identifier: int | None,
         resource: of which kind.
         identifier: that of a record to update; a new one, if None.
         present: its values.
+
+    Returns:
+        Why it was refused, or nothing.
     """
     operation = "create" if identifier is None else "update"
     sent: dict[str, Any] = {
@@ -50,8 +43,8 @@ def save(running: Running, key: str, resource: Resource, identifier: int | None,
     return _ask(running, key, "POST", path, sent)
 
 
-def delete(running: Running, key: str, resource: Resource, identifier: int) -> Answer:
-    """Delete a record."""
+def delete(running: Running, key: str, resource: Resource, identifier: int) -> str:
+    """Delete a record; why that was refused, or nothing."""
     return _ask(running, key, "DELETE", resource.paths["delete"].replace("{id}", str(identifier)), None)
 
 
@@ -66,7 +59,7 @@ def _text(field: Field, present: Mapping[str, Any]) -> str | None:
     return text
 
 
-def _ask(running: Running, key: str, method: str, path: str, form: dict[str, Any] | None) -> Answer:
+def _ask(running: Running, key: str, method: str, path: str, form: dict[str, Any] | None) -> str:
     headers = {"Authorization": f"Bearer {key}", "User-Agent": "mock-server console"}
     prefix = running.settings.base_path
     try:
@@ -79,9 +72,9 @@ def _ask(running: Running, key: str, method: str, path: str, form: dict[str, Any
             base_url=request.host_url,
             environ_overrides={BY_HAND: True},
         )
-        return Answer(_problem(answer.status_code, answer.text))
+        return _problem(answer.status_code, answer.text)
     except ConnectionError:
-        return Answer("The connection was closed without an answer, as a switch has it.")
+        return "The connection was closed without an answer, as a switch has it."
 
 
 def _problem(status: int, text: str) -> str:
@@ -142,7 +135,7 @@ def moment(text: str) -> datetime:
 
 def _whole(name: str, text: str) -> int:
     try:
-        return int(text[:LONGEST_NUMBER])
+        return int(text)
     except ValueError as error:
         raise SettingsError(f'{name} is "{text}"; expected a whole number') from error
 
