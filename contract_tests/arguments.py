@@ -67,6 +67,7 @@ def add_compare(add: Add) -> None:
 def add_cleanup(add: Add) -> None:
     """The options of `contract-tests cleanup`."""
     add("ledger", type=Path, metavar="LEDGER", help="what the run wrote down")
+    add("--base-url", type=_url, metavar="URL", help="where it answers, if the ledger does not say so any more")
     add_target(add)
 
 

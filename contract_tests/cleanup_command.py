@@ -9,7 +9,7 @@ from contract_tests.errors import BROKEN, UsageError
 from contract_tests.ledger import Ledger, is_key_of
 from contract_tests.options import connection_of, keys_of, limits_of
 from contract_tests.preflight import preflight
-from contract_tests.reports.screen import say
+from contract_tests.reports.screen import complain, say
 from contract_tests.run_command import tell_left
 from contract_tests.survey.cleanup import clean_up
 from contract_tests.target import Target, identities
@@ -32,6 +32,11 @@ def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:
     api_key, second = keys_of(given)
     keys = identities(api_key, second)
     with Ledger.resume(given.ledger) as ledger:
+        if ledger.unread:
+            complain(f"of {given.ledger} could not be read: {', '.join(ledger.unread)}; the rest is made use of")
+        ledger.base_url = (given.base_url or ledger.base_url).rstrip("/")
+        if not ledger.base_url:
+            raise UsageError(f"{given.ledger} names no target any more; say where it is with --base-url")
         if not is_key_of(ledger.account, api_key):
             raise UsageError(f"{given.ledger} is of a run with another API key; give that one")
         target = Target(ledger.base_url, keys, ledger, limits_of(given), connection_of(given))

@@ -62,6 +62,7 @@ def comparison(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> dict[
                 "name": name,
                 "base_url": run["base_url"],
                 "word": run["word"],
+                "verdict": run.get("verdict", run["word"]),
                 "contract_version": run["contract_version"],
             }
             for name, run in zip(names, runs, strict=True)
@@ -81,7 +82,9 @@ def _side_by_side(columns: Sequence[Mapping[str, str]], absent: str) -> list[dic
 def show(compared: Mapping[str, Any], console: Console, *, every: bool) -> None:
     """Print what differs, or everything."""
     for number, run in enumerate(compared["runs"], 1):
-        console.print(f"{number}  {run['name']}  {run['base_url']}  {run['word']}, contract {run['contract_version']}")
+        console.print(
+            f"{number}  {run['name']}  {run['base_url']}  {run['verdict']}, contract {run['contract_version']}"
+        )
     for title, key in (("rule", "rules"), ("open point", "open_points")):
         rows = [each for each in compared[key] if every or not each["same"]]
         table = Table(title, *map(str, range(1, len(compared["runs"]) + 1)), box=None, pad_edge=False)

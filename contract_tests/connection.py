@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import re
+import socket
 import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPResponse
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from contract_tests.errors import UsageError
 
 CHUNK = 65_536  # bytes
 LONGEST_BODY = 64 << 20  # bytes
+LONGEST_LINE = 65_536  # bytes of a header
+INTERIM = (100, 102, 103)
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
 
@@ -51,12 +58,12 @@ class Connection:
         context = self._context() if base_url.startswith("https:") else None
         proxy = proxy_of(base_url)
         if proxy is None:
-            return urllib3.PoolManager(retries=False, timeout=timeout, ssl_context=context)
+            return _timed(urllib3.PoolManager(retries=False, timeout=timeout, ssl_context=context))
         user = urlsplit(proxy).netloc.rpartition("@")[0]
         headers = urllib3.make_headers(proxy_basic_auth=user) if user else None
         try:
-            return urllib3.ProxyManager(
-                proxy, retries=False, timeout=timeout, ssl_context=context, proxy_headers=headers
+            return _timed(
+                urllib3.ProxyManager(proxy, retries=False, timeout=timeout, ssl_context=context, proxy_headers=headers)
             )
         except (urllib3.exceptions.HTTPError, ValueError) as error:
             raise UsageError(f"the proxy that the environment names cannot be used: {error}") from error
@@ -80,12 +87,73 @@ class Connection:
         return context
 
 
-def read_whole(response: urllib3.BaseHTTPResponse, until: float) -> bytes:
-    """The body of a response, as long as it comes in time and is no longer than any list could be.
+class _TimedReader(io.RawIOBase):
+    """Reads an answer from a socket; the socket's timeout is for all of it, not for each part."""
 
-    Args:
-        response: one whose body was not read.
-        until: when to give up, as `time.monotonic` counts.
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._bytes = sock.makefile("rb", buffering=0)
+        self._timeout = sock.gettimeout()
+        self._until = time.monotonic() + (self._timeout or 0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self._timeout is None:
+            return self._bytes.readinto(buffer)
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left)
+        try:
+            return self._bytes.readinto(buffer)
+        finally:
+            self._sock.settimeout(self._timeout)
+
+    def close(self) -> None:
+        self._bytes.close()
+        super().close()
+
+
+class _TimedResponse(HTTPResponse):
+    """An answer whose head and body must come within one timeout; interim answers (RFC 9110, 15.2) are passed over."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp.close()
+        self.fp = io.BufferedReader(_TimedReader(sock))
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if status not in INTERIM:
+                return version, status, reason
+            while self.fp.readline(LONGEST_LINE).strip():
+                pass
+
+
+def _timed(pool: urllib3.PoolManager) -> urllib3.PoolManager:
+    """The same connections, whose timeout is for a whole answer."""
+
+    class Http(HTTPConnection):
+        response_class = _TimedResponse
+
+    class Https(HTTPSConnection):
+        response_class = _TimedResponse
+
+    class HttpPool(urllib3.HTTPConnectionPool):
+        ConnectionCls = Http
+
+    class HttpsPool(urllib3.HTTPSConnectionPool):
+        ConnectionCls = Https
+
+    pool.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
+    return pool
+
+
+def read_whole(response: urllib3.BaseHTTPResponse) -> bytes:
+    """The body of a response, unless it is longer than any list could be.
 
     Raises:
         urllib3.exceptions.HTTPError: if it is cut off, too long or too slow.
@@ -93,11 +161,9 @@ def read_whole(response: urllib3.BaseHTTPResponse, until: float) -> bytes:
     body = bytearray()
     while part := response.read1(CHUNK):
         body += part
-        late = time.monotonic() > until
-        if late or len(body) > LONGEST_BODY:
+        if len(body) > LONGEST_BODY:
             response.close()
-            said = "was still on its way when the time was up" if late else f"is longer than {LONGEST_BODY >> 20} MiB"
-            raise urllib3.exceptions.HTTPError(f"the answer {said}")
+            raise urllib3.exceptions.HTTPError(f"the answer is longer than {LONGEST_BODY >> 20} MiB")
     return bytes(body)
 
 

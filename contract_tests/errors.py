@@ -1,10 +1,7 @@
 """Why a run cannot begin or go on; each message is one line for people."""
 
-FAILED, INTERRUPTED, BROKEN = (
-    1,
-    2,
-    3,
-)  # exit statuses: a rule is broken, the run was stopped, the suite did not do its work
+# exit statuses: a rule is broken, the run was stopped, the suite did not do its work, rules could not be decided
+FAILED, INTERRUPTED, BROKEN, UNDECIDED = 1, 2, 3, 6
 
 
 class StoppedError(Exception):

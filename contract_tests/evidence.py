@@ -10,6 +10,7 @@ from typing import Any
 
 from contract_tests.contract import Kind
 from contract_tests.exchange import OWN, Exchange, Page, id_of
+from contract_tests.markers import begins
 
 Record = dict[str, Any]
 
@@ -129,17 +130,19 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Omission:
-    """A create without a required field, between two snapshots.
+    """A create without a required field, and the records that came with it.
 
     Attributes:
-        appears_again: whether more such creates each made one record appear, and nothing came without one.
+        marker: the text that it carried in another field.
+        came: what the account's list showed straight after the create and not before, beside the run's other records.
+        is_quiet: whether nothing came between looks without such a create.
     """
 
     field: str
     exchange: Exchange
-    before: Snapshot
-    after: Snapshot
-    appears_again: bool = False
+    marker: str
+    came: tuple[Record, ...] = ()
+    is_quiet: bool = True
 
 
 @dataclass(frozen=True)
@@ -228,7 +231,7 @@ class Evidence:
 
     def is_marked(self, label: Any) -> bool:
         """Whether a name or host begins with a marker of the run."""
-        return any(str(label).casefold().startswith(marker.casefold()) for marker in self.markers)
+        return any(begins(label, marker) for marker in self.markers)
 
 
 def has_arrived(form: Mapping[str, str], before: Record, now: Record | None) -> bool:

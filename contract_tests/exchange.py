@@ -15,6 +15,7 @@ from contract_tests.contract import Kind
 FileContent = tuple[str, bytes, str]
 FormValue = str | FileContent
 
+LONGEST_NUMBER = 100  # digits; Python refuses to write down numbers of some thousands
 OWN = "the account's key"
 OTHER = "another account's key"
 
@@ -71,6 +72,7 @@ class Exchange:
         redirects: the status and `Location` of each redirect that was met.
         began: when it was sent, in seconds since 1970.
         seconds: how long the answer took.
+        timed_out: whether no answer came in time.
     """
 
     request: Request
@@ -83,6 +85,7 @@ class Exchange:
     redirects: tuple[tuple[int, str], ...] = ()
     began: float = 0.0
     seconds: float = 0.0
+    timed_out: bool = False
 
     @property
     def succeeded(self) -> bool:
@@ -98,7 +101,7 @@ class Exchange:
     def json(self) -> Any:
         """The body as JSON, or None if it is none; a byte order mark is overlooked."""
         try:
-            return json.loads(self.body.decode("utf-8-sig"), parse_constant=_refuse)
+            return json.loads(self.body.decode("utf-8-sig"), parse_constant=_refuse, parse_int=integer)
         except (ValueError, RecursionError):
             return None
 
@@ -161,8 +164,13 @@ def id_of(record: Any) -> Any:
     """The id of a record, or None if there is none that ids can be compared with."""
     identifier = record.get("id") if isinstance(record, dict) else None
     if isinstance(identifier, str) and identifier.isdecimal() and identifier.isascii():
-        return int(identifier)  # a number all the same, to tell records apart by
+        return integer(identifier)  # a number all the same, to tell records apart by
     return identifier if isinstance(identifier, (int, float, str)) else None
+
+
+def integer(digits: str) -> int:
+    """A whole number; of one that has more digits than any could need, the first ones."""
+    return int(digits[:LONGEST_NUMBER])
 
 
 def is_integer(value: Any) -> bool:
@@ -229,8 +237,8 @@ def _page_of(exchange: Exchange, *, rows_too: bool = True) -> Page | None:
     asked = exchange.request.asked
     return Page(
         exchange=exchange,
-        number=int(asked.get("page", "1")) if asked.get("page", "1").isdecimal() else 0,
-        size=int(asked["results_per_page"]) if asked.get("results_per_page", "").isdecimal() else None,
+        number=integer(asked.get("page", "1")) if asked.get("page", "1").isdecimal() else 0,
+        size=integer(asked["results_per_page"]) if asked.get("results_per_page", "").isdecimal() else None,
         rows=tuple(rows),
         meta={name: int(value) for name, value in meta.items() if is_integer(value)} if isinstance(meta, dict) else {},
         links=links if isinstance(links, dict) else {},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
@@ -14,6 +13,9 @@ from typing import IO, Any, Self
 
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN
+from contract_tests.markers import holds
+
+ALONE = "x"  # in the place of a token, for runs that no other meets
 
 
 @dataclass
@@ -24,7 +26,9 @@ class Entry:
         markers: the texts by which the record is known as the run's: that of the create, and those of updates.
         owner: whose key made it.
         identifier: its id, once a create or a list told it.
-        answered: whether the create was answered at all; if not, nobody knows whether there is a record.
+        answered: whether the server answered the create, in whatever way; if not, it may be carried out later still.
+        refused: whether the answer was that it was not carried out.
+        without: the required field that it lacked, if it did.
         seen: whether it was read or listed with a marker in it.
         stale: whether that was long ago, so that it is to be seen anew before it is written to.
         missing: whether it was looked for in vain at the end; a gateway may have it carried out later still.
@@ -35,6 +39,8 @@ class Entry:
     owner: str = OWN
     identifier: int | None = None
     answered: bool = False
+    refused: bool = False
+    without: str = ""
     seen: bool = False
     stale: bool = False
     missing: bool = False
@@ -46,15 +52,16 @@ class Entry:
         return self.markers[0] if self.markers else ""
 
     def is_in(self, text: str) -> bool:
-        """Whether a text holds one of the markers, as a word of its own."""
+        """Whether a text holds one of the markers."""
         return any(holds(text, marker) for marker in self.markers)
 
     def __str__(self) -> str:
         """What there may be of it, for people."""
         if self.identifier is None:
-            return f"{self.kind}, perhaps: the create of {self.marker} was never answered"
-        if not self.marker:
-            return f"{self.kind} {self.identifier}, perhaps: it came with a create without a name"
+            how = "answered without an id" if self.answered else "never answered"
+            return f"{self.kind}, perhaps: the create of {self.marker} was {how}"
+        if self.without and not self.seen:
+            return f"{self.kind} {self.identifier}, perhaps: it came with a create without {self.without}"
         if not self.seen:
             never = f"a create answered this id, but {self.marker} was never seen there"
             return f"{self.kind} {self.identifier}, or something elsewhere: {never}"
@@ -71,18 +78,22 @@ class Ledger:
         token: what sets the markers of this run apart from those of all others.
 
     Raises:
-        UsageError: if there is such a file; it may be all that is known of an earlier run.
+        UsageError: if there is such a file, and it may be all that is known of what an earlier run left.
     """
 
-    def __init__(self, path: Path | None = None, base_url: str = "", account: str = "", token: str = "") -> None:
+    def __init__(self, path: Path | None = None, base_url: str = "", account: str = "", token: str = ALONE) -> None:
         self.path = path
         self.base_url = base_url
         self.account = account
         self.token = token
         self.entries: list[Entry] = []
+        self.unread: list[str] = []
         self._file: IO[str] | None = None
-        if path and path.exists():
-            raise UsageError(f"{path} is there already, and may be all that is known of another run; give another file")
+        if path and path.exists() and not _is_finished(path):
+            raise UsageError(
+                f"{path} is there already, and may be all that is known of what another run left; give another file,"
+                f" or run: contract-tests cleanup {path}"
+            )
 
     @classmethod
     def resume(cls, path: Path) -> Self:
@@ -94,7 +105,7 @@ class Ledger:
         """
         ledger = cls()
         text = _whole_lines(path)
-        ledger.base_url, ledger.account, ledger.entries = _parsed(path, text)
+        ledger.base_url, ledger.account, ledger.entries, ledger.unread = _parsed(path, text)
         ledger.path, ledger._file = path, path.open("r+", encoding="utf-8")
         ledger._file.seek(len(text.encode()))
         ledger._file.truncate()  # a last line that was cut off
@@ -122,7 +133,7 @@ class Ledger:
             self._file.close()
             self.path.unlink(missing_ok=True)
 
-    def plan(self, kind: str, marker: str, owner: str = OWN) -> Entry:
+    def plan(self, kind: str, marker: str, owner: str = OWN, without: str = "") -> Entry:
         """Note a create that is about to be sent; the first one makes the file.
 
         Raises:
@@ -131,19 +142,20 @@ class Ledger:
         if self.path and not self._file:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.path.unlink(missing_ok=True)  # that of a run of which nothing is left
                 self._file = self.path.open("x", encoding="utf-8")
             except OSError as error:
                 told = f"the ledger {self.path} cannot be written: {error.strerror}"
                 raise OSError(f"{told}; nothing is created without it, so name another with --ledger FILE") from error
             self._write({"event": "begun", "base_url": self.base_url, "account": self.account})
-        entry = Entry(kind, [marker], owner)
+        entry = Entry(kind, [marker], owner, without=without)
         self.entries.append(entry)
         self._write(self._line("planned", entry))
         return entry
 
-    def answer(self, entry: Entry) -> None:
-        """Note that a create was answered, with an id or without."""
-        entry.answered = True
+    def answer(self, entry: Entry, *, refused: bool) -> None:
+        """Note that a create was answered without an id."""
+        entry.answered, entry.refused = True, refused
         self._note("answered", entry)
 
     def complete(self, entry: Entry, identifier: int) -> None:
@@ -240,13 +252,8 @@ class Ledger:
             self._file.flush()
 
 
-def holds(text: str, marker: str) -> bool:
-    """Whether a text holds a marker as a word of its own, in capital letters or not; an empty one is in none."""
-    return bool(marker) and re.search(rf"(?<!\w){re.escape(marker.casefold())}(?!\w)", text.casefold()) is not None
-
-
 def _may_exist(entry: Entry) -> bool:
-    return entry.identifier is not None or not entry.answered
+    return entry.identifier is not None or not entry.refused
 
 
 def digest_of(api_key: str, salt: str = "") -> str:
@@ -268,18 +275,36 @@ def _whole_lines(path: Path) -> str:
     return text[: text.rfind("\n") + 1]
 
 
-def _parsed(path: Path, text: str) -> tuple[str, str, list[Entry]]:
-    """The target, the account and the creates that a ledger tells of."""
-    base_url, account, entries = "", "", {}
+def _is_finished(path: Path) -> bool:
+    """Whether a file is the ledger of a run of which nothing can be left."""
     try:
-        for line in map(json.loads, text.splitlines()):
+        _, _, entries, unread = _parsed(path, _whole_lines(path))
+    except UsageError:
+        return False
+    return not unread and not any(_may_exist(entry) and not entry.removed for entry in entries)
+
+
+def _parsed(path: Path, text: str) -> tuple[str, str, list[Entry], list[str]]:
+    """The target, the account and the creates that a ledger tells of, and which of its lines cannot be read."""
+    base_url, account, entries, unread = "", "", dict[int, Entry](), list[str]()
+    for number, text_line in enumerate(text.splitlines(), 1):
+        try:
+            line = json.loads(text_line)
             if line.pop("event") == "begun":
-                base_url, account = line["base_url"], line.get("account", "")
+                base_url, account = str(line["base_url"]), str(line.get("account", ""))
             else:
-                number = line.pop("number")
-                entries[number] = Entry(**line | {"stale": True, "missing": False})
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path} is no ledger of a run: {error}") from error
-    if not base_url:
-        raise UsageError(f"{path} is no ledger of a run: it names no target")
-    return base_url, account, list(entries.values())
+                place = int(line.pop("number"))
+                entries[place] = _entry(line)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            unread.append(f"line {number} ({type(error).__name__})")
+    if not base_url and not entries:
+        raise UsageError(f"{path} is no ledger of a run: it names no target, and no create")
+    return base_url, account, list(entries.values()), unread
+
+
+def _entry(line: dict[str, Any]) -> Entry:
+    entry = Entry(**line | {"stale": True, "missing": False})
+    texts = [entry.kind, entry.owner, entry.without, *entry.markers]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(entry.identifier, int | None):
+        raise TypeError(entry)
+    return entry

@@ -67,11 +67,14 @@ def outcome_of(config: pytest.Config) -> Any:
 def _run(config: pytest.Config) -> Any:
     from contract_tests.cli import parse_run  # noqa: PLC0415
     from contract_tests.contract import Contract  # noqa: PLC0415
+    from contract_tests.errors import InterruptedRunError  # noqa: PLC0415
     from contract_tests.run_command import Interrupts, carry_out, write_reports  # noqa: PLC0415
 
     contract, asked, interrupts = Contract(), parse_run(_arguments(config)), Interrupts()
     outcome = carry_out(contract, asked, interrupted=lambda: interrupts.came)
     config.stash[WRITTEN] = write_reports(contract, outcome, asked)
+    if outcome.interrupted:
+        raise InterruptedRunError(left=len(outcome.left))
     return outcome
 
 
@@ -97,6 +100,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = 3
     for text in outcome.stale if outcome else ():
         print(f"\nwaiver: {text}")
+    if outcome and reporter:
+        print(f"\ncontract-tests: {outcome.verdict}")
 
 
 def given(config: pytest.Config, option: str) -> Any:

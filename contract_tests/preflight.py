@@ -26,7 +26,13 @@ def preflight(target: Target, kinds: Iterable[Kind]) -> None:
         UnusableTargetError: if none can be read; the message says why.
     """
     every = list(kinds)
-    lists = [_list(target, kind) for kind in every]
+    lists = list[Exchange]()
+    for kind in every:
+        lists.append(_list(target, kind))
+        if lists[-1].timed_out:
+            raise UnusableTargetError(
+                f"{lists[-1].error}, tried twice ({lists[-1].request.path}); give a longer --timeout if it is only slow"
+            )
     if any(map(_is_list, lists)):
         _check_second_key(target, every)
         return

@@ -8,10 +8,13 @@ import secrets
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event, Thread
 from time import monotonic, strftime
-from types import FrameType
+from types import FrameType, TracebackType
+from typing import Self
 
 import platformdirs
 
@@ -22,9 +25,10 @@ from contract_tests.ledger import Ledger, digest_of
 from contract_tests.options import Options, options_of
 from contract_tests.reports import github, plan, results, terminal
 from contract_tests.reports.screen import Screen, complain, say
-from contract_tests.runner import Outcome, Progress, run
+from contract_tests.runner import TOO_MANY, Outcome, Progress, run
 
 PROGRAM = "link-management-contract"
+BETWEEN_LINES = 30  # seconds between two lines of progress where there is no terminal
 PASSED_OVER = 2  # of several interrupts: a second one comes of impatience, and clean-up takes a moment
 
 
@@ -47,23 +51,55 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         plan.show(contract, _options(contract, given), Screen())
         return 0
     interrupts = Interrupts()
-    with Screen(stderr=True).status("") as status:
-        began = monotonic()
-
-        def progress(chapter: str, requests: int) -> None:
-            status.update(f"{chapter}  ·  {requests} requests  ·  {monotonic() - began:.0f} s")
-
-        try:
-            outcome = carry_out(contract, given, progress, lambda: interrupts.came)
-        except InterruptedRunError as error:
-            complain(str(error))
-            return error.status
-    written = write_reports(contract, outcome, given)
-    if given.quiet:
-        say(outcome.word)
+    with Watch(Screen(stderr=True)) as watch:
+        outcome = carry_out(contract, given, watch, lambda: interrupts.came)
+    if not write_reports(contract, outcome, given):
+        outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
+    if outcome.interrupted:
+        complain(str(InterruptedRunError(left=len(outcome.left))))
+    elif given.quiet:
+        say(outcome.verdict)
     else:
         terminal.show(outcome, Screen())
-    return outcome.status or (0 if written else BROKEN)
+    return outcome.status
+
+
+class Watch:
+    """Shows how far a run is: on a terminal all the while, elsewhere a line now and then; a context manager."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._status = screen.status("")
+        self._began = monotonic()
+        self._line = "beginning"
+        self._ended = Event()
+        self._thread = Thread(target=self._tell, daemon=True)
+
+    def __call__(self, chapter: str, requests: int) -> None:
+        """Take note of a chapter, and of the requests so far."""
+        self._line = f"{chapter}  ·  {requests} requests"
+        self._status.update(f"{self._line}  ·  {monotonic() - self._began:.0f} s")
+        if TOO_MANY in chapter and not self._screen.is_terminal:
+            complain(self._line)
+
+    def __enter__(self) -> Self:
+        """Begin to show it."""
+        if self._screen.is_terminal:
+            self._status.start()
+        else:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Show no more."""
+        self._status.stop()
+        self._ended.set()
+
+    def _tell(self) -> None:
+        while not self._ended.wait(BETWEEN_LINES):
+            complain(f"{self._line}  ·  {monotonic() - self._began:.0f} s")
 
 
 def carry_out(
@@ -82,7 +118,6 @@ def carry_out(
 
     Raises:
         StoppedError: if nothing can be judged.
-        InterruptedRunError: if the run was interrupted.
     """
     options = _options(contract, given)
     cache = platformdirs.user_cache_path(PROGRAM) / "hypothesis"
@@ -93,15 +128,11 @@ def carry_out(
     with Ledger(given.ledger or _state_file(), options.base_url, account, f"x{token}") as ledger:
         try:
             return run(contract, options, ledger, progress, interrupted)
-        except (Exception, KeyboardInterrupt) as error:
-            if not interrupted():  # else what the interrupt came upon may not have been made for exceptions
-                raise
-            raise InterruptedRunError(left=len(ledger.left)) from error
         finally:
             tell_left(ledger)
             if ledger.needed and ledger.path:
                 complain(f"to look again, and remove what is there, run: contract-tests cleanup {ledger.path}")
-            if not (given.ledger or ledger.needed):
+            if not ledger.needed:
                 ledger.discard()
 
 

@@ -12,22 +12,22 @@ from time import time
 
 from contract_tests import waivers
 from contract_tests.contract import Contract, Kind, Rule
-from contract_tests.errors import BROKEN, FAILED, NothingSelectedError, UsageError
+from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
-from contract_tests.fingerprint import observed
+from contract_tests.fingerprint import observed, remarks
 from contract_tests.ledger import Entry, Ledger
 from contract_tests.masking import Masking
 from contract_tests.options import Options
 from contract_tests.preflight import preflight
 from contract_tests.survey import Visitor, visit
-from contract_tests.target import BudgetSpentError, Target, identities
-from contract_tests.verdicts import Result, Verdict, judge, needs_second_look, overall
+from contract_tests.target import TIME_UP, BudgetSpentError, Target, identities
+from contract_tests.verdicts import Result, Verdict, judge, needs_second_look, overall, unjudged
 
 MOST_TOLD = 5  # findings of one rule and kind
+TOO_MANY = "the server says that there were too many requests"
 Progress = Callable[[str, int], None]
 Chosen = list[tuple[Rule, Kind]]
-Looks = tuple[Evidence, Evidence | None]
 Explore = Callable[[Visitor], None]
 
 
@@ -39,14 +39,18 @@ class Outcome:
         base_url: the target.
         version: the contract's.
         began: when, in seconds since 1970.
-        word: *conforms*, *does not conform*, *undecided* or *partial: no claim*.
+        word: *conforms*, *does not conform*, *undecided*, *partial: no claim* or *interrupted: no claim*; with records
+            left behind, it says so.
         status: the exit status that goes with it.
+        not_judged: what the word says nothing of.
+        notes: what every client meets there, and no rule forbids.
         not_run: how many results there might have been beside these.
         created: how many records the run made.
         left: what it made and could not remove.
         strict: whether advisory rules gate.
         insecure: whether any certificate was trusted.
         stale: what is wrong with the waivers.
+        interrupted: whether it was stopped before its end.
         masking: what must not be told of the exchanges.
     """
 
@@ -64,8 +68,16 @@ class Outcome:
     left: tuple[Entry, ...] = ()
     strict: bool = False
     insecure: bool = False
+    not_judged: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
+    interrupted: bool = False
     masking: Masking = field(default_factory=lambda: Masking.of({}, []))
+
+    @property
+    def verdict(self) -> str:
+        """The word, and what it says nothing of."""
+        return f"{self.word}; not judged: {', '.join(self.not_judged)}" if self.not_judged else self.word
 
     @cached_property
     def observed(self) -> dict[str, Counter[str]]:
@@ -120,34 +132,81 @@ def run(
     keys = identities(options.api_key, options.second_api_key)
     target = Target(options.base_url, keys, ledger or Ledger(), options.limits, options.connection)
     target.interrupted = interrupted
+    target.waiting = lambda seconds: progress(f"{TOO_MANY}: waiting for {seconds:.0f} s", target.sent)
+    _preflight(target, contract)
+    visit_kind = partial(visit, target, explore=_exploration(contract, options))
+    judged = _Judged()
+    try:
+        for kind in contract.kinds.values():
+            rules = [rule for rule, of in chosen if of is kind]
+            if rules:
+                judged.begin(rules, kind)
+                _look(visit_kind, judged, options, lambda chapter: progress(chapter, target.sent))
+    except (Exception, KeyboardInterrupt):
+        if not interrupted():  # else what the interrupt came upon may not have been made for exceptions
+            raise
+        judged.is_whole = False
+    target.close()
+    return _outcome(contract, options, target, judged, began)
+
+
+def _preflight(target: Target, contract: Contract) -> None:
     try:
         preflight(target, contract.kinds.values())
     except BudgetSpentError as error:
+        if str(error) == TIME_UP:
+            raise UnusableTargetError(f"{error} before its lists could be read") from error
         raise UsageError(f"{error} before the lists could be read; allow more") from error
-    visit_kind = partial(visit, target, explore=_exploration(contract, options))
-    results: list[Result] = []
-    for kind in contract.kinds.values():
-        of_kind = [(rule, of) for rule, of in chosen if of is kind]
-        if of_kind:
-            looks = _look(visit_kind, kind, of_kind, options, lambda chapter: progress(chapter, target.sent))
-            results += [judge(rule, kind, *looks) for rule, _ in of_kind]
-    target.close()
-    return _outcome(contract, options, target, results, began)
 
 
-def _outcome(contract: Contract, options: Options, target: Target, results: list[Result], began: float) -> Outcome:
+class _Judged:
+    """What the looks at each kind saw, and what the rules say of it.
+
+    Attributes:
+        is_whole: whether each kind was visited to the end.
+    """
+
+    def __init__(self) -> None:
+        self.is_whole = True
+        self._kinds: list[tuple[list[Rule], Kind, list[Evidence]]] = []
+
+    def begin(self, rules: list[Rule], kind: Kind) -> None:
+        """Begin with another kind."""
+        self._kinds.append((rules, kind, []))
+
+    @property
+    def latest(self) -> tuple[list[Rule], Kind, list[Evidence]]:
+        """The rules, the kind and the looks that were begun last."""
+        return self._kinds[-1]
+
+    @property
+    def results(self) -> list[Result]:
+        """The verdicts."""
+        return [judge(rule, kind, *looks) for rules, kind, looks in self._kinds if looks for rule in rules]
+
+    @property
+    def notes(self) -> list[str]:
+        """Why something could not be tried, by kind."""
+        told = [(kind.name, note) for _, kind, looks in self._kinds for each in looks for note in each.notes[kind.name]]
+        return [f"the rest of {kind} ({note})" for kind, note in dict.fromkeys(told)]
+
+
+def _outcome(contract: Contract, options: Options, target: Target, judged: _Judged, began: float) -> Outcome:
     """What results come to, with what must not be told masked and what is waived marked."""
-    ledger, masking = target.ledger, _masking(options, target.ledger)
+    ledger, masking, results = target.ledger, _masking(options, target.ledger), judged.results
     if options.limits.read_only:
         results = [each for each in results if each.verdict is not Verdict.INCONCLUSIVE or each.findings]
     told = [_told(result, masking) for result in results]
     marked, stale = waivers.apply(options.waivers, told, contract, datetime.now(UTC).date())
     not_run = possible(contract) - len(marked)
-    word, status = overall(marked, partial=not_run > 0, strict=options.strict)
-    if stale and status != FAILED:
-        word, status = "a waiver is stale", FAILED
-    if ledger.left and status != FAILED:
-        status = BROKEN
+    word, status = overall(
+        marked,
+        partial=not_run > 0,
+        strict=options.strict,
+        stale=bool(stale),
+        left=bool(ledger.left),
+        interrupted=not judged.is_whole,
+    )
     return Outcome(
         base_url=options.base_url,
         version=contract.version,
@@ -155,6 +214,7 @@ def _outcome(contract: Contract, options: Options, target: Target, results: list
         seconds=time() - began,
         word=word,
         status=status,
+        not_judged=tuple(map(masking.text, _not_judged(marked, judged, options, not_run))),
         results=tuple(marked),
         exchanges=tuple(target.exchanges),
         requests=target.sent,
@@ -163,9 +223,19 @@ def _outcome(contract: Contract, options: Options, target: Target, results: list
         left=tuple(ledger.left),
         strict=options.strict,
         insecure=options.connection.insecure,
+        notes=tuple(remarks(target.exchanges)),
         stale=tuple(stale),
+        interrupted=not judged.is_whole,
         masking=masking,
     )
+
+
+def _not_judged(results: list[Result], judged: _Judged, options: Options, not_run: int) -> list[str]:
+    """What the verdict says nothing of."""
+    why = "the run was interrupted" if not judged.is_whole else "deselected, or in need of writes"
+    left_out = [f"{not_run} results ({why})"] if not_run else []
+    rare = ["rarer input (--explore 0)"] if not options.explore else []
+    return [*unjudged(results), *judged.notes, *rare, *left_out]
 
 
 def possible(contract: Contract) -> int:
@@ -211,16 +281,18 @@ def _exploration(contract: Contract, options: Options) -> Explore:
 
 
 def _look(
-    visit_kind: Callable[..., Evidence], kind: Kind, chosen: Chosen, options: Options, progress: Callable[[str], None]
-) -> Looks:
-    """What one visit saw and, if a rule that several requests decide seems broken, what another did."""
+    visit_kind: Callable[..., Evidence], judged: _Judged, options: Options, progress: Callable[[str], None]
+) -> None:
+    """Visit a kind and, if a rule that several requests decide seems broken, once more."""
+    rules, kind, looks = judged.latest
     create_path = options.splash_create_path if kind.name == "splash-pages" else None
 
-    def go() -> Evidence:
-        evidence = visit_kind(
-            kind, create_path=create_path, progress=lambda chapter: progress(f"{kind.name}: {chapter}")
+    def go() -> None:
+        looks.append(Evidence(options.base_url, public_base_url=options.public_base_url))
+        visit_kind(
+            kind, looks[-1], create_path=create_path, progress=lambda chapter: progress(f"{kind.name}: {chapter}")
         )
-        return replace(evidence, public_base_url=options.public_base_url)
 
-    first = go()
-    return first, go() if needs_second_look([rule for rule, _ in chosen], kind, first) else None
+    go()
+    if needs_second_look(rules, kind, looks[0]):
+        go()

@@ -21,13 +21,13 @@ from contract_tests.connection import Connection, read_whole
 from contract_tests.exchange import OWN, Exchange, Request
 from contract_tests.ledger import Ledger
 
-TRIES = 3
+TRIES, TRIES_OF_A_HANG = 3, 2
 PAUSE = 0.2
 BOUNDARY = "contract-tests-boundary-7f3a"
 EPOCH = 1e9
 MOST_REDIRECTS = 5
 LEAST_WAIT, MOST_WAIT = 0.5, 90.0  # seconds for a rate limit to pass
-SPENT = "the budget of requests was spent"
+SPENT, TIME_UP = "the budget of requests was spent", "the time for the run was up"
 KEPT, KEPT_A_RECORD = 10, 3  # requests for removing what a run has made, and for each record of it
 REDIRECTS = {301, 302, 303, 307, 308}
 
@@ -83,6 +83,7 @@ class Target:
 
     Attributes:
         interrupted: tells whether the run is to end; asked before each request, clean-up aside.
+        waiting: told for how many seconds the run waits, because the server says that there were too many requests.
     """
 
     def __init__(
@@ -100,8 +101,10 @@ class Target:
         self.sent = 0
         self.exchanges: list[Exchange] = []
         self.interrupted: Callable[[], bool] = lambda: False
+        self.waiting: Callable[[float], None] = lambda _seconds: None
         self._strange: set[tuple[str, int, str]] = set()
         self._waited = 0.0
+        self._timeout = self.limits.timeout
         self._last = 0.0
         self._counting = True
         self._began = time.monotonic()
@@ -135,18 +138,27 @@ class Target:
         writes = request.operation in ("update", "delete") and request.identifier is not None
         if writes:
             self._check_owner(request)
-        attempts: list[int | None] = []
-        while True:
-            exchange = self._once(request, tuple(attempts))
-            if exchange.status == HTTPStatus.TOO_MANY_REQUESTS and self._wait_for_limit(exchange):
-                continue
-            if not exchange.failed or request.operation == "create" or len(attempts) == TRIES - 1:
-                break
-            attempts.append(exchange.status)
-            time.sleep(PAUSE)
+        exchange = self._insist(request)
         self.exchanges.append(exchange)
         if request.operation == "read" and request.identity != OWN:
             self._note_strange(exchange)
+        return exchange
+
+    def _insist(self, request: Request) -> Exchange:
+        """The last answer of a few tries; of those that time out, two are enough."""
+        attempts: list[int | None] = []
+        exchange = self._once(request, ())
+        with suppress(BudgetSpentError):  # then the last answer is all there is
+            while True:
+                if exchange.status == HTTPStatus.TOO_MANY_REQUESTS and self._wait_for_limit(exchange):
+                    exchange = self._once(request, tuple(attempts))
+                    continue
+                tries = TRIES_OF_A_HANG if exchange.timed_out else TRIES
+                if not exchange.failed or request.operation == "create" or len(attempts) >= tries - 1:
+                    break
+                attempts.append(exchange.status)
+                time.sleep(PAUSE)
+                exchange = self._once(request, tuple(attempts))
         return exchange
 
     def _check_owner(self, request: Request) -> None:
@@ -197,7 +209,10 @@ class Target:
                     break
                 answer = self._call("GET", there, None, headers)
         except urllib3.exceptions.HTTPError as error:
-            exchange = Exchange(request, self.sent, None, error=str(error))
+            late = isinstance(error, urllib3.exceptions.TimeoutError)
+            late = late and not isinstance(error, urllib3.exceptions.NewConnectionError)
+            told = f"no whole answer came within {self._timeout:.3g} s" if late else str(error)
+            exchange = Exchange(request, self.sent, None, error=told, timed_out=late)
         else:
             exchange = Exchange(request, self.sent, answer.status, answer.headers, answer.data)
         seconds = time.monotonic() - self._last
@@ -212,8 +227,12 @@ class Target:
         unfinished = len(self.ledger.left)
         if self.sent + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
             raise BudgetSpentError(SPENT)
-        if self.limits.seconds is not None and time.monotonic() - self._began >= self.limits.seconds:
-            raise BudgetSpentError("the time for the run was up")
+        if self._left() <= 0:
+            raise BudgetSpentError(TIME_UP)
+
+    def _left(self) -> float:
+        """How long the run may still take, in seconds."""
+        return (self.limits.seconds or math.inf) - (time.monotonic() - self._began)
 
     def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         if self.sent >= self.limits.requests:
@@ -222,21 +241,28 @@ class Target:
         if pause > 0:
             time.sleep(pause)
         self._last = time.monotonic()
+        self._timeout = min(self.limits.timeout, max(self._left(), LEAST_WAIT) if self._counting else math.inf)
         self.sent += 1
         if method == "POST":
             self._pool.clear()  # where a server closes the connection meanwhile, nobody knows what became of a write
         response = self._pool.request(
-            method, url, body=body, headers=dict(headers), redirect=False, preload_content=False
+            method,
+            url,
+            body=body,
+            headers=dict(headers),
+            redirect=False,
+            preload_content=False,
+            timeout=self._timeout,
         )
-        return Answer(response.status, response.headers, read_whole(response, self._last + self.limits.timeout))
+        return Answer(response.status, response.headers, read_whole(response))
 
     def _wait_for_limit(self, exchange: Exchange) -> bool:
         """Wait as long as a rate limit says, if there is patience left."""
         said = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
         seconds = max(min(_seconds(said), MOST_WAIT), LEAST_WAIT)
-        left = (self.limits.seconds or math.inf) - (time.monotonic() - self._began)
-        if self._waited + seconds > self.limits.patience or (self._counting and seconds > left):
+        if self._waited + seconds > self.limits.patience or (self._counting and seconds > self._left()):
             return False
+        self.waiting(seconds)
         time.sleep(seconds)
         self._waited += seconds
         return True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from contract_tests.contract import Kind, Rule
+from contract_tests.errors import BROKEN, FAILED, INTERRUPTED, UNDECIDED
 from contract_tests.evidence import Evidence
 from contract_tests.rules import judge_of
 from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Unclear
@@ -34,6 +35,7 @@ class Result:
         findings: contrary evidence, of the first look and of the second.
         reasons: why the rule could not be decided, or does not apply.
         waived: why a failure is allowed for a time; empty where it is not.
+        unjudged: what was not judged for want of something that the run was not given; empty where nothing was.
     """
 
     rule: Rule
@@ -43,6 +45,7 @@ class Result:
     findings: tuple[Broken, ...] = ()
     reasons: tuple[str, ...] = ()
     waived: str = ""
+    unjudged: str = ""
 
     @property
     def id(self) -> str:
@@ -87,33 +90,63 @@ def judge(rule: Rule, kind: Kind, first: Evidence, second: Evidence | None = Non
         verdict = Verdict.WARN if rule.level == "advisory" else Verdict.FAIL
         return Result(rule, kind.name, verdict, witnesses, findings)
     if findings:
-        reason = "it seemed broken in one visit, but not in another"
+        reason = "it seemed broken in one visit, " + ("but not in another" if second else "and there was no other")
         return Result(rule, kind.name, Verdict.INCONCLUSIVE, witnesses, findings, (reason,))
     if witnesses:
         return Result(rule, kind.name, Verdict.PASS, witnesses)
-    absent = tuple(dict.fromkeys(each.reason for each in every if isinstance(each, Absent)))
+    absent = [each for each in every if isinstance(each, Absent)]
     if absent:
-        return Result(rule, kind.name, Verdict.NOT_APPLICABLE, reasons=absent)
+        reasons = tuple(dict.fromkeys(each.reason for each in absent))
+        return Result(rule, kind.name, Verdict.NOT_APPLICABLE, reasons=reasons, unjudged=absent[0].unjudged)
     notes = [note for evidence in (first, second) if evidence for note in evidence.notes.get(kind.name, [])]
     unclear = [each.reason for each in every if isinstance(each, Unclear)]
     reasons = tuple(dict.fromkeys([*unclear, *notes])) or ("nothing that it speaks of was seen",)
     return Result(rule, kind.name, Verdict.INCONCLUSIVE, reasons=reasons)
 
 
-def overall(results: Iterable[Result], *, partial: bool, strict: bool) -> tuple[str, int]:
+def overall(  # noqa: PLR0913 - each of these is said in the one word
+    results: Iterable[Result],
+    *,
+    partial: bool,
+    strict: bool,
+    stale: bool = False,
+    left: bool = False,
+    interrupted: bool = False,
+) -> tuple[str, int]:
     """One word for all results, and the exit status that goes with it.
 
     Args:
         results: the verdicts.
         partial: whether some rules or kinds were left out.
         strict: whether advisory rules gate.
+        stale: whether a waiver is of no use any more.
+        left: whether something that the run made is left behind.
+        interrupted: whether the run was.
     """
-    every = list(results)
-    verdicts = {result.verdict for result in every if not result.waived}
+    word, status = _overall(list(results), partial=partial, strict=strict)
+    if interrupted:
+        word, status = "interrupted: no claim", INTERRUPTED
+    elif stale and status != FAILED:
+        word, status = "a waiver is stale", FAILED
+    if not left:
+        return word, status
+    return f"{word}, with records left behind", status if status == FAILED else BROKEN
+
+
+def _overall(results: list[Result], *, partial: bool, strict: bool) -> tuple[str, int]:
+    verdicts = {result.verdict for result in results if not result.waived}
     if Verdict.FAIL in verdicts or (strict and Verdict.WARN in verdicts):
-        return "does not conform", 1
-    if any(each.verdict is Verdict.INCONCLUSIVE and (strict or each.rule.level != "advisory") for each in every):
-        return "undecided", 6
-    if any(each.waived for each in every):
-        return "conforms but for what is waived", 0
-    return ("partial: no claim", 0) if partial else ("conforms", 0)
+        return "does not conform", FAILED
+    if any(each.verdict is Verdict.INCONCLUSIVE and (strict or each.rule.level != "advisory") for each in results):
+        return "undecided", UNDECIDED
+    if partial:
+        return "partial: no claim", 0
+    return ("conforms but for what is waived" if any(each.waived for each in results) else "conforms"), 0
+
+
+def unjudged(results: Iterable[Result]) -> list[str]:
+    """What a verdict says nothing of, though its word may be *conforms*: each with the reason in brackets."""
+    every = list(results)
+    missing = [f"{each.unjudged} ({each.reasons[0]})" for each in every if each.unjudged]
+    advisory = sum(each.verdict is Verdict.INCONCLUSIVE and each.rule.level == "advisory" for each in every)
+    return list(dict.fromkeys(missing)) + ([f"{advisory} advisory results (undecided)"] if advisory else [])

@@ -34,3 +34,8 @@ def profile(seen: dict[str, Counter[str]], contract: Contract) -> dict[str, str]
         if known:
             chosen[name] = known.most_common(1)[0][0]
     return chosen
+
+
+def remarks(exchanges: Iterable[Exchange]) -> list[str]:
+    """What every client meets there, and no rule forbids."""
+    return []

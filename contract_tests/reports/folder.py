@@ -35,4 +35,5 @@ def write(contract: Contract, outcome: Outcome, told: dict[str, Any], folder: Pa
     har.write(outcome, folder / har.FILE)
     chosen = profile(outcome.observed, contract)
     head = f"# What {outcome.base_url} chose where the contract leaves room: mock-server --profile FILE\n"
+    head += f"# Verdict: {outcome.verdict}\n"
     (folder / PROFILE).write_text(head + yaml.safe_dump(chosen), encoding="utf-8")

@@ -46,7 +46,8 @@ def lines_of(results: dict[str, Any]) -> Iterator[str]:
             finding = each["findings"][0]
             text = f"required: {each['statement']}\nexpected: {finding['expected']}\nreceived: {finding['received']}"
             yield f"::{command} title={each['rule']}[{each['kind']}]::{_escaped(text)}"
-    if not errors and results["word"] == "undecided":
+    yield f"::notice::{_escaped(results['verdict'])}"
+    if not errors and results["word"].startswith("undecided"):
         yield "::error::undecided: some rules could not be judged; the summary says why"
     for text in [*results["stale_waivers"], *(f"left behind: {each}" for each in results["left"])][:MOST]:
         yield f"::error::{_escaped(text)}"

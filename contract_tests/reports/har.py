@@ -23,7 +23,8 @@ def write(outcome: Outcome, path: Path) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    comment = "Keys are hidden; of records that the run did not create, texts keep their shape alone."
+    hidden = "Keys are hidden; of records that the run did not create, texts keep their shape alone."
+    comment = f"Verdict: {outcome.verdict}. {hidden}"
     with harfile.HarFile.open(path, comment=comment) as har:
         for exchange in map(outcome.masking.exchange, outcome.exchanges):
             milliseconds = round(exchange.seconds * 1000, 3)

@@ -48,8 +48,9 @@ def write(outcome: Outcome, path: Path) -> None:
     for classname, texts in (("waiver", outcome.stale), ("left behind", map(str, outcome.left))):
         for text in texts:
             SubElement(SubElement(suite, "testcase", classname=classname, name=text, time="0"), "error", message=text)
-    # warnings are properties of the suite, since the schema that CI servers go by knows none of a case
+    # the verdict and warnings are properties of the suite, since the schema that CI servers go by knows none of a case
     warnings = SubElement(suite, "properties")
+    SubElement(warnings, "property", name="verdict", value=_printable(outcome.verdict))
     for result in results:
         if result.verdict is Verdict.WARN:
             text = _printable(explain(result))

@@ -31,6 +31,8 @@ def write(results: dict[str, Any], path: Path) -> None:
 def markdown(results: dict[str, Any]) -> str:
     """The overall word, a table of areas, and what failed or could not be decided."""
     lines = [f"## {SIGNS.get(results['word'], '⚠️')} {results['word']}", ""]
+    if results["not_judged"]:
+        lines += [f"Not judged: {_plain(', '.join(results['not_judged']))}", ""]
     lines += [f"`{results['base_url']}`, {results['requests']} requests in {results['seconds']:.1f} s", ""]
     lines += [f"| area | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * len(COLUMNS)}"]
     for area, counts in by_area(verdicts_of(results)).items():
@@ -42,6 +44,7 @@ def markdown(results: dict[str, Any]) -> str:
         lines += ["", f"and {len(fallen) - MOST} more"]
     undecided = Counter("; ".join(e["reasons"]) for e in results["results"] if e["verdict"] == Verdict.INCONCLUSIVE)
     lines += ["", *(f"- {count} undecided: {_plain(reason)}" for reason, count in undecided.most_common(MOST))]
+    lines += [f"- note: {_plain(each)}" for each in results["notes"]]
     lines += [f"- left behind: {_plain(each)}" for each in results["left"]]
     lines += [f"- waiver: {_plain(each)}" for each in results["stale_waivers"]]
     return "\n".join(lines).rstrip() + "\n"

@@ -36,13 +36,13 @@ def show(outcome: Outcome, console: Console) -> None:
         console.print(Text(f"\nwaiver: {text}", style="bold red"))
     for entry in outcome.left:
         console.print(Text(f"\nleft behind: {entry}", style="bold red"))
-    console.print(Text(f"\n{outcome.word}", style=WORD_STYLES.get(outcome.word, "bold yellow")))
-    if outcome.not_run:
-        console.print(f"{outcome.not_run} more results were deselected, or need writes, and are not part of this")
+    for note in outcome.notes:
+        console.print(f"\nnote: {note}")
     removed = outcome.created - sum(entry.identifier is not None for entry in outcome.left)
     console.print(
-        f"{outcome.requests} requests in {outcome.seconds:.1f} s; {outcome.created} records made, {removed} removed"
+        f"\n{outcome.requests} requests in {outcome.seconds:.1f} s; {outcome.created} records made, {removed} removed"
     )
+    console.print(Text(f"\n{outcome.verdict}", style=WORD_STYLES.get(outcome.word, "bold yellow")), soft_wrap=True)
 
 
 def _areas(outcome: Outcome) -> Table:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Intrusion, Record
 from contract_tests.exchange import OTHER, id_of
+from contract_tests.markers import begins
 from contract_tests.rules.observation import (
     Absent,
     Broken,
@@ -20,6 +21,8 @@ from contract_tests.rules.observation import (
     steady,
 )
 from contract_tests.rules.operations import own_requests
+
+SEPARATION = "separation of accounts"
 
 
 def bearer_key_is_accepted(evidence: Evidence, kind: Kind) -> Observations:
@@ -94,9 +97,9 @@ def _by(evidence: Evidence, kind: Kind, operation: str, *, other: bool) -> Itera
 def _if_given(evidence: Evidence, kind: Kind, operation: str, observations: Observations) -> Observations:
     """What was observed of another account, if there is one that does not have a record of its own under the id."""
     if not evidence.has_second_key:
-        yield Absent("no key of a second account was given")
+        yield Absent("no second key", SEPARATION)
     elif any(_by(evidence, kind, "read", other=True)) and not any(_by(evidence, kind, operation, other=True)):
-        yield Absent("the other account has a record of its own under this id, which was left alone")
+        yield Absent("the other account has a record of its own under the id that was tried", SEPARATION)
     else:
         yield from observations
 
@@ -143,8 +146,7 @@ def _made_nothing(intrusions: Iterator[Intrusion], kind: Kind) -> Observations:
         if intrusion.after is None or intrusion.after.exchange is None:
             yield Unclear("the account's list could not be read then", intrusion.exchange)
             continue
-        labels = {str(row.get(kind.label, "")).casefold() for row in intrusion.after.rows}
-        kept = intrusion.marker.casefold() not in labels
+        kept = not any(begins(row.get(kind.label, ""), intrusion.marker) for row in intrusion.after.rows)
         received = f"status {intrusion.exchange.status}, and the record is listed, made by {intrusion.identity}"
         yield decide(intrusion.exchange, "no record", received, kept=kept)
 
@@ -163,9 +165,9 @@ def _changed_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: 
             for name in steady_ones
             if name in before and record.get(name) not in (before[name], (intrusion.listed or {}).get(name))
         ]
-        label = str(record.get(kind.label, "")).casefold()
-        renamed = label == intrusion.marker.casefold()
-        is_known = any(label == each.marker.casefold() for each in attempts)
+        label = record.get(kind.label, "")
+        renamed = begins(label, intrusion.marker)
+        is_known = any(begins(label, each.marker) for each in attempts)
         kept = not renamed and (is_known or not changed or not _is_to_blame(intrusion, attempts))
         names = kind.label if renamed else ", ".join(changed)
         received = f"status {intrusion.exchange.status}, and another {names}, by {intrusion.identity}"

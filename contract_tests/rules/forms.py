@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import Exchange
+from contract_tests.markers import shows
 from contract_tests.rules.observation import TOGGLED, Broken, Kept, Observation, Observations, Unclear, decide, shown
 from contract_tests.rules.operations import accepted
 
@@ -199,25 +200,19 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence, kind: Kind) -> Obse
 def _required(evidence: Evidence, kind: Kind, field: str) -> Observations:
     for omission in evidence.omissions.get(kind.name, []):
         if omission.field == field:
-            yield _omitted(omission, kind)
+            yield _omitted(omission)
 
 
-def _omitted(omission: Omission, kind: Kind) -> Observation:
+def _omitted(omission: Omission) -> Observation:
     exchange = omission.exchange
     expected = f"a refusal, and no record, without {omission.field}"
     if exchange.made_id is not None:
         return Broken(exchange, expected, f"status {exchange.status} and the id {exchange.made_id}")
-    label = str((exchange.request.form or {}).get(kind.label, "")).casefold()
-    came = set(omission.after.ids) - set(omission.before.ids)
-    records = [omission.after.by_id[identifier] for identifier in came]
-    labels = [str(record[kind.label] or "").casefold() for record in records if kind.label in record]
-    if label in labels or (not label and any(not each.strip() for each in labels)):
+    if any(shows(record, omission.marker) for record in omission.came) or (omission.came and omission.is_quiet):
         return Broken(exchange, expected, f"status {exchange.status}, and a record that was listed then")
     if exchange.failed:
         return Unclear("the create failed", exchange)
-    if omission.appears_again:
-        return Broken(exchange, expected, f"status {exchange.status}, and a record that was listed then")
-    return Kept(exchange)
+    return Unclear("others wrote meanwhile", exchange) if omission.came else Kept(exchange)
 
 
 def _comes_back(evidence: Evidence, kind: Kind, field: str, value: Callable[[Record], Any]) -> Observations:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import Page
+from contract_tests.exchange import Page, integer
 from contract_tests.rules.observation import Broken, Observation, Observations, Unclear, decide, shown
 
 NAMES = ("first", "last", "self", "next", "prev")
@@ -110,7 +110,7 @@ def _names(page: Page, name: str, number: int) -> Iterator[Observation]:
         if found is None:
             yield Unclear(f"{name} holds no page number", page.exchange)
         else:
-            kept = int(found[1]) == number
+            kept = integer(found[1]) == number
             yield decide(page.exchange, f"{name} naming page {number}", f"page {found[1]}", kept=kept)
 
 

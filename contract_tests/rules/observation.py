@@ -40,9 +40,14 @@ class Unclear:
 
 @dataclass(frozen=True)
 class Absent:
-    """The rule does not apply, because its condition does not hold."""
+    """The rule does not apply, because its condition does not hold.
+
+    Attributes:
+        unjudged: what was not judged for it, where that is for want of something that the run was not given.
+    """
 
     reason: str
+    unjudged: str = ""
 
 
 Observation = Kept | Broken | Unclear | Absent

@@ -4,37 +4,96 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from contract_tests.evidence import Intrusion, Omission, Snapshot
+from contract_tests.evidence import Intrusion, Omission, Record, Snapshot
 from contract_tests.exchange import Exchange, FormValue, is_integer
-from contract_tests.survey.samples import optional
+from contract_tests.markers import begins, shows
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import BOUNDARY
+from contract_tests.target import BOUNDARY, TRIES
 
-MOST_TRIES = 3
+CONTROLS = 3  # looks without a create between them
 
 
-def omit(visitor: Visitor, before: Snapshot) -> list[tuple[str, Exchange]]:
-    """Try to create without each required field."""
-    omitted = []
+def omit(visitor: Visitor, before: Snapshot) -> None:
+    """Try to create without each required field, once, and see what comes of it.
+
+    The form carries a marker in another field that reads show, where there is one; by that its record is recognised,
+    and removed at the end. One that cannot be recognised is never made twice: a second visit looks for it alone.
+    """
     for field in visitor.kind.required:
-        form = _without(visitor, field)
-        exchange = visitor.insist(lambda form=form: visitor.post(form, "refusal"))  # type: ignore[misc]
-        omitted.append((field, exchange))
-        if field == visitor.kind.label and exchange.made_id is not None and before.complete:
-            _vouch(visitor, exchange.made_id, before)
-    return omitted
+        before = _look_again(visitor, field) or _omit(visitor, field, before)
 
 
-def _vouch(visitor: Visitor, identifier: int, before: Snapshot) -> None:
-    """Take a record without a name for the run's own if a create just told its id, and it was not there before."""
-    record = visitor.read(identifier, "open").record
-    if record and identifier not in before.ids and not str(record.get(visitor.kind.label) or "").strip():
-        visitor.target.ledger.vouch(visitor.target.ledger.entries[-1])
+def _omit(visitor: Visitor, field: str, before: Snapshot) -> Snapshot:
+    marker = visitor.mark()
+    exchange = _send(visitor, field, marker, before)
+    after = visitor.snapshot()
+    new = [after.by_id[each] for each in set(after.ids) - set(before.ids)]
+    came = [row for row in new if not _is_others(visitor, row, marker) and (before.complete or shows(row, marker))]
+    is_quiet = not came or _claim(visitor, came, marker, exchange, after)
+    omission = Omission(field, exchange, marker, tuple(came), is_quiet)
+    visitor.evidence.omissions[visitor.kind.name].append(omission)
+    return after
 
 
-def _without(visitor: Visitor, field: str) -> dict[str, FormValue]:
-    form = {name: value for name, value in visitor.least().items() if name != field}
-    return form or {name: str(value) for name, value in list(optional(visitor.kind).items())[:1]}
+def _look_again(visitor: Visitor, field: str) -> Snapshot | None:
+    """Look for what an earlier visit's create has made, if that could not be recognised, and so not be removed."""
+    kind = visitor.kind.name
+    left = [each for each in visitor.target.ledger.left if each.kind == kind and each.without == field]
+    stray = next((each.identifier for each in left if each.identifier and not each.seen), None)
+    creates = (each for each in visitor.target.exchanges if each.request.operation == "create")
+    refused = (each for each in creates if each.request.expects == "refusal" and each.request.kind == kind)
+    exchange = next((each for each in refused if field not in (each.request.form or {})), None)
+    if stray is None or exchange is None:
+        return None
+    seen = visitor.snapshot()
+    came = (seen.by_id[stray],) if stray in seen.by_id else ()
+    visitor.evidence.omissions[kind].append(Omission(field, exchange, "", came))
+    return seen
+
+
+def _send(visitor: Visitor, field: str, marker: str, before: Snapshot) -> Exchange:
+    """Send the create; again after a failure, but only if nothing has come of it."""
+    form = _without(visitor, field, marker)
+    for _ in range(TRIES):
+        exchange = visitor.post(form, "refusal", marker=marker, without=field)
+        if not exchange.failed or set(visitor.snapshot().ids) - set(before.ids):
+            break
+    return exchange
+
+
+def _without(visitor: Visitor, field: str, marker: str) -> dict[str, FormValue]:
+    """A form without a field, and with a marker in another: the name, an address, or any text."""
+    kind, form = visitor.kind, visitor.least()
+    form = {name: value for name, value in form.items() if name != field}
+    if kind.label in form:
+        return form | {kind.label: marker}
+    address = "webhook" if kind.types else next((name for name in kind.optional if name in kind.shape), "")
+    texts = {name: marker for name, type_ in list(kind.optional.items())[:1] if type_ == "text"}
+    return form | ({address: f"https://www.example.com/{marker}"} if address else texts)
+
+
+def _is_others(visitor: Visitor, row: Record, marker: str) -> bool:
+    """Whether a record is one that the run has made on purpose."""
+    return any(shows(row, each) for each in visitor.evidence.markers if not begins(marker, each))
+
+
+def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange, after: Snapshot) -> bool:
+    """Note what the create has made, as far as that is known; whether nobody else makes records meanwhile."""
+    ledger, kind = visitor.target.ledger, visitor.kind
+    entry = ledger.entries[-1]
+    marked = [row for row in came if shows(row, marker)]
+    own = marked or [row for row in came if row.get("id") == exchange.made_id and _is_nameless(row, kind.label)]
+    is_quiet = bool(marked) or all(visitor.snapshot().ids == after.ids for _ in range(CONTROLS))
+    for row in (own or came)[:1] if is_quiet else own:
+        if is_integer(row.get("id")):
+            ledger.complete(entry, int(row["id"]))
+            if own:
+                ledger.vouch(entry)
+    return is_quiet
+
+
+def _is_nameless(row: Record, label: str) -> bool:
+    return not str(row.get(label) or "").strip()
 
 
 def try_odd_forms(visitor: Visitor) -> None:
@@ -48,48 +107,9 @@ def try_odd_forms(visitor: Visitor) -> None:
         visitor.post(visitor.least(type="contract-tests"), "open")
 
 
-def look_after(
-    visitor: Visitor, before: Snapshot, omitted: list[tuple[str, Exchange]], attempts: list[Intrusion]
-) -> Snapshot:
+def look_after(visitor: Visitor, attempts: list[Intrusion]) -> Snapshot:
     """See, as the account, what came of attempts that must come to nothing."""
     own = visitor.evidence.own.get(visitor.kind.name, set())
     after = visitor.snapshot(lambda look: own <= set(look.ids), "list after attempts")
-    labels = [str(after.by_id[each].get(visitor.kind.label)).casefold() for each in set(after.ids) - set(before.ids)]
-    markers = [marker.casefold() for marker in visitor.evidence.markers]
-    foreign = [label for label in labels if not any(marker in label for marker in markers)]
-    for field, exchange in omitted:
-        again = bool(foreign) and exchange.made_id is None and _appears_again(visitor, field)
-        omission = Omission(field, exchange, before, after, appears_again=again)
-        visitor.evidence.omissions[visitor.kind.name].append(omission)
-    intrusions = [replace(each, after=after) for each in attempts]
-    visitor.evidence.intrusions[visitor.kind.name].extend(intrusions)
-    if not foreign:
-        return after
-    now = visitor.snapshot()
-    if before.complete:
-        again = any(each.appears_again for each in visitor.evidence.omissions[visitor.kind.name])
-        _claim_nameless(visitor, before, now, whatever_their_names=again)
-    return now
-
-
-def _claim_nameless(visitor: Visitor, before: Snapshot, now: Snapshot, *, whatever_their_names: bool) -> None:
-    """Note what refused creates without a name have made all the same: it shows no marker, so it is told of alone."""
-    ledger, kind = visitor.target.ledger, visitor.kind
-    known = {entry.identifier for entry in ledger.entries if entry.kind == kind.name} | set(before.ids)
-    for row in now.rows:
-        label = str(row.get(kind.label) or "").strip()
-        ours = not label or (whatever_their_names and not visitor.evidence.is_marked(label))
-        if ours and is_integer(row.get("id")) and row["id"] not in known:
-            ledger.complete(ledger.plan(kind.name, ""), row["id"])
-
-
-def _appears_again(visitor: Visitor, field: str) -> bool:
-    """Whether each of some more creates without a field makes one record appear, and nothing comes without one."""
-    for _ in range(MOST_TRIES):
-        before = visitor.snapshot()
-        visitor.post(_without(visitor, field), "refusal")
-        after = visitor.snapshot()
-        control = visitor.snapshot()
-        if len(set(after.ids) - set(before.ids)) != 1 or set(control.ids) != set(after.ids):
-            return False
-    return True
+    visitor.evidence.intrusions[visitor.kind.name].extend(replace(each, after=after) for each in attempts)
+    return after

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 from contract_tests.contract import Kind
-from contract_tests.evidence import Evidence, Removal, Snapshot
-from contract_tests.exchange import OTHER, OWN, Exchange, is_integer
+from contract_tests.evidence import Evidence, Record, Removal, Snapshot
+from contract_tests.exchange import OTHER, OWN, Exchange, id_of, is_integer
 from contract_tests.ledger import Entry
+from contract_tests.markers import shows
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target import Target
 
 ALL_PAGES = 1000  # of an account with a million records
+UNTOLD = (401, 403, 429)  # of a record, such answers tell nothing
 
 
 def clean_up(target: Target, kind: Kind) -> None:
@@ -78,9 +78,11 @@ def _forget_missing(visitor: Visitor, seen: Snapshot) -> None:
     ledger = visitor.target.ledger
     own = [entry for entry in ledger.left if entry.kind == visitor.kind.name and entry.owner == OWN]
     for entry in own if seen.complete else []:
-        if entry.identifier is None:
+        if entry.identifier is None and entry.answered:
+            ledger.forget(entry)
+        elif entry.identifier is None:
             ledger.miss(entry)
-        elif entry.seen and entry.identifier not in seen.ids and _is_gone(visitor, entry):
+        elif entry.seen and entry.identifier not in seen.ids and not _last_read(visitor, entry).shows(visitor.kind):
             ledger.forget(entry)
 
 
@@ -101,18 +103,38 @@ def tidy_up(visitor: Visitor) -> None:
 
 def _look_for(visitor: Visitor, entry: Entry) -> None:
     """Give a create of the other account that was never answered its id, if it is listed there."""
-    page = visitor.list("open", OTHER, results_per_page=str(visitor.largest)).page
-    rows = page.rows if page else ()
+    rows, complete = _listed(visitor, OTHER)
     found = next((row for row in rows if entry.is_in(str(row.get(visitor.kind.label)))), None)
     if found and is_integer(found.get("id")):
         visitor.target.ledger.complete(entry, int(found["id"]))
-    elif page and page.total == len(rows):
+    elif complete:
         visitor.target.ledger.miss(entry)
 
 
+def _listed(visitor: Visitor, owner: str) -> tuple[tuple[Record, ...], bool]:
+    """The first page of an account's records, and whether these are all."""
+    page = visitor.list("open", owner, results_per_page=str(visitor.largest)).page
+    return (page.rows, page.total == len(page.rows)) if page else ((), False)
+
+
 def _is_gone(visitor: Visitor, entry: Entry) -> bool:
-    read = visitor.read(entry.identifier or 0, "open", entry.owner)
-    return not read.shows(visitor.kind) and not read.failed and read.status not in (401, 429)
+    """Whether a record that was deleted is not to be seen any more; where the read does not tell, the list does."""
+    read = _last_read(visitor, entry)
+    if read.shows(visitor.kind):
+        return False
+    if not read.failed and read.status not in UNTOLD:
+        return True
+    rows, complete = _listed(visitor, entry.owner)
+    return complete and entry.identifier not in map(id_of, rows)
+
+
+def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
+    """A read of a record, again for as long as reads may lag."""
+    return visitor.until(
+        "delete at the end",
+        lambda: visitor.read(entry.identifier or 0, "open", entry.owner),
+        lambda seen: not seen.shows(visitor.kind),
+    )
 
 
 def _adopt(visitor: Visitor, seen: Snapshot) -> bool:
@@ -123,10 +145,9 @@ def _adopt(visitor: Visitor, seen: Snapshot) -> bool:
     known = {entry.identifier for entry in entries if entry.seen}
     adopted = False
     for row in [row for row in seen.rows if is_integer(row.get("id")) and row["id"] not in known]:
-        label = str(row.get(visitor.kind.label)).casefold()
-        entry = next((each for each in orphans if _begins(label, each.marker)), None)
-        if entry is None and any(_begins(label, marker) for marker in visitor.evidence.markers):
-            entry = ledger.plan(kind, label)  # one create may have made two
+        entry = next((each for each in orphans if shows(row, each.marker)), None)
+        if entry is None and any(shows(row, marker) for marker in visitor.evidence.markers):
+            entry = ledger.plan(kind, str(row.get(visitor.kind.label)))  # one create may have made two
             orphans.append(entry)
         if entry:
             ledger.complete(entry, int(row["id"]))
@@ -134,7 +155,3 @@ def _adopt(visitor: Visitor, seen: Snapshot) -> bool:
             orphans.remove(entry)
             adopted = True
     return adopted
-
-
-def _begins(label: str, marker: str) -> bool:
-    return re.match(rf"{re.escape(marker.casefold())}(?!\w)", label) is not None

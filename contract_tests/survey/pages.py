@@ -21,7 +21,7 @@ def page(visitor: Visitor, before: Snapshot) -> Snapshot:
     for attempt in range(QUIET_TRIES):
         pages = [visitor.page(), visitor.page(page="1")]
         deepest = -(-(before.total or 0) // 10)
-        numbers = sorted({1, 2, 3, deepest} & set(range(1, deepest + 1)))
+        numbers = sorted(number for number in {1, 2, 3, deepest} if 1 <= number <= deepest)
         pages += [visitor.page(results_per_page="10", page=str(number)) for number in numbers]
         if attempt == 0:
             if (before.total or 0) > visitor.kind.default_page_size:
