@@ -13,7 +13,6 @@ from werkzeug.datastructures import EnvironHeaders
 from werkzeug.http import parse_options_header
 
 from mock_server.api import Service
-from mock_server.broken import dropped
 from mock_server.forced import ForcedAnswers
 from mock_server.journal import Entry, File, Journal
 from mock_server.notes import notes_of
@@ -99,12 +98,9 @@ class Recorder:
         return answer
 
     def _carried_out(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """An answer: a list of its parts, unless it comes slowly or breaks off."""
-        try:
-            answer = self._inner(environ, start_response)
-            return answer if notes_of(environ).broken else _whole(answer)
-        except ConnectionAbortedError:  # what was to break off came upon a layer that reads answers whole
-            return dropped(environ, start_response)
+        """An answer: a list of its parts, unless it comes slowly."""
+        answer = self._inner(environ, start_response)
+        return answer if notes_of(environ).broken == "slow" else _whole(answer)
 
     def _begun(self, environ: WSGIEnvironment) -> Entry:
         headers = {name: value[:LONGEST_TEXT] for name, value in list(EnvironHeaders(environ))[:MOST_FIELDS]}

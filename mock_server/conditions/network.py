@@ -16,6 +16,7 @@ from urllib.parse import quote
 from werkzeug.wrappers import Response
 
 from mock_server.broken import slowly
+from mock_server.notes import notes_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -45,7 +46,8 @@ def answering(change: Callable[[WSGIEnvironment, Response], Response]) -> Callab
     def around(inner: WSGIApplication, _measure: float, _another: Any) -> WSGIApplication:
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             answer = Response.from_app(inner, environ, buffered=True)
-            return change(environ, answer)(environ, start_response)
+            broken = notes_of(environ).broken  # one that breaks off does so whatever else is to be done to it
+            return (answer if broken else change(environ, answer))(environ, start_response)
 
         return app
 

@@ -118,12 +118,28 @@ def test_it_can_read_how_long_to_wait_and_what_was_applied(page: Page) -> None:
 
 
 @pytest.mark.parametrize(("when", "count"), [("after", 1), ("before", 0)])
-def test_an_answer_is_lost_as_a_broken_connection_is(page: Page, when: str, count: int) -> None:
-    host = f"lost-{when}.example.com"
-    options = f"{{body: fields({{host: {host!r}}}), headers: {{Prefer: 'lost={when}'}}}}"
-    assert call(page, "POST", "/api/domains", options) == {"error": "TypeError"}
-    listed = call(page, "GET", "/api/domains/?results_per_page=10")["json"]["data"]
-    assert [row["host"] for row in listed].count(host) == count
+def test_an_answer_is_lost_on_kept_connections_each_time_and_the_page_sends_nothing_again(
+    page: Page, server: MockServer, when: str, count: int
+) -> None:
+    for number in range(30):
+        assert call(page, "GET", "/api/domains/1")["status"] == 200  # the connection is kept
+        options = f"{{body: fields({{host: 'lost-{number}.example.com'}}), headers: {{Prefer: 'lost={when}'}}}}"
+        assert call(page, "POST", "/api/domains", options) == {"error": "TypeError"}
+    assert len(server.running.journal.find(method="POST")) == 30
+    assert call(page, "GET", "/api/domains/")["json"]["meta"]["total"] == 54 + 30 * count
+
+
+def test_a_dropped_answer_is_lost_to_a_page_of_the_same_origin_too(page: Page, server: MockServer) -> None:
+    page.goto(server.base_url)
+    told = page.evaluate("""async () => {
+        const headers = { Authorization: "Bearer demo-key-harbour", Prefer: "lost=after" };
+        const body = new URLSearchParams({ host: "same.example.com" });
+        await fetch("/api/domains/1", { headers: { Authorization: headers.Authorization } });
+        try { return (await fetch("/api/domains", { method: "POST", headers, body })).status; }
+        catch (error) { return error.name; }
+    }""")
+    assert told == "TypeError"
+    assert [entry.broken for entry in server.running.journal.find(method="POST")] == ["dropped"]
 
 
 def test_it_follows_a_redirect(page: Page, server: MockServer) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
@@ -98,13 +100,35 @@ def test_clocks_are_set_for_one_account_or_for_all(server: MockServer, client: C
     assert (answer.status_code, told(answer)) == (400, 'no account has the key "nobody"')
 
 
-def test_a_lost_answer_comes_behind_its_work_or_before(client: Client) -> None:
-    for when, count in (("before", 0), ("after", 1)):
-        host = f"lost-{when}.example.com"
+@pytest.mark.parametrize(("when", "count"), [("before", 0), ("after", 1)])
+def test_an_answer_is_lost_to_python_each_time(client: Client, when: str, count: int) -> None:
+    for number in range(30):
+        assert client.get("/api/domains/1").status == 200  # the connection is kept
         with pytest.raises(requests.exceptions.RequestException):
-            client.request("POST", "/api/domains", {"host": host}, headers={"Prefer": f"lost={when}"})
-        hosts = [row["host"] for row in client.get("/api/domains/?results_per_page=10").json["data"]]
-        assert hosts.count(host) == count
+            form = {"host": f"lost-{number}.example.com"}
+            client.request("POST", "/api/domains", form, headers={"Prefer": f"lost={when}"})
+    assert client.get("/api/domains/").json["meta"]["total"] == 54 + 30 * count
+
+
+LOSING = """
+const [base] = process.argv.slice(1), headers = { Authorization: "Bearer demo-key-harbour" };
+let lost = 0;
+for (let number = 0; number < 30; number++) {
+  await (await fetch(`${base}/api/domains/1`, { headers })).text();
+  const body = new URLSearchParams({ host: `lost-${number}.example.com` });
+  await fetch(`${base}/api/domains`, { method: "POST", headers: { ...headers, Prefer: "lost=after" }, body })
+    .catch((error) => { lost += error instanceof TypeError; });
+}
+console.log(lost);
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="no Node here")
+def test_an_answer_is_lost_to_node_each_time(server: MockServer, client: Client) -> None:
+    command = ["node", "--input-type=module", "--eval", LOSING, server.base_url]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout == "30\n"
+    assert client.get("/api/domains/").json["meta"]["total"] == 54 + 30
 
 
 @pytest.mark.parametrize(("condition", "made"), [("dropped-before", 0), ("dropped-after", 1), ("cut-off", 1)])
