@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from contract_tests.contract import Kind
@@ -68,6 +69,32 @@ class Change:
     form: Mapping[str, str]
     before: Record
     read: Exchange | None = None
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Looks at the same records in quick succession, then one after a rest: each shows what the one before has done.
+
+    Attributes:
+        looks: what each quick look showed, records by id.
+        rested: what the look after the rest showed.
+    """
+
+    looks: tuple[Mapping[Any, Record], ...]
+    rested: Mapping[Any, Record]
+    exchange: Exchange
+
+    @property
+    def is_their_doing(self) -> bool:
+        """Whether each look changed something, and more time did not: then no colleague did."""
+        pairs = list(pairwise(self.looks))
+        changes = [_changes(one, other) for one, other in pairs]
+        return bool(pairs) and all(changes) and _changes(self.looks[-1], self.rested) <= max(changes)
+
+
+def _changes(one: Mapping[Any, Record], other: Mapping[Any, Record]) -> int:
+    """How many records are gone or show something else."""
+    return sum(other.get(identifier) != record for identifier, record in one.items())
 
 
 @dataclass(frozen=True)
@@ -175,6 +202,7 @@ class Evidence:
         base_url: where requests were sent.
         public_base_url: what links are to begin with, if not with that.
         markers: the texts that mark the run's records.
+        shaped: updates whose forms are written as other clients write them.
         own: the ids that the run created, by kind.
         notes: why something could not be tried, by kind.
         observations: what rules found in all this, by rule and kind; they are asked more than once.
@@ -191,6 +219,8 @@ class Evidence:
     sweeps: dict[str, list[Sweep]] = field(default_factory=_lists)
     omissions: dict[str, list[Omission]] = field(default_factory=_lists)
     intrusions: dict[str, list[Intrusion]] = field(default_factory=_lists)
+    watches: dict[str, list[Watch]] = field(default_factory=_lists)
+    shaped: dict[str, list[Change]] = field(default_factory=_lists)
     notes: dict[str, list[str]] = field(default_factory=_lists)
     has_second_key: bool = False
     public_base_url: str | None = None

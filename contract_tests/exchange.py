@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from contract_tests.contract import Kind
+from contract_tests.multipart import USUAL, Shape
 
 FileContent = tuple[str, bytes, str]
 FormValue = str | FileContent
@@ -35,6 +36,7 @@ class Request:
         expects: `success` if the contract documents the request and nothing is known to stand against it, `refusal` if
             it must not succeed, `open` if it may be answered in any way.
         body: a body that is sent as it is, with its content type, in the place of a form.
+        shape: how the form is written.
     """
 
     operation: str
@@ -47,6 +49,7 @@ class Request:
     identifier: int | None = None
     expects: str = "success"
     body: tuple[str, bytes] | None = None
+    shape: Shape = USUAL
 
     @property
     def target(self) -> str:

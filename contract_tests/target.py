@@ -15,15 +15,14 @@ from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 import urllib3
-from urllib3.filepost import encode_multipart_formdata
 
 from contract_tests.connection import Connection, read_whole
 from contract_tests.exchange import OWN, Exchange, Request
 from contract_tests.ledger import Ledger
+from contract_tests.multipart import encode
 
 TRIES, TRIES_OF_A_HANG = 3, 2
 PAUSE = 0.2
-BOUNDARY = "contract-tests-boundary-7f3a"
 EPOCH = 1e9
 MOST_REDIRECTS = 5
 LEAST_WAIT, MOST_WAIT = 0.5, 90.0  # seconds for a rate limit to pass
@@ -181,7 +180,7 @@ class Target:
     def _note_strange(self, exchange: Exchange) -> None:
         """Note to whom an id of the run's is nobody else's: a read was refused, or showed the record itself."""
         request, text = exchange.request, exchange.body.decode("utf-8", "replace")
-        refused = exchange.status is not None and not exchange.failed and not re.search(r'"id\W*:', text)
+        refused = exchange.status is not None and not exchange.failed and not re.search(r'"id\W*:\W*\d', text)
         if refused or self.ledger.is_shown(request.kind, request.identifier or 0, text):
             self._strange.add((request.kind, request.identifier or 0, request.identity))
 
@@ -195,7 +194,7 @@ class Target:
         if request.body is not None:
             headers["Content-Type"], body = request.body
         elif request.form is not None:
-            body, headers["Content-Type"] = encode_multipart_formdata(dict(request.form), BOUNDARY)
+            body, headers["Content-Type"] = encode(request.form, request.shape)
         url = f"{self.base_url}{request.target}"
         redirects: list[tuple[int, str]] = []
         try:

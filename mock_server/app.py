@@ -104,7 +104,13 @@ def _surrounded(
     settings = service.settings
     between: list[Transformation] = [*conditions.within(settings.conditions), *defects]
     app.wsgi_app = Interposed(app, service, between)  # type: ignore[method-assign]
-    answer: WSGIApplication = Preferences(Spellings(app, service.choices))
+    answer: WSGIApplication = Preferences(
+        Spellings(
+            app,
+            service.choices,
+            {f"{settings.base_path}/api/{each.link_collection}": each for each in service.contract.resources},
+        )
+    )
     if settings.grease is not None:
         answer = Grease(answer, settings.grease, each_request=settings.grease_each_request)
     answer = conditions.around(answer, settings.conditions, another)

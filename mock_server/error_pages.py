@@ -100,7 +100,7 @@ class ErrorPages:
             allowed |= set().union(*(rule.methods or set() for rule in rules))
         if self._choices["put-and-patch"] == "update" and "DELETE" in allowed:
             allowed |= {"PUT", "PATCH"}
-        return allowed
+        return allowed - {request.method}
 
     def _failure(self, error: Exception) -> AnyResponse:
         log.error("%s %s failed", request.method, request.path, exc_info=error)

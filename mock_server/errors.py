@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+REFUSAL = "mock_server.refusal"  # where a request's environment holds how it is to be refused, whatever it asks for
+
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a failure
     """A request that is not carried out.

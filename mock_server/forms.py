@@ -64,6 +64,11 @@ class Forms:
             raise self._invalid(
                 f'A {operation} does not take the field "{field.name}".', field, "forms.{}-is-not-accepted-on-create"
             )
+        cleared = [field for field in taken if operation == "update" and _is_cleared(field, parts[field.name])]
+        if cleared and self._choices["cleared-text"] == "refused":
+            raise self._invalid(f'The field "{cleared[0].name}" cannot be emptied; leave it out.', cleared[0])
+        if self._choices["cleared-text"] == "kept":
+            taken = [field for field in taken if field not in cleared]
         values = {field.name: self._value(field, parts[field.name]) for field in taken}
         values = {name: value for name, value in values.items() if value is not None}
         if operation == "create":
@@ -175,6 +180,11 @@ class Forms:
     def _invalid(self, title: str, field: Field, rule: str = "") -> Refusal:
         rule = rule.format(field.name.replace("_", "-"))
         return Refusal(self._choices["invalid-field"], title, rule if rule in self._rules else None, field.name)
+
+
+def _is_cleared(field: Field, part: Part) -> bool:
+    """Whether an optional text is given as an empty one."""
+    return field.kind == "text" and not field.required and part.content == ""
 
 
 def _normalised(url: str) -> str:

@@ -15,7 +15,8 @@ from werkzeug.wrappers import Response
 from mock_server.api import Service
 from mock_server.calls import Call, Serve, Transformation
 from mock_server.defects import DEFECTS
-from mock_server.preferences import DEFECT_NAMES, REFUSAL
+from mock_server.errors import REFUSAL
+from mock_server.preferences import DEFECT_NAMES
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -15,12 +15,12 @@ from werkzeug.http import parse_list_header, unquote_header_value
 
 from mock_server.broken import dropped, dropped_after
 from mock_server.defects import DEFECTS
-from mock_server.errors import Refusal
+from mock_server.errors import REFUSAL, Refusal
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-REFUSAL, DEFECT_NAMES = "mock_server.refusal", "mock_server.defects"
+DEFECT_NAMES = "mock_server.defects"
 OURS = ("code", "delay", "defect", "lost")
 OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered, and none of the mock's business
 LONGEST_DELAY = 60.0

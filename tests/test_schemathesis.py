@@ -17,6 +17,7 @@ RESPONSE_CHECKS = (
 STRICT = {
     "boolean-words": "unknown",
     "odd-page": "400",
+    "followed-link": "405",
     "other-slash": "404",
     "size-not-allowed": "400",
 }

@@ -76,6 +76,9 @@ KINDS = (
 )
 
 
+FILES = {"logo", "favicon", "opengraph", "link_unlock_seconds", "auto_redirect"}  # and what is no text
+
+
 @dataclass(frozen=True)
 class Step:
     """One exchange; `operation` names what a success must look like, or is None where the answer is open."""
@@ -108,6 +111,9 @@ def walk(client: Client, kind: Kind) -> Iterator[Step]:
     for query in ("?results_per_page=60", "?page=99", "?page=0", "?page=x"):
         yield step(None, query, client.get(f"{kind.path}/{query}"))
     yield step(None, "list without its slash", client.get(f"{kind.path}?page=1"))
+    yield step(None, "page link as it stands", client.get(f"{kind.create_path}?page=1"))
+    yield step(None, "emptied", client.post(record, dict.fromkeys(kind.most.keys() - kind.least.keys() - FILES, "")))
+    yield step("read", "emptied", client.get(record))
     yield from _odd_forms(client, kind, record, step)
     yield from _strangers(client, record, step)
     yield step(None, "put", client.request("PUT", record, kind.change))

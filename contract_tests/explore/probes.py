@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import cycle
+from zlib import crc32
 
-from contract_tests.evidence import Intrusion
+from contract_tests.evidence import Creation, Intrusion, Phase
 from contract_tests.exchange import OTHER, OWN, FormValue
+from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, Shape
+from contract_tests.survey.lifecycle import remove, reshape
 from contract_tests.survey.samples import SCRIPTS, alone, of_type
 from contract_tests.survey.strangers import knock
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import BOUNDARY, WriteRefusedError
+from contract_tests.target import WriteRefusedError
 
 ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")
 ODD_SIZES = (*ODD_NUMBERS, "1", "15", "30", "200", "2000")
@@ -26,6 +29,10 @@ BODIES = (
     (f"multipart/form-data; boundary={BOUNDARY}", f"--{BOUNDARY}--\r\n"),
 )
 WRITES = ("create", "update", "delete")
+RICH: dict[str, FormValue] = {  # values of which a part gets lost easily
+    "custom_index_url": "https://www.example.com/Some/Path%20with%2Fsigns+plus?q=a%2Bb+c&Key=Value%26more#Part-2",
+    "email": "contract.tests+plus@example.com",
+}
 Proceed = Callable[[Callable[[], object]], None]
 
 
@@ -40,8 +47,9 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
     subject: list[int] = []
     proceed(lambda: subject.extend(_made(visitor, {}, "success")))
     if subject:
-        for step in _on_a_record(visitor, subject[0]):
+        for step in (*_on_a_record(visitor, subject[0]), *_values(visitor, subject[0])):
             proceed(step)
+    proceed(partial(_alike, visitor))
     for step in _elsewhere(visitor):
         proceed(step)
 
@@ -54,6 +62,78 @@ def _on_a_record(visitor: Visitor, identifier: int) -> Iterator[Callable[[], obj
         for handler_type in alone(visitor.kind):
             yield partial(_change, visitor, identifier, of_type(handler_type, "other-"))
     yield partial(_knock, visitor, identifier)
+
+
+def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:
+    """Steps on one record: values that lose a part easily, forms as others write them, what no update should take."""
+    kind, label = visitor.kind, visitor.kind.label
+    for name in ("custom_index_url", "email"):
+        if name in kind.optional:
+            more: dict[str, FormValue] = {"type": name} if kind.types else {}
+            yield partial(_change, visitor, identifier, {name: RICH[name]} | more, "open")
+    if "custom_index_url" in kind.optional:
+        yield partial(_write, visitor, identifier, {"custom_index_url": ""})
+    yield partial(_reshaped, visitor, identifier, SHAPES)
+    if kind.types:
+        yield partial(_write, visitor, identifier, {"type": "contract-tests"})
+        yield partial(_made, visitor, of_type("slack") | {"email": "", "webhook": "x"}, "open")
+    yield partial(_write, visitor, identifier, {label: ""})
+    yield partial(_write, visitor, identifier, None)
+    if label == "name":
+        yield partial(_numbered, visitor, identifier)
+    if "file" in kind.optional.values():
+        yield partial(_reshaped, visitor, identifier, (NOTHING_CHOSEN,))
+    yield partial(_change, visitor, identifier, {label: visitor.mark()}, "open")
+
+
+def _write(visitor: Visitor, identifier: int, form: dict[str, FormValue] | None) -> None:
+    """Update a record in a way that may be refused, and see what it then shows."""
+    with suppress(WriteRefusedError):
+        visitor.update(identifier, form, "open")
+        visitor.settle()
+        visitor.read(identifier)
+
+
+def _reshaped(visitor: Visitor, identifier: int, shapes: Iterable[Shape]) -> None:
+    record = visitor.read(identifier).record
+    if record:
+        reshape(visitor, identifier, record, shapes)
+
+
+def _numbered(visitor: Visitor, identifier: int) -> None:
+    """Give a record a name of digits; what it is known by then is that number."""
+    digits = f"00{crc32(visitor.mark().encode()):010}0"
+    _change(visitor, identifier, {visitor.kind.label: digits}, "open")
+
+
+def _alike(visitor: Visitor) -> None:
+    """Make two records of one name, or one host in two spellings; rename one of them, and remove it."""
+    kind, label = visitor.kind, visitor.kind.label
+    first = visitor.create(visitor.least(), "alike", "success", frozenset())
+    before = visitor.snapshot()
+    if first.identifier is None or not first.read or not first.read.record:
+        return
+    form = dict(first.form)
+    exchange = visitor.post(form | ({label: form[label].upper()} if label == "host" else {}), "open")
+    second = exchange.made_id
+    if second is None or (second == first.identifier and label == "host"):
+        return  # hosts that are taken may be refused, or be the same record
+    read = visitor.read(second, "open")
+    creation = Creation(exchange, form, frozenset({first.identifier}), second, read, "alike")
+    visitor.evidence.creations[kind.name].append(creation)
+    if second == first.identifier or read.record is None:
+        return
+    seen = visitor.snapshot(lambda look: second in look.ids, "list after create")
+    phases = visitor.evidence.phases[kind.name]
+    phases.append(Phase("create", before, seen, made=frozenset({second})))
+    with suppress(WriteRefusedError):
+        mark = visitor.mark()
+        visitor.target.ledger.mark(kind.name, first.identifier, mark)  # a server that takes both for one renames both
+        renamed = visitor.change(second, {label: mark}, read.record)
+        later = visitor.snapshot(lambda look: look.by_id.get(second) == renamed, "list after update")
+        phases.append(Phase("update", seen, later, changed=frozenset({second})))
+        visitor.change(second, {label: str(form[label])}, renamed, "open")
+        remove(visitor, second, visitor.snapshot())
 
 
 def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
@@ -71,6 +151,7 @@ def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
         yield partial(_read, visitor, identifier)
     for media_type, body in BODIES:
         yield partial(_post_raw, visitor, media_type, body)
+    yield partial(_post_nothing, visitor)
 
 
 def _edges(visitor: Visitor) -> None:
@@ -95,11 +176,11 @@ def _post(visitor: Visitor, more: dict[str, FormValue]) -> None:
     visitor.insist(lambda: visitor.post(form, "open"))
 
 
-def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue]) -> None:
+def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue], expects: str = "success") -> None:
     before = visitor.read(identifier).record
     if before:
         with suppress(WriteRefusedError):
-            visitor.change(identifier, form, before)
+            visitor.change(identifier, form, before, expects)
 
 
 def _knock(visitor: Visitor, identifier: int) -> None:
@@ -133,3 +214,7 @@ def _post_raw(visitor: Visitor, media_type: str, body: str) -> None:
     marker = visitor.mark()
     text = body.replace("LABEL", visitor.kind.label).replace("MARKER", marker)
     visitor.insist(lambda: visitor.post_raw(marker, media_type, text.encode()))
+
+
+def _post_nothing(visitor: Visitor) -> None:
+    visitor.insist(lambda: visitor.post(None, "open"))

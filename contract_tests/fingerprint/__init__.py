@@ -37,5 +37,13 @@ def profile(seen: dict[str, Counter[str]], contract: Contract) -> dict[str, str]
 
 
 def remarks(exchanges: Iterable[Exchange]) -> list[str]:
-    """What every client meets there, and no rule forbids."""
-    return []
+    """What every client meets there, and no rule forbids: page links that lead to no page."""
+    answers: dict[str, list[str]] = {}
+    for kind, how in dict.fromkeys(lists.followed(list(exchanges))):
+        if how != "served":
+            answers.setdefault(how, []).append(kind)
+    return [
+        f"a page link that is followed as it stands is answered with {'a redirect' if how == 'redirected' else how}"
+        f" ({', '.join(kinds)}); ask the documented path for the page that the link names"
+        for how, kinds in answers.items()
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from contract_tests.exchange import OWN, Exchange
-from contract_tests.fingerprint.sight import Exchanges, Look, refused, successes
+from contract_tests.fingerprint.sight import Exchanges, Look, reads_after_updates, refused, successes
 from contract_tests.survey.strangers import NOBODY
 
 OK, NO_CONTENT, UNSUPPORTED = 200, 204, 415
@@ -81,6 +81,22 @@ def _is_enabled_on_create(exchanges: Exchanges) -> Iterator[str]:
             yield "ignored" if each.succeeded else "refused"
 
 
+def _other_types_fields(exchanges: Exchanges) -> Iterator[str]:
+    for each in exchanges:
+        form = each.request.form or {}
+        if each.request.operation == "create" and form.get("type") == "slack" and "email" in form and each.status:
+            yield "ignored" if each.made_id is not None else "refused"
+
+
+def _cleared_text(exchanges: Exchanges) -> Iterator[str]:
+    for before, update, row in reads_after_updates(exchanges, "domains"):
+        if update.request.form == {"custom_index_url": ""} and before.get("custom_index_url"):
+            yield "emptied" if row.get("custom_index_url") == "" else "kept"
+    for each in exchanges:
+        if each.request.form == {"custom_index_url": ""} and each.is_refusal:
+            yield "refused"
+
+
 def _body(media_type: str) -> Callable[[Exchanges], Iterator[Exchange]]:
     def look(exchanges: Exchanges) -> Iterator[Exchange]:
         return (each for each in exchanges if each.request.body and each.request.body[0] == media_type)
@@ -108,6 +124,8 @@ LOOKS: dict[str, Look] = {
     "invalid-field": _invalid_field,
     "error-body": _error_body,
     "is-enabled-on-create": _is_enabled_on_create,
+    "other-types-fields": _other_types_fields,
+    "cleared-text": _cleared_text,
     "other-form-encoding": _other_encoding,
     "json-body": _json_body,
 }

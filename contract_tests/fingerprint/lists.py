@@ -91,6 +91,19 @@ def _link_query(exchanges: Exchanges) -> Iterator[str]:
             yield "ampersand" if "?&" in each.page.links["first"] else "plain"
 
 
+def followed(exchanges: Exchanges) -> Iterator[tuple[str, str]]:
+    """The kind and the answer of each page link that was followed as it stands."""
+    for each in exchanges:
+        documented = each.request.path.endswith("/")  # links have no slash at the end
+        if each.request.operation == "list" and not documented and each.status is not None:
+            how = "redirected" if each.redirects else "served" if each.page else str(each.status)
+            yield each.request.kind, how
+
+
+def _followed(*kinds: str) -> Look:
+    return lambda exchanges: (how for kind, how in followed(exchanges) if kind in kinds)
+
+
 def _list_redirect(exchanges: Exchanges) -> Iterator[str]:
     for each in successes(exchanges, "list"):
         yield str(each.redirects[0][0]) if each.redirects else "no"
@@ -113,5 +126,7 @@ LOOKS: dict[str, Look] = {
     "empty-collection-last": _empty_last,
     "link-query": _link_query,
     "list-redirect": _list_redirect,
+    "followed-link": _followed("domains", "notification-handlers"),
+    "followed-splash-link": _followed("splash-pages"),
     "rate-limit-headers": _rate_limit_headers,
 }

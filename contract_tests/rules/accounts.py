@@ -99,7 +99,7 @@ def _if_given(evidence: Evidence, kind: Kind, operation: str, observations: Obse
     if not evidence.has_second_key:
         yield Absent("no second key", SEPARATION)
     elif any(_by(evidence, kind, "read", other=True)) and not any(_by(evidence, kind, operation, other=True)):
-        yield Absent("the other account has a record of its own under the id that was tried", SEPARATION)
+        yield Absent("the other account may have a record of its own under the id that was tried", SEPARATION)
     else:
         yield from observations
 

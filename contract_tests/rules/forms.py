@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +11,8 @@ from urllib.parse import urlsplit
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import Exchange
-from contract_tests.markers import shows
+from contract_tests.markers import begins, shows
+from contract_tests.multipart import NOTHING_CHOSEN
 from contract_tests.rules.observation import TOGGLED, Broken, Kept, Observation, Observations, Unclear, decide, shown
 from contract_tests.rules.operations import accepted
 
@@ -79,6 +81,25 @@ def files_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
     for exchange in evidence.of(kind.name, "create", "update"):
         if any(isinstance(value, tuple) for value in (exchange.request.form or {}).values()):
             yield accepted(exchange)
+
+
+def client_shapes_are_understood(evidence: Evidence, kind: Kind) -> Observations:
+    """Updates whose forms are written as other clients write them, where the same fields are taken from this suite."""
+    plain = [change for change in evidence.changes.get(kind.name, []) if kind.label in change.form]
+    if not any(_was_accepted(change.exchange) for change in plain):
+        yield Unclear("no update of the same fields was accepted from this suite either")
+        return
+    for change in evidence.shaped.get(kind.name, []):
+        shape, observation = change.exchange.request.shape, accepted(change.exchange)
+        record = change.read.record if change.read else None
+        if isinstance(observation, Broken) and shape != NOTHING_CHOSEN:  # a file without content may be refused
+            yield Broken(change.exchange, f"a success; {shape.like} sends forms like this", observation.received)
+        elif isinstance(observation, Unclear):
+            yield observation
+        elif isinstance(observation, Kept) and record and change.read and isinstance(record.get(kind.label), str):
+            kept = begins(record[kind.label], change.form[kind.label])
+            expected = f"{kind.label} {change.form[kind.label]!r}; {shape.like} sends forms like this"
+            yield decide(change.read, expected, shown(record[kind.label], own=True), kept=kept)
 
 
 def types_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
@@ -217,7 +238,7 @@ def _omitted(omission: Omission) -> Observation:
 
 def _comes_back(evidence: Evidence, kind: Kind, field: str, value: Callable[[Record], Any]) -> Observations:
     for form, record, exchange in _stored(evidence, kind):
-        if field in form and isinstance(now := value(record), str):
+        if form.get(field) and isinstance(now := value(record), str):
             kept = is_same(field, now, form[field])
             yield decide(exchange, f"{field} {form[field]!r}", shown(now, own=True), kept=kept)
 
@@ -227,7 +248,7 @@ def is_same(field: str, shown_value: Any, text: str) -> bool:
     if field.endswith("_url") and isinstance(shown_value, str):
         return _same_url(shown_value, text)
     if field in ("host", "email"):
-        return str(shown_value).casefold().rstrip(".") == text.casefold()
+        return str(shown_value).strip().casefold().rstrip(".") == text.casefold()
     return bool(shown_value == text)
 
 
@@ -287,7 +308,19 @@ def _same_url(one: str, other: str) -> bool:
         return False
 
 
-def _parts(url: str) -> tuple[str, str | None, int, str, str]:
-    parts = urlsplit(url)
+def _parts(url: str) -> tuple[str, ...]:
+    """What an address means: however its scheme, host and escapes are spelled (RFC 3986, 6.2.2)."""
+    parts = urlsplit(url.strip())
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
-    return parts.scheme, parts.hostname, port, parts.path.rstrip("/"), parts.query
+    rest = (parts.path if parts.path != "/" else "", parts.query, parts.fragment)
+    return parts.scheme, (parts.hostname or "").rstrip("."), str(port), *map(_normal, rest)
+
+
+def _normal(text: str) -> str:
+    """A text whose escapes are written in one way: in capitals, and none of what needs no escape."""
+
+    def spelled(found: re.Match[str]) -> str:
+        letter = chr(int(found[1], 16))
+        return letter if re.fullmatch(r"[A-Za-z0-9._~-]", letter) else found[0].upper()
+
+    return re.sub(r"%([0-9A-Fa-f]{2})", spelled, text)

@@ -84,7 +84,7 @@ def update_changes_what_it_names(evidence: Evidence, kind: Kind) -> Observations
             yield Unclear(f"the read behind the update was {answer(change.read)}", change.read)
             continue
         for name, text in change.form.items():
-            if name not in kind.shape or name not in record or name == "is_enabled":
+            if name not in kind.shape or name not in record or name == "is_enabled" or not text:
                 continue
             if not is_same(name, change.before.get(name), text):
                 kept = record[name] != change.before.get(name)
@@ -178,6 +178,10 @@ def delete_leaves_other_records(evidence: Evidence, kind: Kind) -> Observations:
 
 def reads_change_nothing(evidence: Evidence, kind: Kind) -> Observations:
     """All records of the whole list before and behind reads and lists alone."""
+    for watch in evidence.watches.get(kind.name, []):
+        if watch.is_their_doing:
+            received = "others each time that the run looks, and no more so when it rests"
+            yield Broken(watch.exchange, "the same records while nobody writes", received)
     for sweep in evidence.sweeps.get(kind.name, []):
         if sweep.after.exchange is None or not sweep.before.rows:
             continue

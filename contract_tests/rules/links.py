@@ -99,6 +99,20 @@ def prev_is_null_on_first_page(evidence: Evidence, kind: Kind) -> Observations:
             yield decide(page.exchange, "prev null", shown(link, own=True), kept=link is None)
 
 
+def neighbours_past_the_end_exist(evidence: Evidence, kind: Kind) -> Observations:
+    """`next` and `prev` on pages past the end."""
+    for exchange in evidence.of(kind.name, "list", expects="open"):
+        page = exchange.page
+        if page is None or not page.pages or page.number <= page.pages:
+            continue
+        for name in ("next", "prev"):
+            link = page.links.get(name)
+            found = re.search(r"(?:^|&)page=(\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
+            kept = found is None or 1 <= integer(found[1]) <= page.pages
+            received = f"page {found[1] if found else ''}"
+            yield decide(exchange, f"{name} naming one of the {page.pages} pages, or null", received, kept=kept)
+
+
 def _names(page: Page, name: str, number: int) -> Iterator[Observation]:
     if name not in page.links:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from contract_tests.contract import Kind
@@ -10,6 +11,7 @@ from contract_tests.exchange import Exchange, id_of
 from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Observations, Unclear, answer
 from contract_tests.target import TRIES
 
+SEVERAL = 3  # records on which an operation fails each time are no passing trouble
 TOLD_WRONG = {400, 404, 405, 415, 422, 501}
 
 
@@ -41,6 +43,7 @@ def read_answers(evidence: Evidence, kind: Kind) -> Observations:
 
 def create_answers(evidence: Evidence, kind: Kind) -> Observations:
     """Creates with the required fields."""
+    yield from _each_time(evidence, kind, "create")
     yield from _as_a_whole(list(evidence.of(kind.name, "create")))
 
 
@@ -58,9 +61,21 @@ def _as_a_whole(exchanges: list[Exchange]) -> Observations:
 
 def delete_answers(evidence: Evidence, kind: Kind) -> Observations:
     """Deletes of the run's own records; one that answers after a failure may have been done before it."""
+    yield from _each_time(evidence, kind, "delete")
     for exchange in evidence.of(kind.name, "delete"):
         stumbled = exchange.attempts and not exchange.failed
         yield Unclear("an earlier try failed", exchange) if stumbled else accepted(exchange)
+
+
+def _each_time(evidence: Evidence, kind: Kind, operation: str) -> Observations:
+    """Whether an operation fails whenever it is first tried, on several records, while others of the kind work."""
+    exchanges = list(evidence.of(kind.name, operation))
+    first = [(*each.attempts, each.status)[0] for each in exchanges]
+    failing = [status for status in first if status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR]
+    works = any(each.succeeded for each in own_requests(evidence, kind) if each.request.operation != operation)
+    if works and len(failing) == len(first) >= SEVERAL:
+        received = f"status {failing[0]} each time, on {len(first)} records, while other operations work"
+        yield Broken(exchanges[0], "a success", received)
 
 
 def splash_pages_created_at_projects(evidence: Evidence, kind: Kind) -> Observations:

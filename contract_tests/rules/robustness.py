@@ -26,17 +26,20 @@ def odd_text_does_not_fail(evidence: Evidence, kind: Kind) -> Observations:
     """Creates and updates with odd text."""
 
     def odd(exchange: Exchange) -> bool:
-        writes = exchange.request.operation in ("create", "update") and exchange.request.body is None
+        writes = exchange.request.operation in ("create", "update") and bool(exchange.request.form)
         return writes and not _is_odd_id(evidence, kind, exchange)
 
     return _no_failure(evidence, kind, odd)
 
 
 def odd_forms_do_not_fail(evidence: Evidence, kind: Kind) -> Observations:
-    """Creates without a form, or with a malformed one."""
-    return _no_failure(
-        evidence, kind, lambda each: each.request.operation == "create" and each.request.body is not None
-    )
+    """Creates and updates without a form, or with a malformed one."""
+
+    def odd(exchange: Exchange) -> bool:
+        writes = exchange.request.operation in ("create", "update") and not exchange.request.form
+        return writes and not _is_odd_id(evidence, kind, exchange)
+
+    return _no_failure(evidence, kind, odd)
 
 
 def _no_failure(evidence: Evidence, kind: Kind, odd: Callable[[Exchange], bool]) -> Observations:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from contract_tests.evidence import Intrusion, Omission, Record, Snapshot
 from contract_tests.exchange import Exchange, FormValue, is_integer
 from contract_tests.markers import begins, shows
+from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import BOUNDARY, TRIES
+from contract_tests.target import TRIES
 
 CONTROLS = 3  # looks without a create between them
 

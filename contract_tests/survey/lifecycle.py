@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from contract_tests.evidence import Phase, Record, Removal, Snapshot
 from contract_tests.exchange import FormValue
-from contract_tests.survey.samples import SCRIPTS, of_type, optional, value
+from contract_tests.multipart import Shape
+from contract_tests.survey.samples import SCRIPTS, image, of_type, optional, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target import WriteRefusedError
 
@@ -50,6 +53,17 @@ def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue
     single = [{name: value(name, kind.optional[name], "other-")} for name in [*fields, *apart]]
     every = [(form, "success") for form in [*single, optional(kind, "third-", files=True) | label]]
     return [*every, (renamed, "open")] if kind.label == "name" else every
+
+
+def reshape(visitor: Visitor, identifier: int, record: Record, shapes: Iterable[Shape]) -> Record:
+    """Rename a record by forms that are written as other clients write them; what it then shows."""
+    kind = visitor.kind
+    file = next((name for name, type_ in kind.optional.items() if type_ == "file"), None)
+    for shape in shapes:
+        form: dict[str, FormValue] = {kind.label: visitor.mark()} | ({file: image(file)} if file else {})
+        with suppress(WriteRefusedError):
+            record = visitor.change(identifier, form, record, "open", shape)
+    return record
 
 
 def remove_one(visitor: Visitor, identifier: int, before: Snapshot) -> Snapshot:

@@ -2,52 +2,95 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from contract_tests.evidence import Snapshot, Sweep
-from contract_tests.exchange import is_integer
+from contract_tests.evidence import Snapshot, Sweep, Watch
+from contract_tests.exchange import Page, Request, id_of, is_integer
 from contract_tests.survey.strangers import intrude
 from contract_tests.survey.visitor import Visitor
 
 ODD_SIZES = ("7", "5000")
 ODD_PAGES = {"splash-pages": ("-1",)}
 QUIET_TRIES = 3
+LOOKS = 4  # in a row
+BEYOND = 90  # pages past the end
 MOST_READ = 5  # records of the account that are read where nothing is written
 
 
-def page(visitor: Visitor, before: Snapshot) -> Snapshot:
-    """Look at pages of all sizes between two looks at the whole, again if others wrote meanwhile; the last look."""
+def page(visitor: Visitor, before: Snapshot, *, again: bool = False) -> Snapshot:
+    """Look at pages of all sizes between two looks at the whole, again if others wrote meanwhile; the last look.
+
+    Args:
+        visitor: who looks.
+        before: the whole, as it was seen last.
+        again: whether pages were looked at before, so that a few are enough.
+    """
+    kind, sweeps = visitor.kind.name, visitor.evidence.sweeps
     for attempt in range(QUIET_TRIES):
-        pages = [visitor.page(), visitor.page(page="1")]
-        deepest = -(-(before.total or 0) // 10)
-        numbers = sorted(number for number in {1, 2, 3, deepest} if 1 <= number <= deepest)
-        pages += [visitor.page(results_per_page="10", page=str(number)) for number in numbers]
-        if attempt == 0:
-            if (before.total or 0) > visitor.kind.default_page_size:
-                pages.append(visitor.page(page="2"))
-            pages += [
-                visitor.page(results_per_page=str(size))
-                for size in visitor.kind.page_sizes
-                if size not in (10, visitor.largest)
-            ]
+        pages = _pages(visitor, before.total or 0, sizes_too=attempt == 0 and not again)
         oldest = min(filter(is_integer, before.ids), default=None)
-        read = None if oldest is None else visitor.read(int(oldest), "open")
+        read = None if oldest is None or again else visitor.read(int(oldest), "open")
         after = visitor.snapshot()
         if read and (read.record or read.request.identifier in after.ids):
             visitor.restate(read, "success")
-        sweep = Sweep(before, tuple(page for page in pages if page), after)
-        visitor.evidence.sweeps[visitor.kind.name] = [sweep]
+        sweep = Sweep(before, tuple(pages), after)
+        sweeps[kind] = [*(sweeps[kind][:-1] if attempt else sweeps[kind]), sweep]
         if sweep.is_quiet and sweep.agrees:
             break
         if sweep.is_quiet:
             visitor.rest()  # a cache may have kept a page of some time ago
         before = after
+    if not sweep.is_quiet or sweep.before.by_id != sweep.after.by_id:
+        _watch(visitor)
+    if not again:
+        _look_beyond(visitor, after)
+    return after
+
+
+def _pages(visitor: Visitor, total: int, *, sizes_too: bool) -> list[Page]:
+    """The pages that there are without parameters, and some by small sizes; one of each size, if asked for."""
+    pages = [visitor.page(), visitor.page(page="1")]
+    deepest = -(-total // 10)
+    numbers = sorted(number for number in {1, 2, 3, deepest} if 1 <= number <= deepest)
+    pages += [visitor.page(results_per_page="10", page=str(number)) for number in numbers]
+    if sizes_too:
+        if total > visitor.kind.default_page_size:
+            pages.append(visitor.page(page="2"))
+        pages += [
+            visitor.page(results_per_page=str(size))
+            for size in visitor.kind.page_sizes
+            if size not in (10, visitor.largest)
+        ]
+    return [page for page in pages if page]
+
+
+def _look_beyond(visitor: Visitor, whole: Snapshot) -> None:
+    """Look at sizes and pages that there are not, and where a page link leads that is followed as it stands."""
     for size in ODD_SIZES:
         visitor.list("open", results_per_page=size)
-    for page in ODD_PAGES.get(visitor.kind.name, ()):
-        visitor.list("open", page=page)
-    return after
+    for number in ODD_PAGES.get(visitor.kind.name, ()):
+        visitor.list("open", page=number)
+    visitor.list("open", results_per_page="10", page=str(-(-max(0, whole.total or 0) // 10) + BEYOND))
+    links = (page.links.get("next") or page.links.get("first") for page in visitor.evidence.pages(visitor.kind.name))
+    link = next((link for link in links if isinstance(link, str)), "")
+    base_url = visitor.evidence.public_base_url or visitor.target.base_url
+    followed = re.fullmatch(r"(/api/[\w-]+)\?&?page=(\d{1,9})", link.removeprefix(base_url), re.ASCII)
+    if followed and followed[1] != visitor.kind.list_path:
+        query = (("page", followed[2]),)
+        visitor.send(Request("list", visitor.kind.name, "GET", followed[1], query, expects="open"))
+
+
+def _watch(visitor: Visitor) -> None:
+    """Look at the same page a few times in a row, and once more after a rest: is it looking that changes records?"""
+    looks = [visitor.page(results_per_page=str(visitor.largest)) for _ in range(LOOKS)]
+    visitor.rest()
+    looks.append(visitor.page(results_per_page=str(visitor.largest)))
+    *quick, rested = [{id_of(row): row for row in look.rows} for look in looks if look]
+    if len(quick) == LOOKS:
+        watch = Watch(tuple(quick), rested, visitor.evidence.exchanges[-1])
+        visitor.evidence.watches[visitor.kind.name].append(watch)
 
 
 def look_around(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:

@@ -11,12 +11,13 @@ from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Phase, Snapshot
 from contract_tests.exchange import OTHER, FormValue
 from contract_tests.markers import plain
+from contract_tests.multipart import SHAPES, Shape
 from contract_tests.survey.attempts import look_after, omit, try_odd_forms
 from contract_tests.survey.cleanup import remove_all
-from contract_tests.survey.lifecycle import remove_one, update
+from contract_tests.survey.lifecycle import remove_one, reshape, update
 from contract_tests.survey.pages import look_around, page
 from contract_tests.survey.samples import alone, of_type, optional
-from contract_tests.survey.strangers import intrude
+from contract_tests.survey.strangers import ATTEMPTS, NOBODY, intrude
 from contract_tests.survey.visitor import InvisibleError, Visitor
 from contract_tests.target import BudgetSpentError, Target
 
@@ -132,9 +133,12 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
     subject, neighbour = both[0], both[-1]
     progress("updating")
     _let_a_second_pass(visitor, began)
-    changed = update(visitor, subject)
+    changed = reshape(visitor, subject, update(visitor, subject), _shapes_of(visitor.kind))
     later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "list after update")
     visitor.evidence.phases[visitor.kind.name].append(Phase("update", seen, later, changed=frozenset({subject})))
+    if not fill:
+        progress("paging with new records")
+        later = page(visitor, later, again=True)
     progress("knocking as a stranger")
     attempts = intrude(visitor, neighbour, later)
     progress("leaving out required fields")
@@ -144,6 +148,11 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
     progress("deleting")
     remove_one(visitor, subject, later)
     return None
+
+
+def _shapes_of(kind: Kind) -> tuple[Shape, ...]:
+    """The shapes of forms that are tried on a kind; a server reads the forms of all kinds alike, so they share them."""
+    return SHAPES[tuple(ATTEMPTS[NOBODY]).index(kind.name) :: len(ATTEMPTS[NOBODY])]
 
 
 def _create(visitor: Visitor, start: Snapshot) -> tuple[list[int], Snapshot]:
@@ -213,6 +222,7 @@ def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, str]]:
         (least | of_type("telegram"), "most", "success"),
         (visitor.least(), "least", "success"),
         *((visitor.least() | of_type(each), "another", "success") for each in kind.types if each != "telegram"),
+        (visitor.least(type="email"), "email alone", "open"),
         (visitor.least(is_enabled="1"), "is_enabled=1", "open"),
         (visitor.least(is_enabled="0"), "is_enabled=0", "open"),
     ]

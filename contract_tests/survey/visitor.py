@@ -13,6 +13,7 @@ from contract_tests.evidence import Change, Creation, Evidence, Record, Snapshot
 from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Page, Request, is_integer
 from contract_tests.ledger import Entry
 from contract_tests.markers import holds, shows
+from contract_tests.multipart import USUAL, Shape
 from contract_tests.target import TRIES, Limits, Target
 
 PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)  # seconds between looks, of a lag of 2.1 seconds
@@ -76,13 +77,19 @@ class Visitor:
         return self.send(request)
 
     def update(
-        self, identifier: int, form: Mapping[str, FormValue], expects: str = "success", identity: str = OWN
+        self,
+        identifier: int,
+        form: Mapping[str, FormValue] | None,
+        expects: str = "success",
+        identity: str = OWN,
+        shape: Shape = USUAL,
     ) -> Exchange:
         """Update one of the run's own records."""
         path = f"{self.kind.record_path}{identifier}"
-        if self.kind.label in form:
+        if form and form.get(self.kind.label):
             self.target.ledger.mark(self.kind.name, identifier, mark_of(form[self.kind.label]))
-        return self.send(Request("update", self.kind.name, "POST", path, (), form, identity, identifier, expects))
+        place = (self.kind.name, "POST", path, ())
+        return self.send(Request("update", *place, form, identity, identifier, expects, shape=shape))
 
     def delete(self, identifier: int, expects: str = "success", identity: str = OWN) -> Exchange:
         """Delete one of the run's own records."""
@@ -91,7 +98,7 @@ class Visitor:
 
     def post(
         self,
-        form: Mapping[str, FormValue],
+        form: Mapping[str, FormValue] | None,
         expects: str = "success",
         identity: str = OWN,
         marker: str = "",
@@ -100,14 +107,14 @@ class Visitor:
         """Send a create, and note what it may have made.
 
         Args:
-            form: the fields.
+            form: the fields; None for a request without a body.
             expects: as for a request.
             identity: whose key is sent.
             marker: the text that marks the record, unless that stands first in its name or host.
             without: the required field that is left out, if one is.
         """
         owner = identity if identity == OTHER else OWN
-        marker = marker or mark_of(form.get(self.kind.label))
+        marker = marker or mark_of((form or {}).get(self.kind.label))
         entry = self.target.ledger.plan(self.kind.name, marker, owner, without)
         request = Request("create", self.kind.name, "POST", self._create_path, (), form, identity, None, expects)
         return self._make(entry, request)
@@ -183,14 +190,20 @@ class Visitor:
         return ledger.allows_write(self.kind.name, identifier)
 
     def change(
-        self, identifier: int, form: Mapping[str, FormValue], before: Record, expects: str = "success"
+        self,
+        identifier: int,
+        form: Mapping[str, FormValue],
+        before: Record,
+        expects: str = "success",
+        shape: Shape = USUAL,
     ) -> Record:
         """Update a record and read it, waiting until the read shows the new values; what it then shows."""
-        exchange = self.update(identifier, form, expects)
+        exchange = self.update(identifier, form, expects, shape=shape)
         texts = {name: value for name, value in form.items() if isinstance(value, str)}
         aspect = f"update {','.join(sorted(form))}"
         read = self.until(aspect, lambda: self.read(identifier), lambda seen: has_arrived(texts, before, seen.record))
-        self.evidence.changes[self.kind.name].append(Change(exchange, texts, before, read))
+        changes = self.evidence.changes if shape == USUAL else self.evidence.shaped
+        changes[self.kind.name].append(Change(exchange, texts, before, read))
         return read.record or before
 
     def snapshot(self, good: Callable[[Snapshot], bool] = lambda _: True, aspect: str = "list") -> Snapshot:

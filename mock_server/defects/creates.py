@@ -7,7 +7,7 @@ from collections.abc import Callable
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation, content, done
-from mock_server.defects.defect import D, N, breaks
+from mock_server.defects.defect import D, N, S, breaks
 from mock_server.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, toggled
 from mock_server.defects.means import Body, also, on, says
 from mock_server.store import Record
@@ -65,6 +65,15 @@ def _listing(change: Callable[[list[Body], set[int]], list[Body]]) -> Transforma
     return transformation
 
 
+def _same_name(call: Call, serve: Serve) -> Response:
+    if call.operation == "create" and call.account:
+        label = call.resource.label
+        found = [record.id for record in call.records if record.values[label] == call.form.get(label)]
+        if found:
+            return call.service.representations.json({"data": {"id": found[0]}}, 200)
+    return serve(call)
+
+
 DEFECTS = (
     breaks(
         "create-answers-an-id-that-is-not-there",
@@ -99,6 +108,14 @@ DEFECTS = (
         "created-id-is-new",
         "A create answers the id of the record before it.",
         _old_id(_newest),
+    ),
+    breaks(
+        "create-answers-the-id-of-the-same-name",
+        "created-id-is-new",
+        "A create of a name that there is answers the id of the record that has it, and makes none.",
+        _same_name,
+        S,
+        N,
     ),
     breaks(
         "create-renames-another",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation
@@ -9,6 +11,8 @@ from mock_server.defects.defect import breaks
 from mock_server.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, touches, undone
 from mock_server.defects.means import also
 from mock_server.store import Record
+
+FEW = 10  # records
 
 
 def _kept(*, until_updated: bool) -> Transformation:
@@ -39,6 +43,20 @@ def _still_listed(call: Call, serve: Serve) -> Response:
         return Response(b"{}", 404, content_type="application/json")
     deleted.add(call.identifier)
     return Response(status=204)
+
+
+def _is_largest(call: Call) -> bool:
+    return call.query.get("results_per_page") == "1000" and len(call.records) > FEW
+
+
+def _renames_the_oldest(call: Call, _: Response) -> None:
+    oldest = min(call.records, key=lambda record: record.id)
+    values = {**oldest.values, **renamed(oldest, call.resource.label)}
+    call.collection.update(oldest.id, lambda old: replace(old, values=values))
+
+
+def _removes_the_oldest(call: Call, _: Response) -> None:
+    call.collection.delete(min(record.id for record in call.records))
 
 
 def _tires(call: Call, serve: Serve) -> Response:
@@ -109,6 +127,18 @@ DEFECTS = (
         "reads-change-nothing",
         "A list sets `last_datetime` of its first record.",
         also("list", touches(lambda call: next(iter(call.records), None))),
+    ),
+    breaks(
+        "lists-rename-the-oldest",
+        "reads-change-nothing",
+        "A list of the largest size renames the oldest record.",
+        also("list", _renames_the_oldest, _is_largest),
+    ),
+    breaks(
+        "lists-remove-the-oldest",
+        "reads-change-nothing",
+        "A list of the largest size removes the oldest record, while there are over ten.",
+        also("list", _removes_the_oldest, _is_largest),
     ),
     breaks(
         "reads-touch-the-record",

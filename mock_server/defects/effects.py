@@ -80,3 +80,18 @@ def undone(operation: str) -> Transformation:
         return Response(body, status, content_type="application/json")
 
     return transformation
+
+
+def alike(operation: str) -> Transformation:
+    """Do to each record of the same name what is asked for one."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation == operation and call.record:
+            label = call.resource.label
+            same = [each for each in call.records if each.values[label] == call.record.values[label]]
+            for record in same:
+                if record.id != call.record.id:
+                    serve(call.at(operation, record.id))
+        return serve(call)
+
+    return transformation

@@ -27,6 +27,21 @@ def _any_type(call: Call, serve: Serve) -> Response:
     return says(call, answer, body)
 
 
+def _any_new_type(call: Call, serve: Serve) -> Response:
+    """An update takes any type, and reads show it."""
+    sent = call.form.get("type", "") if call.operation == "update" and call.record else ""
+    if sent and sent not in call.resource.fields["type"].values:
+        call.memory[call.identifier] = sent
+        return call.service.representations.json({"data": {"id": int(call.identifier)}}, 200)
+    answer = serve(call)
+    if call.operation not in SHOWN or not done(call, answer):
+        return answer
+    body = content(answer)
+    for row in rows_of(body):
+        row["type"] = call.memory.get(str(row["id"]), row["type"])
+    return says(call, answer, body)
+
+
 def _renamed_types(row: Body) -> None:
     row["type"] = {"microsoft_teams": "teams"}.get(row["type"], row["type"])
 
@@ -70,6 +85,12 @@ DEFECTS = (
         "representations.type-is-one-of-six",
         "A handler of any type is stored and shown.",
         _any_type,
+    ),
+    Defect(
+        "update-stores-any-type",
+        "representations.type-is-one-of-six",
+        "An update with any type is accepted, and the type shown.",
+        _any_new_type,
     ),
     shows("type-is-shortened", "type-is-one-of-six", "The type `microsoft_teams` is shown as `teams`.", _renamed_types),
     shows("type-is-a-title", "type-is-one-of-six", "Types are shown with a capital letter.", turns("type", str.title)),

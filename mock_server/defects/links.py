@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mock_server.defects.defect import D, Defect, N, S
-from mock_server.defects.means import is_full, link, links, page_url
+from mock_server.defects.means import Body, is_full, link, links, page_url
 
 OTHER_NAMES = {S: "splash-pages", D: "custom-domains", N: "handlers"}
 
@@ -11,6 +11,10 @@ OTHER_NAMES = {S: "splash-pages", D: "custom-domains", N: "handlers"}
 def _renamed(url: str, collection: str) -> str:
     head, _, query = url.partition("?")
     return f"{head.rpartition('/')[0]}/{collection}?{query}"
+
+
+def _is_past_the_end(body: Body) -> bool:
+    return bool(body["meta"]["page"] > body["meta"]["total_pages"] + 1 and body["meta"]["total"])
 
 
 DEFECTS = (
@@ -207,5 +211,15 @@ DEFECTS = (
         "pagination.prev-is-null-on-first-page",
         "On page 1, `prev` names page 0.",
         link("prev", lambda body: body["links"]["prev"] or page_url(body, 0)),
+    ),
+    *(
+        Defect(
+            f"{name}-past-the-end-goes-on",
+            "pagination.neighbours-past-the-end-exist",
+            f"Past the last page, `{name}` names a page that there is not.",
+            link(name, lambda body, step=step: page_url(body, body["meta"]["page"] + step), _is_past_the_end),  # type: ignore[misc]
+            needs={"page-past-the-end": "empty"},
+        )
+        for name, step in (("next", 1), ("prev", -1))
     ),
 )

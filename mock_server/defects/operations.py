@@ -129,6 +129,18 @@ DEFECTS = (
         tells("delete", 404),
     ),
     Defect(
+        "creates-are-done-and-fail",
+        "operations.create-answers",
+        "A create is carried out, and answered as a failure.",
+        tells("create", 500),
+    ),
+    Defect(
+        "deletes-are-done-and-fail",
+        "operations.delete-answers",
+        "A delete is carried out, and answered as a failure.",
+        tells("delete", 500),
+    ),
+    Defect(
         "projects-are-handlers",
         "operations.splash-pages-created-at-projects",
         "A create at `/api/projects` makes a notification handler.",

@@ -8,7 +8,9 @@ from werkzeug.wrappers import Response
 
 from mock_server.calls import Call, Serve, Transformation, content, done
 from mock_server.defects.defect import Defect
-from mock_server.defects.means import Asked, Body, asks, is_full, meta, on, remembering, says
+from mock_server.defects.means import Asked, Body, asks, is_full, knowing, known, meta, on, remembering, says
+
+SMALL = 10  # records on a page
 
 
 def _reads(size: str, when: Asked) -> Transformation:
@@ -75,7 +77,39 @@ def _repeats(call: Call, serve: Serve) -> Response:
     return says(call, answer, body)
 
 
+def _lacks_new_records(call: Call, body: Body) -> None:
+    """Small pages lack what the account has created."""
+    made: set[int] = call.memory.setdefault(call.kind, set())
+    if call.operation == "create":
+        made.add(body["data"]["id"])
+    elif len(body["data"]) <= SMALL:
+        body["data"] = [row for row in body["data"] if row["id"] not in made]
+
+
+def _new_records_last(call: Call, body: Body) -> None:
+    """Pages of ten end with the newest record."""
+    made: list[int] = call.memory.setdefault(call.kind, [])
+    if call.operation == "create":
+        made.append(body["data"]["id"])
+    elif made and body["meta"]["results_per_page"] == SMALL and len(body["data"]) == SMALL:
+        newest = next((record for record in call.records if record.id == made[-1]), None)
+        if newest:
+            body["data"][-1] = call.service.representations.read(call.resource, newest)["data"]
+
+
 DEFECTS = (
+    Defect(
+        "small-pages-lack-new-records",
+        "pagination.page-is-filled",
+        "Pages of ten lack records that were created.",
+        knowing("create list", _lacks_new_records, known),
+    ),
+    Defect(
+        "small-pages-repeat-the-newest-record",
+        "pagination.pages-partition-the-collection",
+        "Full pages of ten end with the record that was created last.",
+        knowing("create list", _new_records_last, known),
+    ),
     Defect(
         "no-page-is-the-second",
         "pagination.page-defaults-to-1",

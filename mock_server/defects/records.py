@@ -270,6 +270,22 @@ DEFECTS = (
         operations="list",
     ),
     Defect(
+        "unset-email-is-no-key",
+        "representations.email-settings-hold-email-alone",
+        "The settings of type `email` are empty where no address was given.",
+        record(sets("settings", {}), row=lambda row: is_email(row) and not row["settings"].get("email")),
+        (N,),
+        needs={"email-missing": "accepted"},
+    ),
+    Defect(
+        "unset-email-is-null",
+        "representations.email-settings-hold-email-alone",
+        "The settings of type `email` hold null where no address was given.",
+        record(sets("settings", {"email": None}), row=lambda row: is_email(row) and not row["settings"].get("email")),
+        (N,),
+        needs={"email-missing": "accepted"},
+    ),
+    Defect(
         "lists-are-never-renewed",
         f"representations.{LISTED}",
         "Lists show records as they were first listed.",

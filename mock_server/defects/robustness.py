@@ -67,6 +67,12 @@ DEFECTS = (
         _fails("create", lambda call: any(len(text) > LONG for text in call.form.values())),
     ),
     Defect(
+        "update-without-a-body-fails",
+        "robustness.odd-forms-do-not-fail",
+        "An update without a body fails.",
+        _fails("update", lambda call: not call.body),
+    ),
+    Defect(
         "malformed-form-fails",
         "robustness.odd-forms-do-not-fail",
         "A create whose form is empty or cut off fails.",

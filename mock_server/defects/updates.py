@@ -7,7 +7,15 @@ from typing import Any
 
 from mock_server.calls import Call, Transformation
 from mock_server.defects.defect import D, Defect, N, S, breaks
-from mock_server.defects.effects import adds_another, changes_a_neighbour, removes_a_neighbour, renamed, toggled, undone
+from mock_server.defects.effects import (
+    adds_another,
+    alike,
+    changes_a_neighbour,
+    removes_a_neighbour,
+    renamed,
+    toggled,
+    undone,
+)
 from mock_server.defects.means import Body, also, form, has, knowing, known, loses, rows_of
 
 MANY = 3
@@ -140,6 +148,14 @@ DEFECTS = (
         "update-leaves-other-records",
         "An update removes another record.",
         also("update", removes_a_neighbour),
+    ),
+    breaks(
+        "update-befalls-all-of-the-same-name",
+        "update-leaves-other-records",
+        "An update changes each record of the same name.",
+        alike("update"),
+        S,
+        N,
     ),
     breaks(
         "update-adds-a-record", "update-leaves-other-records", "An update adds a record.", also("update", adds_another)

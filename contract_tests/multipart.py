@@ -1,0 +1,80 @@
+"""Forms as multipart bodies, in the shapes in which common clients send them (RFC 7578, RFC 2046)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+BOUNDARY = "contract-tests-boundary-7f3a"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a form is written.
+
+    Attributes:
+        like: who sends it like this.
+        boundary: what stands between its parts.
+        quoted: whether the boundary is quoted in the media type, as one with certain punctuation must be.
+        files_first: whether files stand before texts.
+        headers: further lines in the head of each text part; `LENGTH` becomes its length.
+        file_name: the name of each file, if not the field's own; no file was chosen where it is empty.
+        end: what follows the last boundary.
+    """
+
+    like: str
+    boundary: str = BOUNDARY
+    quoted: bool = False
+    files_first: bool = False
+    headers: tuple[str, ...] = ()
+    file_name: str | None = None
+    end: str = "\r\n"
+
+
+USUAL = Shape("this suite")
+SHAPES = (
+    Shape(
+        "a browser",
+        "----WebKitFormBoundary7MA4YWxkTrZu0gW",
+        files_first=True,
+        file_name="Größe %221%22 (2).png",
+    ),
+    Shape("curl", "------------------------d74496d66958873eXyZ012"),
+    Shape("Go", "5f1a8c3e7b9d2460f1e3c5a79b8d6e4f0123456789abcdef0123456789ab"),
+    Shape(
+        "Java's mail library",
+        "----=_Part_0_1163531159.1286877045",
+        quoted=True,
+        headers=("Content-Type: text/plain; charset=UTF-8", "Content-Transfer-Encoding: 8bit"),
+    ),
+    Shape("OkHttp", "3f2b8c1e-7d94-4a6b-9c0d-5e1f2a3b4c5d", headers=("Content-Length: LENGTH",)),
+    Shape("undici", "----formdata-undici-061840329715", files_first=True, end=""),
+    Shape("a client with the longest boundary", "----'()+_,-./:=? " + "b" * 52 + "z", quoted=True),
+)
+NOTHING_CHOSEN = Shape("a browser in which no file was chosen", file_name="", files_first=True)
+
+
+def encode(form: Mapping[str, str | tuple[str, bytes, str]], shape: Shape = USUAL) -> tuple[bytes, str]:
+    """The body of a form, and its media type."""
+    fields = sorted(form.items(), key=lambda field: isinstance(field[1], str)) if shape.files_first else form.items()
+    parts = [b"--%b\r\n%b\r\n" % (shape.boundary.encode(), _part(name, value, shape)) for name, value in fields]
+    body = b"".join(parts) + f"--{shape.boundary}--{shape.end}".encode()
+    boundary = f'"{shape.boundary}"' if shape.quoted else shape.boundary
+    return body, f"multipart/form-data; boundary={boundary}"
+
+
+def _part(name: str, value: str | tuple[str, bytes, str], shape: Shape) -> bytes:
+    content = value.encode() if isinstance(value, str) else value[1] if shape.file_name != "" else b""
+    head = "\r\n".join(_head(name, value, shape)).replace("LENGTH", str(len(content)))
+    return b"%b\r\n\r\n%b" % (head.encode(), content)
+
+
+def _head(name: str, value: str | tuple[str, bytes, str], shape: Shape) -> Iterator[str]:
+    disposition = f'Content-Disposition: form-data; name="{name}"'
+    if isinstance(value, str):
+        yield disposition
+        yield from shape.headers
+        return
+    file_name, _, media_type = value
+    yield f'{disposition}; filename="{file_name if shape.file_name is None else shape.file_name}"'
+    yield f"Content-Type: {'application/octet-stream' if shape.file_name == '' else media_type}"
