@@ -52,6 +52,7 @@ def add_run(add: Add) -> None:
 def add_judge(add: Add) -> None:
     """The options of `contract-tests judge`."""
     add("file", type=Path, metavar="FILE", help="an HTTP archive: a browser's, a proxy's or a run's record.har")
+    add("--base-url", type=_url, metavar="URL", help="which service to judge (default: that of most requests)")
     add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
     add("--strict", action="store_true", help="let advisory rules fail too")
 

@@ -26,7 +26,7 @@ class Request:
     """A request to one of the contract's paths.
 
     Attributes:
-        operation: `list`, `read`, `create`, `update` or `delete`.
+        operation: `list`, `read`, `create`, `update` or `delete`; `follow`, where a page link is.
         kind: the name of the kind of record.
         path: relative to the base URL, beginning with `/api/`.
         query: names and values, in order.

@@ -12,7 +12,7 @@ from schemathesis.core.failures import CustomFailure, FailureGroup
 from contract_tests.contract import Contract
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange
-from contract_tests.recorded import request_of
+from contract_tests.recorded import request_of, settled
 from contract_tests.rules.observation import Broken
 from contract_tests.survey.strangers import NOBODY
 from contract_tests.verdicts import observe
@@ -37,7 +37,7 @@ def contract_rules(
     identity = OWN if "Authorization" in response.request.headers else NOBODY
     request = replace(request, identity=identity, expects="open")
     headers = {name: values[-1] for name, values in response.headers.items()}
-    exchange = Exchange(request, 1, response.status_code, headers, response.content).settled(kind)
+    exchange = settled(Exchange(request, 1, response.status_code, headers, response.content), kind)
     evidence = Evidence(base_url, [exchange], public_base_url=os.environ.get("CONTRACT_PUBLIC_BASE_URL"))
     failures = []
     for rule in RULES:

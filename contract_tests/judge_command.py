@@ -29,11 +29,12 @@ def judge_command(contract: Contract, given: argparse.Namespace) -> int:
         UsageError: if the file is no HTTP archive.
         NothingSelectedError: if it holds no exchange with such a service.
     """
-    recording = read(given.file, contract)
+    recording = read(given.file, contract, given.base_url and given.base_url.rstrip("/"))
     for reason, count in recording.passed_over.items():
         complain(f"{count} of the entries passed over: {reason}")
     if not recording.exchanges:
-        raise NothingSelectedError(f"none of the {recording.every} exchanges in {given.file} is one of this API's")
+        place = f" at {given.base_url}" if given.base_url else ""
+        raise NothingSelectedError(f"none of the {recording.every} exchanges in {given.file} is one of this API{place}")
     outcome = outcome_of(contract, recording, strict=given.strict, public_base_url=given.public_base_url)
     say(f"{len(recording.exchanges)} of {recording.every} exchanges are with {recording.base_url}\n")
     terminal.show(outcome, Screen())
@@ -49,6 +50,7 @@ def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public
             results += [judge(rule, contract.kinds[name], evidence) for name in rule.resources]
     decided = [each for each in results if each.verdict in (Verdict.PASS, *FELL)]
     word, status = overall(decided, partial=True, strict=strict)
+    left_out = possible(contract) - len(decided)
     return Outcome(
         base_url=recording.base_url,
         version=contract.version,
@@ -59,6 +61,7 @@ def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public
         results=tuple(decided),
         exchanges=recording.exchanges,
         requests=len(recording.exchanges),
-        not_run=possible(contract) - len(decided),
+        not_run=left_out,
+        not_judged=(f"{left_out} results (they need several requests, or others than are recorded)",),
         strict=strict,
     )

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import zlib
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from contract_tests.connection import LONGEST_BODY
 from contract_tests.contract import Contract, Kind
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN, Exchange, Request
+from contract_tests.exchange import OWN, Exchange, Request, id_of, integer
+from contract_tests.rules.operations import TOLD_WRONG
 
+GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 ON_A_RECORD = {"GET": "read", "POST": "update", "DELETE": "delete"}
 
 
@@ -36,8 +42,13 @@ class Recording:
     passed_over: Mapping[str, int] = field(default_factory=dict)
 
 
-def read(path: Path, contract: Contract) -> Recording:
+def read(path: Path, contract: Contract, base_url: str | None = None) -> Recording:
     """Read a HAR file.
+
+    Args:
+        path: the file.
+        contract: what requests are recognised by.
+        base_url: which service to take, where the file holds several; that of most requests, if None.
 
     Raises:
         UsageError: if it cannot be read, or is none.
@@ -48,18 +59,35 @@ def read(path: Path, contract: Contract) -> Recording:
     for number, entry in enumerate(entries, 1):
         try:
             recognised = _recognised(contract, entry, number)
+        except _UnreadableError as error:
+            passed_over[str(error)] += 1
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            passed_over[f"no exchange that can be read (the first is entry {number}: {error!r})"] += 1
-            continue
-        if recognised and _is_cut_short(entry):
-            passed_over["without the body of its answer; record it with bodies"] += 1
-        elif recognised:
-            found.append(recognised)
-    base_url = Counter(base for base, _ in found).most_common(1)[0][0] if found else ""
-    exchanges = tuple(each for base, each in found if base == base_url)
-    if len(exchanges) < len(found):
-        passed_over[f"to another base URL than {base_url}"] += len(found) - len(exchanges)
-    return Recording(base_url, exchanges, len(entries), passed_over)
+            passed_over[f"no exchange that can be read (the first is entry {number}: {type(error).__name__})"] += 1
+        else:
+            if recognised is None:
+                passed_over["to no list, record or create of this API"] += 1
+            elif _is_cut_short(entry):
+                passed_over["without the body of its answer; record it with bodies"] += 1
+            else:
+                found.append(recognised)
+    chosen = base_url or (Counter(base for base, _ in found).most_common(1)[0][0] if found else "")
+    exchanges = tuple(each for base, each in found if base == chosen)
+    others = Counter(base for base, _ in found if base != chosen)
+    passed_over.update({f"to {base}, which --base-url chooses": count for base, count in others.items()})
+    return Recording(chosen, _with_refusals(exchanges, contract), len(entries), _merged(passed_over))
+
+
+class _UnreadableError(ValueError):
+    """An entry cannot be read, for a reason that others share."""
+
+
+def _merged(passed_over: Counter[str]) -> dict[str, int]:
+    """The reasons with how often each is met; of entries that cannot be read at all, the first is named alone."""
+    merged: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for reason, count in passed_over.items():
+        merged[first.setdefault(reason.partition(" (the first")[0], reason)] += count
+    return dict(merged)
 
 
 def _entries(path: Path) -> list[Any]:
@@ -67,11 +95,81 @@ def _entries(path: Path) -> list[Any]:
         entries = json.loads(path.read_text(encoding="utf-8-sig"))["log"]["entries"]
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"{path} is no HTTP archive (HAR): {error!r}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no HTTP archive (HAR): it is no UTF-8 text") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no HTTP archive (HAR): it is no JSON") from error
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"{path} is no HTTP archive (HAR): it has no log.entries") from error
     if not isinstance(entries, list):
-        raise UsageError(f"{path} is no HTTP archive (HAR): its entries are no list")
+        raise UsageError(f"{path} is no HTTP archive (HAR): its log.entries are no list")
     return entries
+
+
+def settled(exchange: Exchange, kind: Kind) -> Exchange:
+    """An exchange as one of a documented request, if its answer shows that the request was carried out.
+
+    What else is wrong or missing in the answer does not matter: that is what it is judged for.
+    """
+    known = {"list": _is_list, "read": _is_read, "create": _is_written, "update": _is_written}
+    carried_out = known.get(exchange.request.operation)
+    return exchange.expecting("success") if carried_out and carried_out(exchange, kind) else exchange
+
+
+def _is_list(exchange: Exchange, kind: Kind) -> bool:
+    """Whether a list at documented parameters was answered with one; a page past the end may be anything."""
+    number, page = _documented_page(exchange, kind), exchange.page
+    if number is None or not exchange.succeeded or exchange.is_refusal_in_disguise:
+        return False
+    if number == 1 or exchange.json is None:
+        return exchange.json is not None or b'"data"' in exchange.body
+    return page is not None and (page.is_there or (page.total is None and bool(page.rows)))
+
+
+def _documented_page(exchange: Exchange, kind: Kind) -> int | None:
+    """The page that a list asks for, if all its parameters are documented ones."""
+    asked = exchange.request.asked
+    sizes, number = map(str, kind.page_sizes), asked.get("page", "1")
+    known = asked.keys() <= {"page", "results_per_page"} and asked.get("results_per_page", "25") in {*sizes, "25"}
+    return integer(number) if known and number.isascii() and number.isdecimal() and integer(number) > 0 else None
+
+
+def _is_read(exchange: Exchange, _: Kind) -> bool:
+    """Whether a read shows the record that was asked for, wherever in the answer."""
+    body, sought = exchange.json, exchange.request.identifier
+    if not exchange.succeeded or exchange.is_refusal_in_disguise:
+        return False
+    if body is None:
+        return b'"data"' in exchange.body
+    data = body.get("data") if isinstance(body, dict) else body
+    shown = [body, data, *(data if isinstance(data, list) else [])]
+    return sought is not None and any(id_of(each) == sought for each in shown)
+
+
+def _is_written(exchange: Exchange, _: Kind) -> bool:
+    """Whether a create or update says that it was carried out: by an id anywhere; a create, by a success alone too."""
+    body = exchange.json
+    if not exchange.succeeded or exchange.is_refusal_in_disguise:
+        return False
+    creates = exchange.request.operation == "create"
+    if body is None:
+        return b'"id"' in exchange.body or (creates and not exchange.body.strip())
+    data = body.get("data") if isinstance(body, dict) else None
+    told = any(isinstance(each, dict) and "id" in each for each in (body, data))
+    return told or (creates and exchange.status == HTTPStatus.CREATED)
+
+
+def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple[Exchange, ...]:
+    """The exchanges, those lists too that were told wrong though the first page is there, where the key is good."""
+    if not any(each.succeeded and each.request.identity == OWN for each in exchanges):
+        return exchanges
+
+    def refused(each: Exchange) -> bool:
+        kind = contract.kinds[each.request.kind]
+        asked = each.request.path == kind.list_path and each.request.expects == "open"
+        return asked and each.status in TOLD_WRONG and _documented_page(each, kind) == 1
+
+    return tuple(each.expecting("success") if refused(each) else each for each in exchanges)
 
 
 def _is_cut_short(entry: dict[str, Any]) -> bool:
@@ -98,8 +196,10 @@ def _operation(kind: Kind, method: str, path: str) -> tuple[str, int | None]:
     last = path.removeprefix(kind.record_path)
     if path.startswith(kind.record_path) and last.removeprefix("-").isdecimal():
         return ON_A_RECORD.get(method, ""), int(last)
-    if method == "GET" and path == kind.list_path:
+    if method == "GET" and path.rstrip("/") == kind.list_path.rstrip("/"):  # page links have no slash at the end
         return "list", None
+    if method == "GET" and path == f"/api/{kind.collection}":
+        return "follow", None
     if method == "POST" and path == kind.create_path:
         return "create", None
     return "", None
@@ -116,8 +216,9 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
     identity, expects = (str(told.get(name, usual)) for name, usual in (("identity", OWN), ("expects", "open")))
     asked = replace(asked, identity=identity, expects=expects)
     headers = {header["name"]: header["value"] for header in response["headers"]}
-    exchange = Exchange(asked, number, response["status"] or None, headers, _body(response.get("content") or {}))
-    return base_url, exchange if told else exchange.settled(kind)
+    body = _body(response.get("content") or {}, {name.casefold(): value for name, value in headers.items()})
+    exchange = Exchange(asked, number, response["status"] or None, headers, body)
+    return base_url, exchange if told else settled(exchange, kind)
 
 
 def _told(entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -130,11 +231,36 @@ def _told(entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield from told.items()
 
 
-def _body(content: dict[str, Any]) -> bytes:
+def _body(content: dict[str, Any], headers: Mapping[str, str]) -> bytes:
+    """The body of an answer, out of base64 and compression."""
     text = content.get("text") or ""
     if content.get("encoding") != "base64":
         return str(text).encode()
     try:
-        return b64decode(text)
+        body = b64decode("".join(text.split()), validate=True)
     except Base64Error as error:
-        raise ValueError("a body that is no base64") from error
+        raise _UnreadableError("with a body that is no base64") from error
+    how = headers.get("content-encoding", "").strip().casefold()
+    if how in ("gzip", "x-gzip", "deflate") and body.lstrip()[:1] not in (b"{", b"["):
+        return _decompressed(body)
+    if how not in ("", "identity") and not _is_text(body):
+        raise _UnreadableError(f"with a body that is compressed in a way that is not read here ({how[:20]})")
+    return body
+
+
+def _decompressed(body: bytes) -> bytes:
+    for form in (GZIP_OR_ZLIB, RAW_DEFLATE):
+        stream = zlib.decompressobj(form)
+        with suppress(zlib.error):
+            whole = stream.decompress(body, LONGEST_BODY)
+            if stream.eof:
+                return whole
+    raise _UnreadableError("with a body that cannot be decompressed")
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

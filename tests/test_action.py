@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +16,125 @@ from wire import HARBOUR
 from mock_server import MockServer
 
 ACTION: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "action.yml").read_text("utf-8"))
+QUICK = "--explore 0 --lag 0"
+
+
+@pytest.fixture(scope="module")
+def right() -> Iterator[MockServer]:
+    with MockServer() as running:
+        yield running
+
+
+def carry_out(folder: Path, base_url: str, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run the action's last step: a script in a file, its inputs in the environment, as GitHub's runner does."""
+    step = ACTION["runs"]["steps"][-1]
+    given = {"base-url": base_url, "api-key": HARBOUR, "report-dir": str(folder / "reports")}
+    given |= {name.replace("_", "-"): value for name, value in inputs.items()}
+    values = {name: each.get("default", "") for name, each in ACTION["inputs"].items()} | given
+    (folder / "tool" / "bin").mkdir(parents=True)
+    (folder / "tool" / "bin" / "python").symlink_to(sys.executable)
+    environment = {
+        name: values[text.split("inputs.")[1].split()[0]] for name, text in step["env"].items() if "inputs." in text
+    }
+    runner = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "HOME_OF_IT": str(folder / "tool"),
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        "GITHUB_OUTPUT": str(folder / "outputs"),
+        "HOME": str(folder),
+    }
+    script = folder / "step.sh"
+    script.write_text(step["run"], "utf-8")
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],
+        env=environment | runner,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize(("defects", "status"), [((), 0), (("total-is-one-more",), 1)], ids=["right", "wrong"])
 def test_the_action_judges_with_its_inputs(tmp_path: Path, defects: tuple[str, ...], status: int) -> None:
-    step = ACTION["runs"]["steps"][-1]
-    page = tmp_path / "summary.md"
     with MockServer(defects=defects) as server:
-        given = {
-            "base-url": server.base_url,
-            "api-key": HARBOUR,
-            "report-dir": str(tmp_path / "reports"),
-            "arguments": "--explore 0 --lag 0",
-        }
-        inputs = {name: each.get("default", "") for name, each in ACTION["inputs"].items()} | given
-        environment = {name: inputs[text.split("inputs.")[1].split()[0]] for name, text in step["env"].items()}
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        runner = {"PATH": path, "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(page), "HOME": str(tmp_path)}
-        ended = subprocess.run(
-            ["bash", "-e", "-c", step["run"]], env=environment | runner, capture_output=True, text=True, check=False
-        )
+        ended = carry_out(tmp_path, server.base_url, allow_writes="true", arguments=QUICK)
     assert ended.returncode == status, ended.stderr
     assert (tmp_path / "reports" / "junit.xml").exists()
-    assert page.read_text("utf-8").startswith("## ")
+    assert (tmp_path / "summary.md").read_text("utf-8").startswith("## ")
     assert ("::error title=" in ended.stdout) == bool(status)
+    word = ("conforms", "does not conform")[status]
+    assert (tmp_path / "outputs").read_text("utf-8").splitlines() == [
+        f"verdict={word}; not judged: separation of accounts (no second key), rarer input (--explore 0)",
+        f"report-dir={tmp_path}/reports",
+    ]
+
+
+HOSTILE = {
+    "an apostrophe": "--rate 60/m --header 'X-Name: O'Neil'",
+    "an open quotation mark": '--header "X-Name: a',
+    "a backslash at the end": "--rate 60/m \\",
+    "writes": "--allow-writes",
+    "writes, shortened": "--allow",
+    "writes, in quotation marks": "'--allow-'writes",
+    "writes, on a line of their own": "--rate 60/m\n--allow-writes",
+    "another target": "--base-url https://elsewhere.example.com",
+    "another target, shortened": "--base=https://elsewhere.example.com",
+    "another folder": "--report-dir /tmp/elsewhere",
+    "other waivers": "--waivers waivers.yaml",
+    "an unknown option": "--no-such-option",
+    "an option without its value": "--rate",
+    "a word": "hello",
+    "a command": "; touch owned",
+    "a substitution": "$(touch owned)",
+    "a substitution of old": "`touch owned`",
+    "a pipe": "| touch owned",
+    "a file's name": "*",
+    "a redirection": "--rate 60/m > owned",
+    "a variable": "--rate $HOME",
+    "an end of options": "-- --allow-writes",
+}
+
+
+@pytest.mark.parametrize("arguments", HOSTILE.values(), ids=HOSTILE)
+def test_arguments_that_cannot_be_meant_stop_the_action_and_nothing_is_sent(
+    tmp_path: Path, right: MockServer, arguments: str
+) -> None:
+    before = len(right.running.journal.find())
+    ended = carry_out(tmp_path, right.base_url, arguments=arguments)
+    assert (ended.returncode, ended.stdout.count("\n")) == (4, 1), ended.stderr
+    assert ended.stdout.startswith("::error::contract-tests: ")
+    assert not (tmp_path / "owned").exists()
+    assert not (tmp_path / "outputs").exists()
+    assert len(right.running.journal.find()) == before
+
+
+def test_the_action_writes_nothing_elsewhere_unless_it_is_allowed_to(tmp_path: Path) -> None:
+    ended = carry_out(tmp_path, "https://links.example.com", arguments=QUICK)
+    assert ended.returncode == 4
+    assert "links.example.com is not this machine" in ended.stderr
+    assert "say --allow-writes if that is meant" in ended.stderr
+
+
+def test_a_switch_that_is_neither_on_nor_off_stops_the_action(tmp_path: Path, right: MockServer) -> None:
+    ended = carry_out(tmp_path, right.base_url, allow_writes="yes please")
+    assert ended.returncode == 4
+    assert 'the input allow-writes is "yes please"; give true or false' in ended.stdout
+
+
+def test_arguments_are_read_as_a_shell_would(tmp_path: Path, right: MockServer) -> None:
+    ended = carry_out(
+        tmp_path, right.base_url, arguments=f"{QUICK} --read-only \\\n --header 'X-Name: O'\\''Neil' # none"
+    )
+    assert ended.returncode == 4  # a comment is none here
+    ended = carry_out(tmp_path / "again", right.base_url, arguments=f"{QUICK} --read-only --header 'X-Name: a b'")
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_the_action_leaves_the_jobs_python_alone() -> None:
+    python, install, _ = ACTION["runs"]["steps"]
+    assert python["with"]["update-environment"] is False
+    assert '"$PYTHON" -m venv "$HOME_OF_IT"' in install["run"]
+    assert "${{" not in install["run"] + ACTION["runs"]["steps"][-1]["run"]

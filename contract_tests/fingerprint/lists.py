@@ -94,9 +94,9 @@ def _link_query(exchanges: Exchanges) -> Iterator[str]:
 def followed(exchanges: Exchanges) -> Iterator[tuple[str, str]]:
     """The kind and the answer of each page link that was followed as it stands."""
     for each in exchanges:
-        documented = each.request.path.endswith("/")  # links have no slash at the end
-        if each.request.operation == "list" and not documented and each.status is not None:
-            how = "redirected" if each.redirects else "served" if each.page else str(each.status)
+        if each.request.operation == "follow" and each.status is not None:
+            served = each.succeeded and isinstance(each.data, list)
+            how = "redirected" if each.redirects else "served" if served else str(each.status)
             yield each.request.kind, how
 
 

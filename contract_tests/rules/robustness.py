@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
+from contract_tests.multipart import USUAL
 from contract_tests.rules.observation import Observations, Unclear, decide
 from contract_tests.rules.operations import own_requests
 from contract_tests.target import TRIES
@@ -27,7 +28,7 @@ def odd_text_does_not_fail(evidence: Evidence, kind: Kind) -> Observations:
 
     def odd(exchange: Exchange) -> bool:
         writes = exchange.request.operation in ("create", "update") and bool(exchange.request.form)
-        return writes and not _is_odd_id(evidence, kind, exchange)
+        return writes and exchange.request.shape == USUAL and not _is_odd_id(evidence, kind, exchange)
 
     return _no_failure(evidence, kind, odd)
 

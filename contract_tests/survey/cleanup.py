@@ -62,7 +62,7 @@ def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
     deletes = {}
     for entry in [entry for entry in ledger.left if entry.kind == kind and entry.owner == OWN]:
         identifier = entry.identifier
-        if identifier is None:
+        if identifier is None or identifier in deletes:
             continue
         if not ledger.allows_write(kind, identifier):
             visitor.read(identifier, "open")

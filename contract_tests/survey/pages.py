@@ -79,7 +79,7 @@ def _look_beyond(visitor: Visitor, whole: Snapshot) -> None:
     followed = re.fullmatch(r"(/api/[\w-]+)\?&?page=(\d{1,9})", link.removeprefix(base_url), re.ASCII)
     if followed and followed[1] != visitor.kind.list_path:
         query = (("page", followed[2]),)
-        visitor.send(Request("list", visitor.kind.name, "GET", followed[1], query, expects="open"))
+        visitor.send(Request("follow", visitor.kind.name, "GET", followed[1], query, expects="open"))
 
 
 def _watch(visitor: Visitor) -> None:

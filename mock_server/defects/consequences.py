@@ -136,7 +136,12 @@ CONSEQUENCES: dict[str, tuple[str, ...]] = {
     ),
     CHANGES: (*BACK, *STATE),
     OTHER_FIELDS: (*BACK, "forms.custom-not-found-url-stays-apart", CHANGES),
-    "lifecycle.update-leaves-other-records": (LISTED, "operations.update-answers", "operations.delete-answers"),
+    "lifecycle.update-leaves-other-records": (
+        LISTED,
+        NULL_AT_FIRST,
+        "operations.update-answers",
+        "operations.delete-answers",
+    ),
     "lifecycle.deleted-record-is-not-read": (
         "pagination.total-follows-deletes",
         "lifecycle.deleted-record-is-not-listed",

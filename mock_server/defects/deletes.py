@@ -55,10 +55,6 @@ def _renames_the_oldest(call: Call, _: Response) -> None:
     call.collection.update(oldest.id, lambda old: replace(old, values=values))
 
 
-def _removes_the_oldest(call: Call, _: Response) -> None:
-    call.collection.delete(min(record.id for record in call.records))
-
-
 def _tires(call: Call, serve: Serve) -> Response:
     """Deletes say that they were carried out, and are not from the third on."""
     if call.operation == "delete" and call.record:
@@ -133,12 +129,6 @@ DEFECTS = (
         "reads-change-nothing",
         "A list of the largest size renames the oldest record.",
         also("list", _renames_the_oldest, _is_largest),
-    ),
-    breaks(
-        "lists-remove-the-oldest",
-        "reads-change-nothing",
-        "A list of the largest size removes the oldest record, while there are over ten.",
-        also("list", _removes_the_oldest, _is_largest),
     ),
     breaks(
         "reads-touch-the-record",

@@ -221,6 +221,7 @@ DEFECTS = (
         SHAPES,
         "A text that stands behind a file is lost.",
         asks("create update", _loses_texts_after_files),
+        (S,),
     ),
     Defect(
         "typed-text-is-a-file",

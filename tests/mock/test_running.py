@@ -104,8 +104,8 @@ def test_clocks_are_set_for_one_account_or_for_all(server: MockServer, client: C
 def test_an_answer_is_lost_to_python_each_time(client: Client, when: str, count: int) -> None:
     for number in range(30):
         assert client.get("/api/domains/1").status == 200  # the connection is kept
+        form = {"host": f"lost-{number}.example.com"}
         with pytest.raises(requests.exceptions.RequestException):
-            form = {"host": f"lost-{number}.example.com"}
             client.request("POST", "/api/domains", form, headers={"Prefer": f"lost={when}"})
     assert client.get("/api/domains/").json["meta"]["total"] == 54 + 30 * count
 

@@ -1,0 +1,74 @@
+"""What the action for GitHub does: a run as its inputs say, and the verdict as an output.
+
+Inputs come in the environment, so that nothing in them is ever read by a shell.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from contract_tests.cli import main, parse_run
+from contract_tests.errors import StoppedError, UsageError
+from contract_tests.reports import results
+
+BOOLEANS = {"true": True, "false": False, "": False}
+
+
+def command_line(inputs: Mapping[str, str]) -> list[str]:
+    """The command line that the inputs come to.
+
+    Args:
+        inputs: the environment, with `INPUT_BASE_URL`, `INPUT_REPORT_DIR`, `INPUT_WAIVERS`, `INPUT_ALLOW_WRITES` and
+            `INPUT_ARGUMENTS`.
+
+    Raises:
+        UsageError: if they cannot be read, or the arguments say what is an input of its own.
+    """
+    base_url, folder = inputs.get("INPUT_BASE_URL", ""), inputs.get("INPUT_REPORT_DIR", "")
+    line = [f"--base-url={base_url}", f"--report-dir={folder}"]
+    if inputs.get("INPUT_WAIVERS"):
+        line.append(f"--waivers={inputs['INPUT_WAIVERS']}")
+    said = inputs.get("INPUT_ALLOW_WRITES", "").strip().lower()
+    if said not in BOOLEANS:
+        raise UsageError(f'the input allow-writes is "{said}"; give true or false')
+    if BOOLEANS[said]:
+        line.append("--allow-writes")
+    try:
+        more = shlex.split(inputs.get("INPUT_ARGUMENTS", ""))
+    except ValueError as error:
+        raise UsageError(f"the input arguments cannot be read: {error}; quote as in a shell") from error
+    own, whole = parse_run(line), parse_run([*line, *more])
+    for name in ("base_url", "report_dir", "waivers", "allow_writes"):
+        if getattr(own, name) != getattr(whole, name):
+            raise UsageError(f"the input arguments say --{name.replace('_', '-')}; that is an input of its own")
+    return ["run", *line, *more]
+
+
+def run(inputs: Mapping[str, str]) -> int:
+    """Judge as the inputs say, and write the outputs `verdict` and `report-dir`.
+
+    Returns:
+        The exit status of the run; 4 if the inputs cannot be read, and then nothing is sent.
+    """
+    try:
+        line = command_line(inputs)
+    except StoppedError as error:
+        print(f"::error::contract-tests: {' '.join(str(error).split())}")
+        return error.status
+    status = main(line)
+    folder = Path(inputs["INPUT_REPORT_DIR"])
+    told = folder / results.FILE
+    verdict = json.loads(told.read_text(encoding="utf-8"))["verdict"] if told.exists() else ""
+    if inputs.get("GITHUB_OUTPUT"):
+        with Path(inputs["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as outputs:
+            outputs.write(f"verdict={' '.join(verdict.split())}\nreport-dir={' '.join(str(folder).split())}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(run(os.environ))
