@@ -93,7 +93,7 @@ def test_a_deployment_is_judged_as_the_readme_says(tmp_path: Path) -> None:
                 for command in given[1:]
             ]
     assert printed[0].startswith("Nothing was sent to https://localhost:")
-    assert "\npartial: no claim\n" in printed[1]
+    assert "\npartial: no claim; not judged: " in printed[1]
     assert "\nconforms\n" in printed[2]
     table = dict(re.findall(r"^\| `([\w.-]+)` \| (.*) \|$", DEPLOYMENT, re.MULTILINE))
     assert {each.name for each in (tmp_path / "reports").iterdir()} == set(table)

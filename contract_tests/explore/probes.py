@@ -47,7 +47,7 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
     subject: list[int] = []
     proceed(lambda: subject.extend(_made(visitor, {}, "success")))
     if subject:
-        for step in (*_on_a_record(visitor, subject[0]), *_values(visitor, subject[0])):
+        for step in _on_a_record(visitor, subject[0]):
             proceed(step)
     proceed(partial(_alike, visitor))
     for step in _elsewhere(visitor):
@@ -61,7 +61,8 @@ def _on_a_record(visitor: Visitor, identifier: int) -> Iterator[Callable[[], obj
             yield partial(_change, visitor, identifier, {"is_enabled": state})
         for handler_type in alone(visitor.kind):
             yield partial(_change, visitor, identifier, of_type(handler_type, "other-"))
-    yield partial(_knock, visitor, identifier)
+    yield from _values(visitor, identifier)
+    yield partial(_knock, visitor, identifier)  # last, since it may be gone then
 
 
 def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Page, integer
-from contract_tests.rules.observation import Broken, Observation, Observations, Unclear, decide, shown
+from contract_tests.rules.observation import Absent, Broken, Observation, Observations, Unclear, decide, shown
 
 NAMES = ("first", "last", "self", "next", "prev")
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -100,7 +100,8 @@ def prev_is_null_on_first_page(evidence: Evidence, kind: Kind) -> Observations:
 
 
 def neighbours_past_the_end_exist(evidence: Evidence, kind: Kind) -> Observations:
-    """`next` and `prev` on pages past the end."""
+    """`next` and `prev` on pages past the end, where such are answered with one."""
+    seen = False
     for exchange in evidence.of(kind.name, "list", expects="open"):
         page = exchange.page
         if page is None or not page.pages or page.number <= page.pages:
@@ -111,6 +112,9 @@ def neighbours_past_the_end_exist(evidence: Evidence, kind: Kind) -> Observation
             kept = found is None or 1 <= integer(found[1]) <= page.pages
             received = f"page {found[1] if found else ''}"
             yield decide(exchange, f"{name} naming one of the {page.pages} pages, or null", received, kept=kept)
+            seen = True
+    if not seen:
+        yield Absent("a page past the end is not answered with one")
 
 
 def _names(page: Page, name: str, number: int) -> Iterator[Observation]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from contract_tests.evidence import Phase, Record, Removal, Snapshot
 from contract_tests.exchange import FormValue
-from contract_tests.multipart import Shape
+from contract_tests.multipart import USUAL, Shape
 from contract_tests.survey.samples import SCRIPTS, image, of_type, optional, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target import WriteRefusedError
@@ -56,13 +56,13 @@ def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue
 
 
 def reshape(visitor: Visitor, identifier: int, record: Record, shapes: Iterable[Shape]) -> Record:
-    """Rename a record by forms that are written as other clients write them; what it then shows."""
+    """Rename a record by forms that are written as this suite and as other clients write them; what it then shows."""
     kind = visitor.kind
     file = next((name for name, type_ in kind.optional.items() if type_ == "file"), None)
-    for shape in shapes:
+    for shape in (USUAL, *shapes):
         form: dict[str, FormValue] = {kind.label: visitor.mark()} | ({file: image(file)} if file else {})
         with suppress(WriteRefusedError):
-            record = visitor.change(identifier, form, record, "open", shape)
+            record = visitor.change(identifier, form, record, "success" if shape == USUAL else "open", shape)
     return record
 
 

@@ -9,6 +9,7 @@ TOTALS = (
     "pagination.last-names-the-last-page",
     "pagination.next-names-the-next-page",
     "pagination.next-is-null-on-last-page",
+    "pagination.neighbours-past-the-end-exist",
 )
 NUMBERS = (
     "operations.list-answers",
@@ -83,6 +84,7 @@ CONSEQUENCES: dict[str, tuple[str, ...]] = {
         "pagination.links-have-the-stated-path",
         "pagination.links-hold-page-alone",
         "pagination.links-begin-with-the-base-url",
+        "pagination.neighbours-past-the-end-exist",
     ),
     "envelopes.list-meta-holds-integers": ("pagination.other-sizes-are-not-used",),
     "envelopes.list-links-are-strings": (
@@ -101,6 +103,7 @@ CONSEQUENCES: dict[str, tuple[str, ...]] = {
     "forms.optional-fields-are-accepted-on-create": CREATES,
     "forms.files-are-accepted": (*CREATES, *UPDATES),
     "forms.types-are-accepted": CREATES,
+    "forms.client-shapes-are-understood": (CHANGES,),
     "forms.optional-fields-are-accepted-on-update": ("operations.update-answers", *UPDATES),
     "forms.required-fields-are-optional-on-update": ("operations.update-answers", *UPDATES),
     "forms.name-comes-back": (CHANGES,),

@@ -87,12 +87,13 @@ DEFECTS = (
         form("update", loses("name"), has("logo", "favicon", "opengraph")),
         S,
     ),
-    breaks(
+    Defect(
         "update-clears-the-index-url",
-        LEAVES,
+        f"lifecycle.{LEAVES}",
         "An update without `custom_index_url` clears it.",
         form("update", lambda f: {"custom_index_url": ""} | f),
-        D,
+        (D,),
+        needs={"cleared-text": "emptied"},
     ),
     breaks(
         "update-resets-the-name",
@@ -108,7 +109,7 @@ DEFECTS = (
         "An update of other fields clears the address of a webhook or of Slack.",
         form("update", lambda f: {"webhook": "", "slack": ""} | f),
         (N,),
-        needs={"other-types-fields": "ignored"},
+        needs={"other-types-fields": "ignored", "cleared-text": "emptied"},
     ),
     Defect(
         "update-resets-the-type",

@@ -260,6 +260,7 @@ DEFECTS = (
         "forms.custom-not-found-url-stays-apart",
         "An update of `custom_not_found_url` clears `custom_index_url`.",
         form("update", lambda f: {"custom_index_url": ""} | f, has("custom_not_found_url")),
+        needs={"cleared-text": "emptied"},
     ),
     Defect(
         "slack-becomes-webhook",

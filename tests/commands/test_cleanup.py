@@ -135,7 +135,7 @@ def test_a_ledger_is_never_written_over(tmp_path: Path) -> None:
     path.touch()
     ended = command("run", "--base-url", "http://127.0.0.1:1", "--ledger", path)
     assert ended.returncode == 4
-    assert "is there already, and may be all that is known of another run; give another file" in ended.stderr
+    assert "is there already, and may be all that is known of what another run left; give another file" in ended.stderr
 
 
 @pytest.mark.parametrize("deadly", [100], indirect=True)

@@ -67,7 +67,7 @@ def test_a_certificate_of_ones_own_is_shown_where_it_is_asked_for(behind_tls: Tl
     options = ("run", "--base-url", url, "--ca-bundle", behind_tls.ca_bundle)
     assert command(*options, *QUICK).returncode == 7
     ended = command(*options, "--client-cert", behind_tls.client_certificate, "--quiet", *QUICK)
-    assert (ended.returncode, ended.stdout) == (0, "conforms\n")
+    assert (ended.returncode, ended.stdout) == (0, "conforms; not judged: rarer input (--explore 0)\n")
 
 
 @pytest.mark.parametrize("option", ["--ca-bundle", "--client-cert"])
@@ -115,7 +115,7 @@ def test_a_run_that_reads_alone_writes_nothing_and_claims_nothing_more() -> None
         ended = command("run", "--base-url", server.base_url, "--read-only", "--ledger", "/nowhere/ledger.jsonl")
         assert records(server) == before
     assert ended.returncode == 0
-    assert "\npartial: no claim\n" in ended.stdout
+    assert "\npartial: no claim; not judged: " in ended.stdout
     assert "0 records made, 0 removed" in ended.stdout
     with MockServer(defects=("total-is-one-more",)) as server:
         assert command("run", "--base-url", server.base_url, "--read-only").returncode == 1
@@ -215,7 +215,7 @@ def test_what_is_left_behind_is_told_and_is_no_success(tmp_path: Path) -> None:
         both = [records(server), records(server, ALPINE)]
         left = [row for account in both for rows in account.values() for row in rows if '"ct' in json.dumps(row)]
     assert ended.returncode == 3
-    assert "\npartial: no claim\n" in ended.stdout
+    assert "\npartial: no claim, with records left behind; not judged: " in ended.stdout
     assert ended.stdout.count("left behind: ") == ended.stderr.count("left behind: ") == len(left)
     assert f"to look again, and remove what is there, run: contract-tests cleanup {ledger}\n" in ended.stderr
     assert "left behind: " in (tmp_path / "reports" / "report.html").read_text("utf-8")
@@ -231,7 +231,7 @@ def test_a_second_key_that_opens_nothing_judges_no_walls() -> None:
 def test_a_line_end_behind_a_key_is_no_part_of_it_and_other_letters_are_a_mistake() -> None:
     with MockServer() as server:
         ended = command("run", "--base-url", server.base_url, "--read-only", CONTRACT_API_KEY=f" {HARBOUR}\n")
-        assert (ended.returncode, "\npartial: no claim\n" in ended.stdout) == (0, True)
+        assert (ended.returncode, "\npartial: no claim; not judged: " in ended.stdout) == (0, True)
         refused = command("run", "--base-url", server.base_url, CONTRACT_API_KEY=f"{HARBOUR}\nmore")
     assert (refused.returncode, HARBOUR in refused.stderr) == (4, False)
     assert "the API key holds a space or a letter beyond ASCII" in refused.stderr

@@ -172,7 +172,7 @@ def test_a_browsers_record_is_judged_by_what_can_be_recognised(tmp_path: Path) -
 
 
 THERE = "https://links.example.com/prefix"
-WHOLE = {
+WHOLE: dict[str, Any] = {
     "data": [],
     "meta": {"page": 1, "results_per_page": 25, "total": 0, "total_pages": 0},
     "links": dict.fromkeys(("first", "last", "self"), f"{THERE}/api/domains?page=1") | {"next": None, "prev": None},
@@ -195,7 +195,7 @@ def judged(path: Path, *entries: dict[str, Any], options: tuple[str, ...] = ()) 
 
 
 def without(name: str, key: str) -> dict[str, Any]:
-    return {**WHOLE, name: {each: value for each, value in WHOLE[name].items() if each != key}}  # type: ignore[union-attr]
+    return {**WHOLE, name: {each: value for each, value in WHOLE[name].items() if each != key}}
 
 
 SHOWING = {

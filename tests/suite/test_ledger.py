@@ -92,12 +92,12 @@ def test_a_server_that_makes_records_of_another_kind_loses_and_changes_nothing(n
     assert after["splash-pages"] == before["splash-pages"]
     assert after["domains"] == before["domains"]
     strays = [row for row in after["notification-handlers"] if row not in before["notification-handlers"]]
-    assert [row["name"] for row in strays] == ["ct2-1 Test Name", "ct1-1 Test Name"]  # one of each look
+    assert [row["name"] for row in strays] == ["ct2x-1z Test Name", "ct1x-1z Test Name"]  # one of each look
     assert [row for row in after["notification-handlers"] if row not in strays] == before["notification-handlers"]
     assert first.notes["splash-pages"] == ["create is not visible through splash-pages: nothing more was created there"]
     assert second is not None
     left = [(entry.kind, entry.identifier, entry.marker, entry.seen) for entry in target.ledger.left]
-    assert left == [("splash-pages", 1, "ct1-1", False), ("splash-pages", 2, "ct2-1", False)]
+    assert left == [("splash-pages", 1, "ct1x-1z", False), ("splash-pages", 2, "ct2x-1z", False)]
     writes = [each.request for each in target.exchanges if each.request.method in ("POST", "DELETE")]
     assert {each.operation for each in writes} == {"create"}
 
@@ -172,7 +172,9 @@ def test_nameless_records_that_a_server_made_though_it_refused_them_are_told_of(
     more = {row["id"] for row in contents(target.wsgi)["splash-pages"]} - set(range(1, 41))
     assert more
     assert {entry.identifier for entry in target.ledger.left} == more
-    assert all(str(entry).endswith("perhaps: it came with a create without a name") for entry in target.ledger.left)
+    assert [str(entry).partition(", ")[2] for entry in target.ledger.left] == [
+        "perhaps: it came with a create without name"
+    ]  # one, though two visits looked for it
 
 
 def test_a_create_that_is_carried_out_after_the_run_is_found_by_a_later_clean_up(
@@ -192,7 +194,7 @@ def test_a_create_that_is_carried_out_after_the_run_is_found_by_a_later_clean_up
     with Ledger(path, "http://127.0.0.1:1") as target.ledger:
         visit(target, kind)
         assert target.ledger.left == []
-        assert [entry.marker for entry in target.ledger.unanswered] == ["ct1-1.example.com"]
+        assert [entry.marker for entry in target.ledger.unanswered] == ["ct1x-1z.example.com"]
     target.wsgi.post(waiting[0].path, data=waiting[0].body, headers=waiting[0].headers)
     with Ledger.resume(path) as target.ledger:
         clean_up(target, kind)

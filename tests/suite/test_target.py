@@ -118,7 +118,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pyte
 
     with dripping(slowly()) as target:
         exchange = target.send(LIST)
-    assert (exchange.status, exchange.error) == (None, "the answer was still on its way when the time was up")
+    assert (exchange.status, exchange.error) == (None, "no whole answer came within 1 s")
 
 
 def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

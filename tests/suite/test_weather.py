@@ -68,7 +68,7 @@ def test_reads_that_lag_make_no_correct_server_fail(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "most"),
-    [(EMPTY, 350), (Settings(fixture="empty", records=10), 350), (FULL, 210)],
+    [(EMPTY, 385), (Settings(fixture="empty", records=10), 385), (FULL, 265)],
     ids=["empty", "10 records", "40 records"],
 )
 def test_the_survey_is_small_leaves_nothing_behind_and_is_the_same_again(settings: Settings, most: int) -> None:
