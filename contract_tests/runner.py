@@ -132,7 +132,7 @@ def run(
     keys = identities(options.api_key, options.second_api_key)
     target = Target(options.base_url, keys, ledger or Ledger(), options.limits, options.connection)
     target.interrupted = interrupted
-    target.waiting = lambda seconds: progress(f"{TOO_MANY}: waiting for {seconds:.0f} s", target.sent)
+    target.waiting = lambda seconds: progress(f"{TOO_MANY}: waiting for {seconds:.3g} s", target.sent)
     _preflight(target, contract)
     visit_kind = partial(visit, target, explore=_exploration(contract, options))
     judged = _Judged()

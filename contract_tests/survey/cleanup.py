@@ -12,7 +12,8 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target import Target
 
 ALL_PAGES = 1000  # of an account with a million records
-UNTOLD = (401, 403, 429)  # of a record, such answers tell nothing
+KEY_REFUSED = (401, 403)
+UNTOLD = (*KEY_REFUSED, 429)  # of a record, such answers tell nothing
 
 
 def clean_up(target: Target, kind: Kind) -> None:
@@ -118,14 +119,19 @@ def _listed(visitor: Visitor, owner: str) -> tuple[tuple[Record, ...], bool]:
 
 
 def _is_gone(visitor: Visitor, entry: Entry) -> bool:
-    """Whether a record that was deleted is not to be seen any more; where the read does not tell, the list does."""
+    """Whether a record that was deleted is not to be seen any more.
+
+    Where the read does not tell, the list does: by holding all other records, or, if the key is refused for this record
+    alone, by answering at all.
+    """
     read = _last_read(visitor, entry)
     if read.shows(visitor.kind):
         return False
     if not read.failed and read.status not in UNTOLD:
         return True
     rows, complete = _listed(visitor, entry.owner)
-    return complete and entry.identifier not in map(id_of, rows)
+    told = complete or (bool(rows) and read.status in KEY_REFUSED)
+    return told and entry.identifier not in map(id_of, rows)
 
 
 def _last_read(visitor: Visitor, entry: Entry) -> Exchange:

@@ -154,3 +154,21 @@ def test_a_ledger_is_taken_up_with_its_own_key_alone_and_more_than_once(
     assert "is of a run with another API key; give that one" in refused.stderr
     for _ in range(2):
         assert (command("cleanup", ledger).returncode, app.records() == before) == (0, True)
+
+
+@pytest.mark.parametrize("deadly", [101], indirect=True)
+def test_a_damaged_ledger_is_used_as_far_as_it_can_be_read(deadly: tuple[Deadly, str], tmp_path: Path) -> None:
+    app, base_url = deadly
+    before, ledger = app.records(), tmp_path / "ledger.jsonl"
+    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", base_url, "--ledger", ledger]
+    app.process = subprocess.Popen([*arguments, "--explore", "0"], env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    app.process.wait(30)
+    app.process = None
+    first, *rest = ledger.read_text("utf-8").splitlines(keepends=True)
+    ledger.write_text("".join([first.replace("begun", "begu"), "oops\n", *rest]), "utf-8")
+    lost = command("cleanup", ledger)
+    assert (lost.returncode, "names no target any more; say where it is with --base-url" in lost.stderr) == (4, True)
+    ended = command("cleanup", ledger, "--base-url", base_url)
+    assert ended.returncode == 0, ended.stderr
+    assert "could not be read: line 1 (KeyError), line 2 (JSONDecodeError); the rest is made use of" in ended.stderr
+    assert app.records() == before

@@ -9,7 +9,8 @@ import pytest
 from liar import CONTRACT, Ask, LyingTarget, Reply, Serve, honest, looks
 from werkzeug.test import Client
 
-from contract_tests.exchange import OTHER, Request
+from contract_tests.errors import UsageError
+from contract_tests.exchange import OTHER, OWN, Request
 from contract_tests.explore import Exploration
 from contract_tests.ledger import Ledger
 from contract_tests.survey import Visitor, visit
@@ -200,3 +201,67 @@ def test_a_create_that_is_carried_out_after_the_run_is_found_by_a_later_clean_up
         clean_up(target, kind)
         assert not target.ledger.needed
     assert contents(target.wsgi)["domains"] == contents(Client(create_app(settings)))["domains"]
+
+
+@pytest.mark.parametrize("status", [400, 500, 503, 200])
+def test_a_create_that_was_answered_and_made_nothing_is_over(no_pauses: None, tmp_path: Path, status: int) -> None:
+    def refuses(ask: Ask, serve: Serve) -> Reply:
+        return Reply(status, {}, b"{}") if ask.operation == "create" else serve(ask)
+
+    target = LyingTarget(refuses, Settings(fixture="empty", records=40))
+    with Ledger(tmp_path / "ledger.jsonl", "http://127.0.0.1:1") as target.ledger:
+        visit(target, CONTRACT.kinds["domains"])
+        assert target.ledger.entries
+        assert not target.ledger.needed
+
+
+@pytest.mark.parametrize("status", [401, 403, 500])
+@pytest.mark.parametrize("records", [40, 1200])
+def test_a_server_that_tells_nothing_of_an_id_that_is_gone_has_nothing_left(
+    no_pauses: None, status: int, records: int
+) -> None:
+    def hides(ask: Ask, serve: Serve) -> Reply:
+        reply = serve(ask)
+        return Reply(status, {}, b"{}") if ask.operation == "read" and reply.status == 404 else reply
+
+    _, _, target = looks(hides, "domains", Settings(fixture="empty", records=records))
+    made = [entry for entry in target.ledger.entries if entry.identifier is not None]
+    assert {entry.owner for entry in made} == {OWN, OTHER}
+    left = [str(entry) for entry in target.ledger.left]
+    assert left == [] or (status == 500 and records > 1000)  # then neither read nor list can tell
+
+
+def test_reads_that_lag_leave_nothing_of_the_other_account_behind() -> None:
+    settings = Settings(fixture="empty", records=28, conditions={"lag": 0.5})
+    _, _, target = looks(honest, "splash-pages", settings)
+    assert any(entry.owner == OTHER for entry in target.ledger.entries)
+    assert target.ledger.left == []
+
+
+def test_a_ledger_of_which_nothing_is_left_is_no_obstacle(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(path, "http://127.0.0.1:1") as ledger:
+        entry = ledger.plan("domains", "ct1x-1z.example.com")
+        ledger.complete(entry, 5)
+        ledger.forget(entry)
+    with Ledger(path, "http://127.0.0.1:2") as again:
+        again.plan("domains", "ct1x-2z.example.com")
+    assert "ct1x-1z" not in path.read_text("utf-8")
+    with pytest.raises(UsageError, match="may be all that is known of what another run left"):
+        Ledger(path)
+
+
+DAMAGED = [b"\x00\n", b"{}\n", b'{"event": "seen", "number": 0, "kind": 5}\n', b"[1]\n", b'{"event": "seen"}\n']
+
+
+@pytest.mark.parametrize("damage", DAMAGED, ids=["no JSON", "no event", "another type", "no object", "no number"])
+def test_of_a_damaged_ledger_every_good_line_is_used(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(path, "http://127.0.0.1:1") as ledger:
+        for number in (1, 2):
+            ledger.complete(ledger.plan("domains", f"ct1x-{number}z.example.com"), number)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], damage, *lines[2:]]))
+    with Ledger.resume(path) as resumed:
+        assert {entry.identifier for entry in resumed.left} == {1, 2}
+        assert [text.partition(" (")[0] for text in resumed.unread] == ["line 3"]

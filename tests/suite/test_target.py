@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import repeat
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Thread
 from types import SimpleNamespace
 from typing import Any
@@ -127,3 +129,90 @@ def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     with dripping(repeat(b" " * 65_536)) as target:
         exchange = target.send(LIST)
     assert (exchange.status, exchange.error) == (None, "the answer is longer than 3 MiB")
+
+
+@contextmanager
+def raw(answer: Callable[[socket.socket], None], limits: Limits) -> Iterator[tuple[Target, list[bytes]]]:
+    """A target that is sent what a function writes to the socket, and the requests that came."""
+    came: list[bytes] = []
+
+    class Handler(BaseRequestHandler):
+        def handle(self) -> None:
+            came.append(self.request.recv(65_536))
+            with suppress(OSError):
+                answer(self.request)
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        Thread(target=server.serve_forever, daemon=True).start()
+        target = Target(f"http://127.0.0.1:{server.server_address[1]}", {}, Ledger(), limits)
+        yield target, came
+        target.close()
+        server.shutdown()
+
+
+def drips_a_head(connection: socket.socket) -> None:
+    for letter in b"HTTP/1.1 200 OK\r\nX: " + b"a" * 1000:
+        connection.sendall(bytes([letter]))
+        time.sleep(0.05)
+
+
+def goes_on_without_end(connection: socket.socket) -> None:
+    while True:
+        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+
+
+def is_silent(connection: socket.socket) -> None:
+    connection.recv(1)
+
+
+ENDLESS = {"a head that drips": drips_a_head, "endless 100 Continue": goes_on_without_end, "silence": is_silent}
+
+
+@pytest.mark.parametrize("answer", ENDLESS.values(), ids=ENDLESS)
+@pytest.mark.parametrize("limits", [Limits(timeout=1), Limits(timeout=60, seconds=1.0)], ids=["timeout", "deadline"])
+def test_an_answer_that_does_not_end_is_given_up(answer: Callable[[socket.socket], None], limits: Limits) -> None:
+    began = time.monotonic()
+    with raw(answer, limits) as (target, came):
+        exchange = target.send(LIST)
+    assert (exchange.status, exchange.timed_out) == (None, True)
+    assert exchange.error.startswith("no whole answer came within ")
+    assert len(came) == (2 if limits.seconds is None else 1)
+    assert time.monotonic() - began < 30
+
+
+def test_early_hints_are_no_answer() -> None:
+    def hints(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n")
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+
+    with raw(hints, Limits(timeout=5)) as (target, _):
+        assert target.send(LIST).json == {}
+
+
+def test_a_kept_connection_is_given_its_whole_time_for_each_answer() -> None:
+    def slowly(connection: socket.socket) -> None:
+        for _ in range(3):
+            time.sleep(0.6)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            connection.recv(65_536)
+
+    with raw(slowly, Limits(timeout=1)) as (target, came):
+        assert [target.send(LIST).status for _ in range(3)] == [200, 200, 200]
+    assert len(came) == 1
+
+
+def test_waiting_for_a_rate_limit_is_told(slept: list[float]) -> None:
+    replies: list[Any] = [Reply(429, {"Retry-After": "86400"}, b"")]
+    limited = LyingTarget(lambda ask, serve: replies.pop() if replies else serve(ask), Settings())
+    told: list[float] = []
+    limited.waiting = told.append
+    assert limited.send(LIST).succeeded
+    assert told == slept == [90]
+
+
+def test_a_rate_limit_beyond_the_deadline_is_not_waited_for(slept: list[float]) -> None:
+    limits = Limits(seconds=20)
+    limited = LyingTarget(lambda *_: Reply(429, {"Retry-After": "86400"}, b""), Settings(), limits)
+    assert limited.send(LIST).status == 429
+    assert slept == []

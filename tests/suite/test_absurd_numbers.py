@@ -1,0 +1,79 @@
+"""Numbers that a target says and that mean nothing: they cost neither memory nor time, and are findings."""
+
+from __future__ import annotations
+
+import re
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from liar import CONTRACT, Ask, Lie, Reply, Serve, looks, verdicts
+
+from contract_tests.exchange import Exchange, Request
+from contract_tests.explore import Exploration
+from contract_tests.verdicts import FELL
+from mock_server import Settings
+
+pytestmark = pytest.mark.usefixtures("no_pauses")
+FULL = Settings(fixture="empty", records=28)
+MOST_MEMORY = 64 << 20  # bytes
+DIGITS = "9" * 10_000
+
+
+def says(pattern: str, text: str, operation: str = "list") -> Lie:
+    def lie(ask: Ask, serve: Serve) -> Reply:
+        reply = serve(ask)
+        if ask.operation != operation or reply.status != 200:
+            return reply
+        return replace(reply, data=re.sub(pattern, text, reply.data.decode()).encode())
+
+    return lie
+
+
+NUMBERS = {"10^12": str(10**12), "2^64-1": str(2**64 - 1), "negative": "-5", "a float": "28.5", "long": DIGITS}
+NUMBERS |= {"beyond floats": "1e999", "a text of digits": f'"{DIGITS}"'}
+PLACES = {"total": "meta", "total_pages": "meta", "page": "meta", "results_per_page": "meta"}
+
+
+@pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
+@pytest.mark.parametrize("name", PLACES)
+def test_an_absurd_number_in_meta_costs_nothing_and_is_found(name: str, number: str) -> None:
+    lie = says(rf'"{name}": \d+', f'"{name}": {number}')
+    tracemalloc.start()
+    results = verdicts(lie, "domains", FULL, Exploration(CONTRACT, 120, 0))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < MOST_MEMORY
+    fell = {rule for rule, result in results.items() if result.verdict in FELL}
+    assert fell & {"envelopes.list-meta-holds-integers", *(each for each in fell if each.startswith("pagination."))}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "operation"),
+    [
+        (r'page=\d+"', f'page={DIGITS}"', "list"),
+        (r'"id": \d+', f'"id": {DIGITS}', "list"),
+        (r'"id": \d+', f'"id": "{DIGITS}"', "list"),
+        (r'"id": \d+', f'"id": {DIGITS}', "read"),
+    ],
+    ids=["page links", "listed ids", "listed ids as text", "ids that are read"],
+)
+def test_an_absurd_number_elsewhere_is_found_too(pattern: str, text: str, operation: str) -> None:
+    results = verdicts(says(pattern, text, operation), "domains", FULL)
+    assert any(result.verdict in FELL for result in results.values())
+
+
+def test_a_list_without_end_is_read_in_a_bounded_number_of_requests() -> None:
+    _, _, target = looks(says(r'"total": \d+', f'"total": {10**12}'), "domains", FULL)
+    assert target.sent < 400
+
+
+@pytest.mark.parametrize(
+    "read",
+    [lambda exchange: exchange.json, lambda exchange: exchange.page, lambda exchange: exchange.data],
+    ids=["json", "page", "data"],
+)
+def test_a_query_of_many_digits_is_read_as_a_number(read: Callable[[Exchange], object]) -> None:
+    request = Request("list", "domains", "GET", "/api/domains/", (("page", DIGITS), ("results_per_page", DIGITS)))
+    assert read(Exchange(request, 1, 200, body=b'{"data": [], "meta": {}}')) is not None

@@ -1,0 +1,60 @@
+"""The word, the exit status, and what a verdict says that it did not judge."""
+
+from __future__ import annotations
+
+import pytest
+from outcomes import CONTRACT, READ, result
+
+from contract_tests.rules.observation import Broken
+from contract_tests.verdicts import Result, Verdict, overall, unjudged
+
+PASS = result("pagination.page-is-filled", Verdict.PASS)
+FAIL = result("envelopes.body-is-json", Verdict.FAIL, Broken(READ, "JSON", "none"))
+WARN = result("robustness.odd-text-does-not-fail", Verdict.WARN, Broken(READ, "any answer", "status 500"))
+UNDECIDED = result("forms.name-required", Verdict.INCONCLUSIVE, reasons=("a quota",))
+ODD = result("robustness.odd-ids-do-not-fail", Verdict.INCONCLUSIVE, reasons=("each read fails",))
+WAIVED = result("envelopes.body-is-json", Verdict.FAIL, Broken(READ, "JSON", "none"), waived="ticket 12")
+KEYLESS = result(
+    "accounts.other-account-sees-no-list",
+    Verdict.NOT_APPLICABLE,
+    reasons=("no second key",),
+    unjudged="separation of accounts",
+)
+
+
+@pytest.mark.parametrize(
+    ("results", "more", "expected"),
+    [
+        ([PASS], {}, ("conforms", 0)),
+        ([PASS, WARN], {}, ("conforms", 0)),
+        ([PASS, WARN], {"strict": True}, ("does not conform", 1)),
+        ([PASS, ODD], {}, ("conforms", 0)),
+        ([PASS, ODD], {"strict": True}, ("undecided", 6)),
+        ([PASS, WAIVED], {}, ("conforms but for what is waived", 0)),
+        ([PASS, WAIVED], {"partial": True}, ("partial: no claim", 0)),
+        ([PASS, UNDECIDED], {"partial": True}, ("undecided", 6)),
+        ([PASS, FAIL, UNDECIDED], {"partial": True}, ("does not conform", 1)),
+        ([PASS], {"left": True}, ("conforms, with records left behind", 3)),
+        ([PASS], {"left": True, "partial": True}, ("partial: no claim, with records left behind", 3)),
+        ([UNDECIDED], {"left": True}, ("undecided, with records left behind", 3)),
+        ([FAIL], {"left": True}, ("does not conform, with records left behind", 1)),
+        ([PASS], {"stale": True}, ("a waiver is stale", 1)),
+        ([PASS], {"interrupted": True}, ("interrupted: no claim", 2)),
+        ([FAIL], {"interrupted": True, "left": True}, ("interrupted: no claim, with records left behind", 3)),
+    ],
+)
+def test_word_and_exit_status_agree(results: list[Result], more: dict[str, bool], expected: tuple[str, int]) -> None:
+    assert overall(results, **{"partial": False, "strict": False} | more) == expected
+
+
+def test_what_was_not_judged_is_said_with_the_reason() -> None:
+    assert unjudged([PASS, KEYLESS, KEYLESS, ODD]) == [
+        "separation of accounts (no second key)",
+        "1 advisory results (undecided)",
+    ]
+    absent = result("operations.reads-redirected-within-host", Verdict.NOT_APPLICABLE, reasons=("no redirect",))
+    assert unjudged([PASS, absent]) == []  # its condition does not hold: there is nothing to judge
+
+
+def test_each_rule_of_the_catalogue_is_judged_by_one_answer_or_by_several() -> None:
+    assert {rule.kind for rule in CONTRACT.rules.values()} == {"exchange", "state"}
