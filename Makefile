@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 NEEDS := pyproject.toml constraints.txt
 
-.PHONY: mock test lint format prove mutation bench soak clean
+.PHONY: mock test lint format prove mutation bench soak dist clean
 
 mock: .venv/.mock  ## serve the demo data
 	@$(BIN)/mock-server $(ARGS)
@@ -40,6 +40,9 @@ bench: .venv/.dev  ## measure
 
 soak: .venv/.mock  ## send ten thousand bodies of 5 MB, and print what memory that takes
 	$(BIN)/python bench/soak.py
+
+dist: .venv/.dev  ## build a wheel, to install elsewhere
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
 
 clean:
 	rm -rf .venv node_modules build dist

@@ -60,7 +60,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path, choices: dict[str, str], opt
     [
         ({}, "No issues found"),
         ({"choices": STRICT, "base_path": "/prefix"}, "No issues found"),
-        ({"public_base_url": "https://links.example.com"}, "ST901 pagination.links-begin-with-the-base-url: 3"),
+        ({"public_base_url": "https://links.example.com"}, "ST901 pagination.links-begin-with-the-base-url: 5"),
     ],
     ids=["default", "strict choices under a prefix", "links elsewhere"],
 )

@@ -5,15 +5,21 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from xml.etree import ElementTree as ET
 
 import pytest
 from shell import COMMANDS, ENVIRONMENT, answering, command
 from wire import ALPINE, HARBOUR, Client, over_network
 
+from contract_tests import run_command
 from contract_tests.cli import main
+from contract_tests.ledger import Ledger
+from contract_tests.reports.screen import Screen
 from mock_server import MockServer
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +99,7 @@ def test_what_was_left_out_makes_no_claim(server: MockServer) -> None:
     )
     assert (ended.returncode, ended.stdout) == (
         0,
-        "partial: no claim; not judged: 212 results (deselected, or in need of writes)\n",
+        "partial: no claim; not judged: 251 results (deselected, or in need of writes)\n",
     )
 
 
@@ -210,9 +216,9 @@ def test_no_key_is_a_mistake() -> None:
 @pytest.mark.parametrize(
     ("options", "status", "line"),
     [
-        ([], 0, "266 passed, 3 skipped"),
-        (["-n", "2"], 0, "266 passed, 3 skipped"),
-        (["-k", "next-is-null"], 0, "3 passed, 266 deselected"),
+        ([], 0, "272 passed, 3 skipped"),
+        (["-n", "2"], 0, "272 passed, 3 skipped"),
+        (["-k", "next-is-null"], 0, "3 passed, 272 deselected"),
         (["-x", "--public-base-url", "https://links.example.com"], 1, "1 failed"),
         (["--max-requests", "30"], 6, "errors in"),
     ],
@@ -263,18 +269,92 @@ def test_a_run_that_is_interrupted_while_it_explores_removes_what_it_made(server
     assert everything(server) == before
 
 
-def test_the_ledger_tells_what_was_created_and_removed(server: MockServer, tmp_path: Path) -> None:
+def test_a_named_ledger_goes_when_nothing_can_be_left_and_one_that_is_over_is_no_obstacle(
+    server: MockServer, tmp_path: Path
+) -> None:
     path = tmp_path / "ledger.jsonl"
-    command("run", "--base-url", server.base_url, "--ledger", str(path))
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert (lines[0]["event"], lines[0]["base_url"]) == ("begun", server.base_url)
-    assert HARBOUR not in path.read_text("utf-8")
-    of = {
-        event: {(each["kind"], each["owner"], each["identifier"]) for each in lines if each["event"] == event}
-        for event in ("created", "removed")
-    }
-    assert len(of["created"]) > 10
-    assert of["created"] == of["removed"]
+    with Ledger(path, server.base_url) as over:
+        over.forget(over.plan("domains", "ct1x-1z.example.com"))
+    for _ in range(2):
+        ended = command("run", "--base-url", server.base_url, "--ledger", path, "--explore", "0", "--quiet")
+        assert (ended.returncode, ended.stderr, path.exists()) == (0, "", False)
+
+
+def test_an_interrupted_run_writes_its_reports_and_claims_nothing(
+    interruptible: None, server: MockServer, tmp_path: Path
+) -> None:
+    before, reports = everything(server), tmp_path / "reports"
+    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, "--rate", "30/s"]
+    process = subprocess.Popen([*arguments, "--report-dir", reports], stderr=subprocess.PIPE, env=ENVIRONMENT)
+    while everything(server) == before:
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    told = json.loads((reports / "results.json").read_text("utf-8"))
+    assert (process.returncode, told["status"], told["word"]) == (2, 2, "interrupted: no claim")
+    assert told["results"]
+    assert told["not_judged"][-1].endswith(" results (the run was interrupted)")
+    for name in ("summary.md", "junit.xml", "report.html", "record.har", "profile.yaml"):
+        assert "interrupted: no claim" in (reports / name).read_text("utf-8")
+
+
+def test_every_report_says_what_was_not_judged(server: MockServer, tmp_path: Path) -> None:
+    environment = {name: value for name, value in ENVIRONMENT.items() if name != "CONTRACT_SECOND_API_KEY"}
+    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, "--lag", "0"]
+    ended = subprocess.run(
+        [*arguments, "--report-dir", tmp_path], capture_output=True, text=True, env=environment, check=True
+    )
+    told = "separation of accounts (no second key)"
+    assert ended.stdout.splitlines()[-1] == f"conforms; not judged: {told}"
+    for each in tmp_path.iterdir():
+        assert told in each.read_text("utf-8").replace("\\", ""), each.name
+
+
+@pytest.mark.parametrize("options", [("--timeout", "1"), ("--deadline", "1s")], ids=["timeout", "deadline"])
+def test_a_target_that_hangs_is_unusable_after_two_tries(options: tuple[str, ...]) -> None:
+    asked: list[str] = []
+
+    def hangs(request: BaseHTTPRequestHandler) -> tuple[int, bytes]:
+        asked.append(request.path)
+        time.sleep(3)
+        return 200, b"{}"
+
+    with answering(hangs) as url:
+        ended = command("run", "--base-url", url, *options)
+    assert ended.returncode == 7
+    assert "target unusable: no whole answer came within 1 s" in ended.stderr
+    assert asked in (["/api/splash-pages/"] * 2, ["/api/splash-pages/"])
+
+
+def test_waiting_for_a_rate_limit_is_said_and_ends_with_the_deadline() -> None:
+    class Limited(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(429)
+            self.send_header("Retry-After", "-5")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Limited) as limited:
+        Thread(target=limited.serve_forever, daemon=True).start()
+        ended = command("run", "--base-url", f"http://127.0.0.1:{limited.server_port}", "--deadline", "2s")
+        limited.shutdown()
+    assert ended.returncode == 7
+    assert "contract-tests: the server says that there were too many requests: waiting for 0.5 s" in ended.stderr
+
+
+def test_without_a_terminal_a_line_of_progress_comes_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run_command, "BETWEEN_LINES", 0.01)
+    with run_command.Watch(Screen(stderr=True)) as watch:
+        watch("domains: creating", 70)
+        time.sleep(0.2)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 1
+    assert lines[-1].startswith("contract-tests: domains: creating  ·  70 requests  ·  0 s")
 
 
 def test_rules_lists_every_rule_and_open_point(capsys: pytest.CaptureFixture[str]) -> None:
@@ -282,7 +362,7 @@ def test_rules_lists_every_rule_and_open_point(capsys: pytest.CaptureFixture[str
     listed = capsys.readouterr().out
     assert "  pagination.next-is-null-on-last-page  (stated)\n    On the last page" in listed
     assert "  open.create-status  (here 201)\n" in listed
-    assert listed.endswith("107 rules, 48 open points\n")
+    assert listed.endswith("109 rules, 51 open points\n")
     assert max(map(len, listed.splitlines())) <= 90
 
 

@@ -50,7 +50,7 @@ def test_a_private_authority_is_trusted_once_it_is_named(behind_tls: TlsProxy) -
     assert "target unusable: TLS: " in refused.stderr
     assert "give --ca-bundle if its authority is one of your own" in refused.stderr
     ended = command("run", "--base-url", url, "--ca-bundle", behind_tls.ca_bundle, "--quiet", *QUICK)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "conforms\n", "")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "conforms; not judged: rarer input (--explore 0)\n", "")
 
 
 def test_any_certificate_is_trusted_only_loudly(behind_tls: TlsProxy, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_plan_sends_nothing_and_tells_what_would_be_sent() -> None:
     lines = {" ".join(line.split()[:-2]): line.split()[-2:] for line in ended.stdout.splitlines() if line.strip()}
     assert lines["splash-pages"] == ["4", "28"]
     minutes, seconds = " ".join(ended.stdout.split("time at this rate")[1].split()[:4]).split(" min ")
-    assert int(minutes) * 60 + int(seconds.removesuffix(" s")) < 240
+    assert int(minutes) * 60 + int(seconds.removesuffix(" s")) < 300
     assert all("example.com" in line for line in ended.stdout.split("under example.com:\n")[1].split())
 
 

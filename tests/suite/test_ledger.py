@@ -265,3 +265,18 @@ def test_of_a_damaged_ledger_every_good_line_is_used(tmp_path: Path, damage: byt
     with Ledger.resume(path) as resumed:
         assert {entry.identifier for entry in resumed.left} == {1, 2}
         assert [text.partition(" (")[0] for text in resumed.unread] == ["line 3"]
+
+
+def test_the_ledger_tells_what_was_created_and_removed(no_pauses: None, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    target = LyingTarget(honest, Settings(fixture="empty", records=40))
+    with Ledger(path, "http://127.0.0.1:1") as target.ledger:
+        visit(target, CONTRACT.kinds["domains"])
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert (lines[0]["event"], lines[0]["base_url"]) == ("begun", "http://127.0.0.1:1")
+    of = {
+        event: {(each["owner"], each["identifier"]) for each in lines if each["event"] == event}
+        for event in ("created", "removed")
+    }
+    assert len(of["created"]) > 3
+    assert of["created"] == {each for each in of["removed"] if each[1] is not None}

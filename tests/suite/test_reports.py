@@ -88,5 +88,5 @@ def test_annotations_name_the_rule_and_stay_on_their_line() -> None:
         "::warning title=envelopes.body-is-json[splash-pages]",
         "::warning title=robustness.odd-text-does-not-fail[splash-pages]",
     ]
-    assert len(lines) == 7
+    assert len(lines) == 8
     assert not any("\n" in line for line in lines)
