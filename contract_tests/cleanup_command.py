@@ -6,13 +6,14 @@ import argparse
 
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, UsageError
+from contract_tests.identities import identities
 from contract_tests.ledger import Ledger, is_key_of
 from contract_tests.options import connection_of, keys_of, limits_of
 from contract_tests.preflight import preflight
 from contract_tests.reports.screen import complain, say
 from contract_tests.run_command import tell_left
 from contract_tests.survey.cleanup import clean_up
-from contract_tests.target import Target, identities
+from contract_tests.target import Target
 
 
 def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:

@@ -67,7 +67,9 @@ def _carry_out(contract: Contract, given: argparse.Namespace) -> int:
     try:
         module = import_module(f"contract_tests.{given.command}_command")  # the rules are listed without what it needs
     except ModuleNotFoundError as error:
-        raise UsageError(f"{error.name} is not installed; install this project with its extra [tests]: see the README") from error
+        raise UsageError(
+            f"{error.name} is not installed; install this project with its extra [tests]: see the README"
+        ) from error
     status: int = getattr(module, f"{given.command}_command")(contract, given)
     return status
 

@@ -4,68 +4,18 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from types import TracebackType
 from typing import IO, Any, Self
 
+from contract_tests.entries import Entry, is_finished, parsed, whole_lines
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN
-from contract_tests.markers import holds
 
 ALONE = "x"  # in the place of a token, for runs that no other meets
-
-
-@dataclass
-class Entry:
-    """A create of the run.
-
-    Attributes:
-        markers: the texts by which the record is known as the run's: that of the create, and those of updates.
-        owner: whose key made it.
-        identifier: its id, once a create or a list told it.
-        answered: whether the server answered the create, in whatever way; if not, it may be carried out later still.
-        refused: whether the answer was that it was not carried out.
-        without: the required field that it lacked, if it did.
-        seen: whether it was read or listed with a marker in it.
-        stale: whether that was long ago, so that it is to be seen anew before it is written to.
-        missing: whether it was looked for in vain at the end; a gateway may have it carried out later still.
-    """
-
-    kind: str
-    markers: list[str] = field(default_factory=list)
-    owner: str = OWN
-    identifier: int | None = None
-    answered: bool = False
-    refused: bool = False
-    without: str = ""
-    seen: bool = False
-    stale: bool = False
-    missing: bool = False
-    removed: bool = False
-
-    @property
-    def marker(self) -> str:
-        """The text that the record was created with."""
-        return self.markers[0] if self.markers else ""
-
-    def is_in(self, text: str) -> bool:
-        """Whether a text holds one of the markers."""
-        return any(holds(text, marker) for marker in self.markers)
-
-    def __str__(self) -> str:
-        """What there may be of it, for people."""
-        if self.identifier is None:
-            how = "answered without an id" if self.answered else "never answered"
-            return f"{self.kind}, perhaps: the create of {self.marker} was {how}"
-        if self.without and not self.seen:
-            return f"{self.kind} {self.identifier}, perhaps: it came with a create without {self.without}"
-        if not self.seen:
-            never = f"a create answered this id, but {self.marker} was never seen there"
-            return f"{self.kind} {self.identifier}, or something elsewhere: {never}"
-        return f"{self.kind} {self.identifier}, made as {self.marker}"
 
 
 class Ledger:
@@ -89,7 +39,7 @@ class Ledger:
         self.entries: list[Entry] = []
         self.unread: list[str] = []
         self._file: IO[str] | None = None
-        if path and path.exists() and not _is_finished(path):
+        if path and path.exists() and not is_finished(path):
             raise UsageError(
                 f"{path} is there already, and may be all that is known of what another run left; give another file,"
                 f" or run: contract-tests cleanup {path}"
@@ -104,8 +54,8 @@ class Ledger:
             OSError: if it cannot be written.
         """
         ledger = cls()
-        text = _whole_lines(path)
-        ledger.base_url, ledger.account, ledger.entries, ledger.unread = _parsed(path, text)
+        text = whole_lines(path)
+        ledger.base_url, ledger.account, ledger.entries, ledger.unread = parsed(path, text)
         ledger.path, ledger._file = path, path.open("r+", encoding="utf-8")
         ledger._file.seek(len(text.encode()))
         ledger._file.truncate()  # a last line that was cut off
@@ -219,7 +169,7 @@ class Ledger:
     @property
     def left(self) -> list[Entry]:
         """What was created, or may have been, and was not removed."""
-        return [entry for entry in self.entries if not entry.removed and not entry.missing and _may_exist(entry)]
+        return [entry for entry in self.entries if not entry.missing and entry.may_exist]
 
     @property
     def unanswered(self) -> list[Entry]:
@@ -252,10 +202,6 @@ class Ledger:
             self._file.flush()
 
 
-def _may_exist(entry: Entry) -> bool:
-    return entry.identifier is not None or not entry.refused
-
-
 def digest_of(api_key: str, salt: str = "") -> str:
     """What tells an API key from others and does not give it away: a salt, and a hash with it."""
     salt = salt or token_hex(8)
@@ -265,46 +211,3 @@ def digest_of(api_key: str, salt: str = "") -> str:
 def is_key_of(account: str, api_key: str) -> bool:
     """Whether a digest is that of a key; one that is not there is anybody's."""
     return not account or digest_of(api_key, account.partition(":")[0]) == account
-
-
-def _whole_lines(path: Path) -> str:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
-    return text[: text.rfind("\n") + 1]
-
-
-def _is_finished(path: Path) -> bool:
-    """Whether a file is the ledger of a run of which nothing can be left."""
-    try:
-        _, _, entries, unread = _parsed(path, _whole_lines(path))
-    except UsageError:
-        return False
-    return not unread and not any(_may_exist(entry) and not entry.removed for entry in entries)
-
-
-def _parsed(path: Path, text: str) -> tuple[str, str, list[Entry], list[str]]:
-    """The target, the account and the creates that a ledger tells of, and which of its lines cannot be read."""
-    base_url, account, entries, unread = "", "", dict[int, Entry](), list[str]()
-    for number, text_line in enumerate(text.splitlines(), 1):
-        try:
-            line = json.loads(text_line)
-            if line.pop("event") == "begun":
-                base_url, account = str(line["base_url"]), str(line.get("account", ""))
-            else:
-                place = int(line.pop("number"))
-                entries[place] = _entry(line)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            unread.append(f"line {number} ({type(error).__name__})")
-    if not base_url and not entries:
-        raise UsageError(f"{path} is no ledger of a run: it names no target, and no create")
-    return base_url, account, list(entries.values()), unread
-
-
-def _entry(line: dict[str, Any]) -> Entry:
-    entry = Entry(**line | {"stale": True, "missing": False})
-    texts = [entry.kind, entry.owner, entry.without, *entry.markers]
-    if not all(isinstance(text, str) for text in texts) or not isinstance(entry.identifier, int | None):
-        raise TypeError(entry)
-    return entry

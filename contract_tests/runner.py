@@ -12,16 +12,18 @@ from time import time
 
 from contract_tests import waivers
 from contract_tests.contract import Contract, Kind, Rule
+from contract_tests.entries import Entry
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
 from contract_tests.fingerprint import observed, remarks
-from contract_tests.ledger import Entry, Ledger
+from contract_tests.identities import identities
+from contract_tests.ledger import Ledger
 from contract_tests.masking import Masking
 from contract_tests.options import Options
 from contract_tests.preflight import preflight
 from contract_tests.survey import Visitor, visit
-from contract_tests.target import TIME_UP, BudgetSpentError, Target, identities
+from contract_tests.target import TIME_UP, BudgetSpentError, Target
 from contract_tests.verdicts import Result, Verdict, judge, needs_second_look, overall, unjudged
 
 MOST_TOLD = 5  # findings of one rule and kind

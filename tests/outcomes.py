@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from contract_tests.contract import Contract
+from contract_tests.entries import Entry
 from contract_tests.exchange import OWN, Exchange, FormValue, Request
-from contract_tests.ledger import Entry
 from contract_tests.masking import Masking
 from contract_tests.reports import folder, results
 from contract_tests.rules.observation import Broken

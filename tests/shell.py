@@ -11,7 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-from wire import ALPINE, HARBOUR
+from wire import ALPINE, HARBOUR, Client, over_network
+
+from mock_server import MockServer
 
 COMMANDS = Path(sys.executable).parent
 ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "200"}
@@ -21,6 +23,17 @@ def command(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[
     """Run `contract-tests`, with further variables in its environment."""
     line = [COMMANDS / "contract-tests", *arguments]
     return subprocess.run(line, capture_output=True, text=True, env=ENVIRONMENT | more, check=False)
+
+
+def everything(server: MockServer) -> dict[str, object]:
+    """What both accounts hold."""
+    kinds = ("splash-pages", "domains", "notification-handlers")
+    send = over_network(server.base_url)
+    return {
+        f"{key} {kind}": Client(send, key).get(f"/api/{kind}/?results_per_page=1000").json
+        for key in (HARBOUR, ALPINE)
+        for kind in kinds
+    }
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from zlib import crc32
 from contract_tests.evidence import Creation, Intrusion, Phase
 from contract_tests.exchange import OTHER, OWN, FormValue
 from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, Shape
+from contract_tests.survey.creating import create
 from contract_tests.survey.lifecycle import remove, reshape
 from contract_tests.survey.samples import SCRIPTS, alone, of_type
 from contract_tests.survey.strangers import knock
@@ -110,7 +111,7 @@ def _numbered(visitor: Visitor, identifier: int) -> None:
 def _alike(visitor: Visitor) -> None:
     """Make two records of one name, or one host in two spellings; rename one of them, and remove it."""
     kind, label = visitor.kind, visitor.kind.label
-    first = visitor.create(visitor.least(), "alike", "success", frozenset())
+    first = create(visitor, visitor.least(), "alike", "success", frozenset())
     before = visitor.snapshot()
     if first.identifier is None or not first.read or not first.read.record:
         return
@@ -168,7 +169,7 @@ def _edges(visitor: Visitor) -> None:
 
 
 def _made(visitor: Visitor, more: dict[str, FormValue], expects: str) -> list[int]:
-    creation = visitor.create(visitor.least() | more, "probe", expects, frozenset())
+    creation = create(visitor, visitor.least() | more, "probe", expects, frozenset())
     return [] if creation.identifier is None else [creation.identifier]
 
 

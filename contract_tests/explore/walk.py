@@ -12,6 +12,7 @@ from contract_tests.evidence import Phase, Record, Snapshot
 from contract_tests.exchange import FormValue
 from contract_tests.explore.probes import Proceed
 from contract_tests.rules.observation import TOGGLED
+from contract_tests.survey.creating import create
 from contract_tests.survey.lifecycle import remove
 from contract_tests.survey.samples import of_type, value
 from contract_tests.survey.visitor import Visitor
@@ -66,7 +67,7 @@ class Walk(RuleBasedStateMachine):
         return len(self.ids) - 1
 
     def _create(self, form: Form) -> None:
-        creation = self.visitor.create(self.visitor.least() | form, "walk", "success", frozenset(self.seen.ids))
+        creation = create(self.visitor, self.visitor.least() | form, "walk", "success", frozenset(self.seen.ids))
         self.refused = creation.identifier is None
         if creation.identifier is not None and creation.read and creation.read.record:
             made = self.ids[-1] = creation.identifier

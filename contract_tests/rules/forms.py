@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
@@ -15,6 +13,7 @@ from contract_tests.markers import begins, shows
 from contract_tests.multipart import NOTHING_CHOSEN
 from contract_tests.rules.observation import TOGGLED, Broken, Kept, Observation, Observations, Unclear, decide, shown
 from contract_tests.rules.operations import accepted
+from contract_tests.rules.same import is_same, same_url
 
 
 def name_required(evidence: Evidence, kind: Kind) -> Observations:
@@ -148,7 +147,7 @@ def custom_not_found_url_stays_apart(evidence: Evidence, kind: Kind) -> Observat
     for creation in evidence.creations.get(kind.name, []):
         if "custom_not_found_url" in creation.form and creation.read and creation.read.record:
             now = creation.read.record.get("custom_index_url")
-            kept = not (isinstance(now, str) and _same_url(now, creation.form["custom_not_found_url"]))
+            kept = not (isinstance(now, str) and same_url(now, creation.form["custom_not_found_url"]))
             yield decide(creation.read, "custom_index_url of its own", "that of custom_not_found_url", kept=kept)
 
 
@@ -251,15 +250,6 @@ def _comes_back(evidence: Evidence, kind: Kind, field: str, value: Callable[[Rec
             yield decide(exchange, f"{field} {form[field]!r}", shown(now, own=True), kept=kept)
 
 
-def is_same(field: str, shown_value: Any, text: str) -> bool:
-    """Whether a field shows what was written: hosts and addresses without regard to case, URLs by their parts."""
-    if field.endswith("_url") and isinstance(shown_value, str):
-        return _same_url(shown_value, text)
-    if field in ("host", "email"):
-        return str(shown_value).strip().casefold().rstrip(".") == text.casefold()
-    return bool(shown_value == text)
-
-
 def _stored(evidence: Evidence, kind: Kind) -> Iterator[tuple[dict[str, str], Record, Exchange]]:
     """Forms that were accepted, with the record that was then shown; an update that changed nothing is no evidence."""
     for creation in evidence.creations.get(kind.name, []):
@@ -307,28 +297,3 @@ def _toggled(evidence: Evidence, kind: Kind, sent: str, *, wanted: bool) -> Obse
                 yield Unclear("the read behind the update shows no boolean", change.read)
             elif before is not wanted or now is not wanted:
                 yield decide(change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted)
-
-
-def _same_url(one: str, other: str) -> bool:
-    try:
-        return _parts(one) == _parts(other)
-    except ValueError:
-        return False
-
-
-def _parts(url: str) -> tuple[str, ...]:
-    """What an address means: however its scheme, host and escapes are spelled (RFC 3986, 6.2.2)."""
-    parts = urlsplit(url.strip())
-    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
-    rest = (parts.path if parts.path != "/" else "", parts.query, parts.fragment)
-    return parts.scheme, (parts.hostname or "").rstrip("."), str(port), *map(_normal, rest)
-
-
-def _normal(text: str) -> str:
-    """A text whose escapes are written in one way: in capitals, and none of what needs no escape."""
-
-    def spelled(found: re.Match[str]) -> str:
-        letter = chr(int(found[1], 16))
-        return letter if re.fullmatch(r"[A-Za-z0-9._~-]", letter) else found[0].upper()
-
-    return re.sub(r"%([0-9A-Fa-f]{2})", spelled, text)

@@ -8,7 +8,6 @@ from typing import Any
 from contract_tests.contract import Kind
 from contract_tests.evidence import Creation, Evidence, Phase, Record
 from contract_tests.exchange import Exchange
-from contract_tests.rules.forms import is_same
 from contract_tests.rules.observation import (
     Broken,
     Kept,
@@ -21,6 +20,7 @@ from contract_tests.rules.observation import (
     steady,
 )
 from contract_tests.rules.operations import TOLD_WRONG
+from contract_tests.rules.same import is_same
 
 
 def created_record_is_read(evidence: Evidence, kind: Kind) -> Observations:

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from contract_tests.evidence import Intrusion, Snapshot
 from contract_tests.exchange import OTHER, Exchange
+from contract_tests.survey.creating import create
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target import WriteRefusedError
 
@@ -61,7 +62,7 @@ def _attempts(visitor: Visitor, identity: str) -> tuple[str, ...]:
 
 def _delete_alone(visitor: Visitor, identity: str) -> list[Intrusion]:
     """Try a delete on a record of its own, where it is not known whose delete removed the one that all tried."""
-    creation = visitor.create(visitor.least(), "alone", "open", frozenset())
+    creation = create(visitor, visitor.least(), "alone", "open", frozenset())
     before = creation.read.record if creation.read else None
     if creation.identifier is None or before is None:
         return []

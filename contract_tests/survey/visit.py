@@ -14,11 +14,12 @@ from contract_tests.markers import plain
 from contract_tests.multipart import SHAPES, Shape
 from contract_tests.survey.attempts import look_after, omit, try_odd_forms
 from contract_tests.survey.cleanup import remove_all
+from contract_tests.survey.creating import InvisibleError, create, overlook
 from contract_tests.survey.lifecycle import remove_one, reshape, update
 from contract_tests.survey.pages import look_around, page
 from contract_tests.survey.samples import alone, of_type, optional
 from contract_tests.survey.strangers import ATTEMPTS, NOBODY, intrude
-from contract_tests.survey.visitor import InvisibleError, Visitor
+from contract_tests.survey.visitor import Visitor
 from contract_tests.target import BudgetSpentError, Target
 
 ENOUGH = 26  # more than the default page size, and three pages of the smallest
@@ -159,20 +160,20 @@ def _create(visitor: Visitor, start: Snapshot) -> tuple[list[int], Snapshot]:
     """Create one record of each sort; the ids in order, and the whole then."""
     known = frozenset(start.ids)
     first, *_ = _sorts(visitor)
-    creation = visitor.create(*first, known)
+    creation = create(visitor, *first, known)
     if creation.identifier is None and not creation.exchange.failed:
         token = visitor.target.ledger.token
         visitor.marker = f"ct{int(time.time()):x}{token}"  # a name that was given once may be taken for good
         first, *_ = _sorts(visitor)
-        again = visitor.create(*first, known)
+        again = create(visitor, *first, known)
         if again.identifier is not None:
-            visitor.overlook(creation)
+            overlook(visitor, creation)
             creation = again
     created = [creation.identifier] if creation.identifier is not None else []
     visitor.marker = _marker_of(visitor, start, created)
     _, *others = _sorts(visitor)
     for form, label, expects in others:
-        creation = visitor.create(form, label, expects, known | set(created), read=label == "least")
+        creation = create(visitor, form, label, expects, known | set(created), read=label == "least")
         created += [creation.identifier] if creation.identifier is not None else []
     return created, _after_creates(visitor, start, created)
 

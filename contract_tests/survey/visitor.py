@@ -6,13 +6,13 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Change, Creation, Evidence, Record, Snapshot, has_arrived
+from contract_tests.entries import Entry
+from contract_tests.evidence import Change, Evidence, Record, Snapshot, has_arrived
 from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Page, Request, is_integer
-from contract_tests.ledger import Entry
-from contract_tests.markers import holds, shows
+from contract_tests.markers import holds
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.target import TRIES, Limits, Target
 
@@ -21,10 +21,6 @@ SETTLING = 1.2  # seconds after which no usual replica or cache shows what was b
 MOST_PAGES = 5
 GIVEN_UP = (502, 504)  # from a gateway that had no answer from the server
 Seen = TypeVar("Seen")
-
-
-class InvisibleError(Exception):
-    """A create answered with an id under which its record is not to be seen: it may be somebody else's."""
 
 
 class Visitor:
@@ -141,54 +137,6 @@ class Visitor:
         self.target.ledger.complete(entry, identifier)
         self.evidence.own[self.kind.name].add(identifier)
 
-    def create(
-        self, form: Mapping[str, FormValue], label: str, expects: str, known: frozenset[Any], *, read: bool = True
-    ) -> Creation:
-        """Create a record and, if asked, read it, waiting until the read shows it; never blindly twice.
-
-        Args:
-            form: the fields, with a marker in the label.
-            label: what sort of create it is.
-            expects: as for a request.
-            known: the ids that are there before.
-            read: whether to read the record.
-
-        Raises:
-            InvisibleError: if the id that was answered is not that of the new record.
-        """
-        marker = mark_of(form[self.kind.label])
-        exchange = self.post(form, expects)
-        identifier = exchange.made_id
-        for _ in range(TRIES - 1):
-            if not exchange.failed or identifier is not None:
-                break
-            identifier = self.find(marker)
-            if identifier is not None:
-                self.own(self.target.ledger.entries[-1], identifier)
-            else:
-                exchange = replace(self.post(form, expects), attempts=(*exchange.attempts, exchange.status))
-                self.evidence.exchanges[-1] = exchange
-                identifier = exchange.made_id
-        shown = None
-        if identifier is not None and read:
-            known_id = identifier
-            shown = self.until("create", lambda: self.read(known_id), lambda seen: self.shows(seen, marker))
-        texts = {name: value for name, value in form.items() if isinstance(value, str)}
-        creation = Creation(exchange, texts, known, identifier, shown, label)
-        self.evidence.creations[self.kind.name].append(creation)
-        if shown and not shown.failed and not self._sees(creation):
-            self.restate(shown, "open")
-            self.writes = False
-            raise InvisibleError(f"create is not visible through {self.kind.name}: nothing more was created there")
-        return creation
-
-    def _sees(self, creation: Creation) -> bool:
-        """Whether the record that a create told of was read or is listed, with its marker."""
-        ledger, identifier = self.target.ledger, creation.identifier or 0
-        if not ledger.allows_write(self.kind.name, identifier):
-            self._snapshot()
-        return ledger.allows_write(self.kind.name, identifier)
-
     def change(
         self,
         identifier: int,
@@ -208,9 +156,10 @@ class Visitor:
 
     def snapshot(self, good: Callable[[Snapshot], bool] = lambda _: True, aspect: str = "list") -> Snapshot:
         """The collection, waiting until it is as expected."""
-        return self.until(aspect, self._snapshot, good)
+        return self.until(aspect, self.look, good)
 
-    def _snapshot(self) -> Snapshot:
+    def look(self) -> Snapshot:
+        """The collection as it is listed now."""
         pages: list[Page] = []
         complete = False
         while len(pages) < self.most_pages and not complete:
@@ -221,13 +170,6 @@ class Visitor:
             complete = len(page.rows) < page.meta.get("results_per_page", self.largest)
             complete = complete or sum(len(each.rows) for each in pages) == page.total
         return Snapshot(tuple(pages), complete)
-
-    def find(self, marker: str) -> int | None:
-        """The id of the record with this marker, if it is listed."""
-        for row in self._snapshot().rows:
-            if shows(row, marker):
-                return int(row["id"]) if is_integer(row.get("id")) else None
-        return None
 
     def until(self, aspect: str, look: Callable[[], Seen], good: Callable[[Seen], bool]) -> Seen:
         """Look again, for some two seconds, until what is seen is good; once in vain, not again for this aspect.
@@ -261,11 +203,6 @@ class Visitor:
     def restate(self, exchange: Exchange, expects: str) -> None:
         """Judge an exchange as one of a request that expected something else."""
         self.evidence.exchanges[self.evidence.exchanges.index(exchange)] = exchange.expecting(expects)
-
-    def overlook(self, creation: Creation) -> None:
-        """Judge a create by no rule."""
-        self.evidence.creations[self.kind.name].remove(creation)
-        self.restate(creation.exchange, "overlooked")
 
     def insist(self, look: Callable[[], Exchange]) -> Exchange:
         """Send what may fail for a moment, up to three times."""
@@ -301,7 +238,7 @@ class Visitor:
     def mark(self) -> str:
         """The marker of a new record, a name or a host."""
         self._count += 1
-        text = f"{self.marker}-{self._count}z"  # ends with a letter: no number goes on behind it
+        text = f"{self.marker}-{self._count}z"  # ends with a letter, so that no further digit follows
         self.evidence.markers.add(text)
         return f"{text}.example.com" if self.kind.label == "host" else text
 

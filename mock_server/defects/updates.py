@@ -151,7 +151,7 @@ DEFECTS = (
         also("update", removes_a_neighbour),
     ),
     breaks(
-        "update-befalls-all-of-the-same-name",
+        "update-changes-all-of-the-same-name",
         "update-leaves-other-records",
         "An update changes each record of the same name.",
         alike("update"),

@@ -50,7 +50,11 @@ def test_a_private_authority_is_trusted_once_it_is_named(behind_tls: TlsProxy) -
     assert "target unusable: TLS: " in refused.stderr
     assert "give --ca-bundle if its authority is one of your own" in refused.stderr
     ended = command("run", "--base-url", url, "--ca-bundle", behind_tls.ca_bundle, "--quiet", *QUICK)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "conforms; not judged: rarer input (--explore 0)\n", "")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (
+        0,
+        "conforms; not judged: rarer input (--explore 0)\n",
+        "",
+    )
 
 
 def test_any_certificate_is_trusted_only_loudly(behind_tls: TlsProxy, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ CLASSES = {
     "small-pages-repeat-the-newest-record": D,
     "lists-rename-the-oldest": N,
     "create-answers-the-id-of-the-same-name": S,
-    "update-befalls-all-of-the-same-name": N,
+    "update-changes-all-of-the-same-name": N,
     "quoted-boundary-is-refused": D,
     "long-boundary-is-refused": S,
     "text-after-a-file-is-lost": S,

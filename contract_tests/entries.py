@@ -1,0 +1,122 @@
+"""The entries of a ledger, one for each create of a run, and how they are read back from a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from contract_tests.errors import UsageError
+from contract_tests.exchange import OWN
+from contract_tests.markers import holds
+
+
+@dataclass
+class Entry:
+    """A create of the run.
+
+    Attributes:
+        markers: the texts by which the record is known as the run's: that of the create, and those of updates.
+        owner: whose key made it.
+        identifier: its id, once a create or a list told it.
+        answered: whether the server answered the create, in whatever way; if not, it may be carried out later still.
+        refused: whether the answer was that it was not carried out.
+        without: the required field that it lacked, if it did.
+        seen: whether it was read or listed with a marker in it.
+        stale: whether that was long ago, so that it is to be seen anew before it is written to.
+        missing: whether it was looked for in vain at the end; a gateway may have it carried out later still.
+    """
+
+    kind: str
+    markers: list[str] = field(default_factory=list)
+    owner: str = OWN
+    identifier: int | None = None
+    answered: bool = False
+    refused: bool = False
+    without: str = ""
+    seen: bool = False
+    stale: bool = False
+    missing: bool = False
+    removed: bool = False
+
+    @property
+    def marker(self) -> str:
+        """The text that the record was created with."""
+        return self.markers[0] if self.markers else ""
+
+    @property
+    def may_exist(self) -> bool:
+        """Whether there may be a record of it: not if the create was refused, or if it was removed."""
+        return not self.removed and (self.identifier is not None or not self.refused)
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text holds one of the markers."""
+        return any(holds(text, marker) for marker in self.markers)
+
+    def __str__(self) -> str:
+        """What there may be of it, for people."""
+        if self.identifier is None:
+            how = "answered without an id" if self.answered else "never answered"
+            return f"{self.kind}, perhaps: the create of {self.marker} was {how}"
+        if self.without and not self.seen:
+            return f"{self.kind} {self.identifier}, perhaps: it came with a create without {self.without}"
+        if not self.seen:
+            never = f"a create answered this id, but {self.marker} was never seen there"
+            return f"{self.kind} {self.identifier}, or something elsewhere: {never}"
+        return f"{self.kind} {self.identifier}, made as {self.marker}"
+
+
+def whole_lines(path: Path) -> str:
+    """The text of a ledger, without a last line that was cut off.
+
+    Raises:
+        UsageError: if it cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
+    return text[: text.rfind("\n") + 1]
+
+
+def is_finished(path: Path) -> bool:
+    """Whether a file is the ledger of a run of which nothing can be left."""
+    try:
+        _, _, entries, unread = parsed(path, whole_lines(path))
+    except UsageError:
+        return False
+    return not unread and not any(entry.may_exist for entry in entries)
+
+
+def parsed(path: Path, text: str) -> tuple[str, str, list[Entry], list[str]]:
+    """What the text of a ledger holds.
+
+    Returns:
+        The target, the account, the creates, and which lines cannot be read.
+
+    Raises:
+        UsageError: if it is no ledger.
+    """
+    base_url, account, entries, unread = "", "", dict[int, Entry](), list[str]()
+    for number, text_line in enumerate(text.splitlines(), 1):
+        try:
+            line = json.loads(text_line)
+            if line.pop("event") == "begun":
+                base_url, account = str(line["base_url"]), str(line.get("account", ""))
+            else:
+                place = int(line.pop("number"))
+                entries[place] = _entry(line)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            unread.append(f"line {number} ({type(error).__name__})")
+    if not base_url and not entries:
+        raise UsageError(f"{path} is no ledger of a run: it names no target, and no create")
+    return base_url, account, list(entries.values()), unread
+
+
+def _entry(line: dict[str, Any]) -> Entry:
+    entry = Entry(**line | {"stale": True, "missing": False})
+    texts = [entry.kind, entry.owner, entry.without, *entry.markers]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(entry.identifier, int | None):
+        raise TypeError(entry)
+    return entry

@@ -1,0 +1,88 @@
+"""Creates that are never sent blindly twice, and whose records are seen before anything else is done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from contract_tests.evidence import Creation
+from contract_tests.exchange import FormValue, is_integer
+from contract_tests.markers import shows
+from contract_tests.survey.visitor import Visitor, mark_of
+from contract_tests.target import TRIES
+
+
+class InvisibleError(Exception):
+    """A create answered with an id under which its record is not to be seen: it may be somebody else's."""
+
+
+def create(  # noqa: PLR0913 - each is about the one create
+    visitor: Visitor,
+    form: Mapping[str, FormValue],
+    label: str,
+    expects: str,
+    known: frozenset[Any],
+    *,
+    read: bool = True,
+) -> Creation:
+    """Create a record and, if asked, read it, waiting until the read shows it; never blindly twice.
+
+    Args:
+        visitor: who sends the requests.
+        form: the fields, with a marker in the label.
+        label: what sort of create it is.
+        expects: as for a request.
+        known: the ids that are there before.
+        read: whether to read the record.
+
+    Raises:
+        InvisibleError: if the id that was answered is not that of the new record.
+    """
+    kind, marker = visitor.kind, mark_of(form[visitor.kind.label])
+    exchange = visitor.post(form, expects)
+    identifier = exchange.made_id
+    for _ in range(TRIES - 1):
+        if not exchange.failed or identifier is not None:
+            break
+        identifier = _find(visitor, marker)
+        if identifier is not None:
+            visitor.own(visitor.target.ledger.entries[-1], identifier)
+        else:
+            exchange = replace(visitor.post(form, expects), attempts=(*exchange.attempts, exchange.status))
+            visitor.evidence.exchanges[-1] = exchange
+            identifier = exchange.made_id
+    shown = None
+    if identifier is not None and read:
+        known_id = identifier
+        shown = visitor.until("create", lambda: visitor.read(known_id), lambda seen: visitor.shows(seen, marker))
+    texts = {name: value for name, value in form.items() if isinstance(value, str)}
+    creation = Creation(exchange, texts, known, identifier, shown, label)
+    visitor.evidence.creations[kind.name].append(creation)
+    if shown and not shown.failed and not _is_seen(visitor, creation):
+        visitor.restate(shown, "open")
+        visitor.writes = False
+        raise InvisibleError(f"create is not visible through {kind.name}: nothing more was created there")
+    return creation
+
+
+def overlook(visitor: Visitor, creation: Creation) -> None:
+    """Judge a create by no rule."""
+    visitor.evidence.creations[visitor.kind.name].remove(creation)
+    visitor.restate(creation.exchange, "overlooked")
+
+
+def _is_seen(visitor: Visitor, creation: Creation) -> bool:
+    """Whether the record that a create told of was read or is listed, with its marker."""
+    ledger, identifier = visitor.target.ledger, creation.identifier or 0
+    if not ledger.allows_write(visitor.kind.name, identifier):
+        visitor.look()
+    return ledger.allows_write(visitor.kind.name, identifier)
+
+
+def _find(visitor: Visitor, marker: str) -> int | None:
+    """The id of the record with this marker, if it is listed."""
+    for row in visitor.look().rows:
+        if shows(row, marker):
+            return int(row["id"]) if is_integer(row.get("id")) else None
+    return None

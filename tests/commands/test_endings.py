@@ -1,0 +1,143 @@
+"""How runs end: interrupted, without an answer, with all that they made removed; and what is said meanwhile."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from shell import COMMANDS, ENVIRONMENT, answering, command, everything
+
+from contract_tests import run_command
+from contract_tests.ledger import Ledger
+from contract_tests.reports.screen import Screen
+from mock_server import MockServer
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer() as running:
+        yield running
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_an_interrupted_run_removes_what_it_made(
+    interruptible: None, server: MockServer, number: signal.Signals
+) -> None:
+    before = everything(server)
+    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, "--rate", "30/s"]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    while everything(server) == before:
+        assert process.poll() is None
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=30)
+    assert (process.returncode, output) == (2, "")
+    assert "contract-tests: interrupted; what this run made was removed" in errors
+    assert everything(server) == before
+
+
+def test_a_run_that_is_interrupted_while_it_explores_removes_what_it_made(server: MockServer, tmp_path: Path) -> None:
+    before, ledger = everything(server), tmp_path / "ledger.jsonl"
+    options = ["--resources", "domains", "--explore", "20000", "--ledger", str(ledger)]
+    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, *options]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    while not ledger.exists() or ledger.read_text("utf-8").count("created") < 100:
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 2, errors
+    assert everything(server) == before
+
+
+def test_a_named_ledger_goes_when_nothing_can_be_left_and_one_that_is_over_is_no_obstacle(
+    server: MockServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(path, server.base_url) as over:
+        over.forget(over.plan("domains", "ct1x-1z.example.com"))
+    for _ in range(2):
+        ended = command("run", "--base-url", server.base_url, "--ledger", path, "--explore", "0", "--quiet")
+        assert (ended.returncode, ended.stderr, path.exists()) == (0, "", False)
+
+
+def test_an_interrupted_run_writes_its_reports_and_claims_nothing(
+    interruptible: None, server: MockServer, tmp_path: Path
+) -> None:
+    before, reports = everything(server), tmp_path / "reports"
+    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, "--rate", "30/s"]
+    process = subprocess.Popen([*arguments, "--report-dir", reports], stderr=subprocess.PIPE, env=ENVIRONMENT)
+    while everything(server) == before:
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    told = json.loads((reports / "results.json").read_text("utf-8"))
+    assert (process.returncode, told["status"], told["word"]) == (2, 2, "interrupted: no claim")
+    assert told["results"]
+    assert told["not_judged"][-1].endswith(" results (the run was interrupted)")
+    for name in ("summary.md", "junit.xml", "report.html", "record.har", "profile.yaml"):
+        assert "interrupted: no claim" in (reports / name).read_text("utf-8")
+
+
+def test_every_report_says_what_was_not_judged(server: MockServer, tmp_path: Path) -> None:
+    environment = {name: value for name, value in ENVIRONMENT.items() if name != "CONTRACT_SECOND_API_KEY"}
+    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, "--lag", "0"]
+    ended = subprocess.run(
+        [*arguments, "--report-dir", tmp_path], capture_output=True, text=True, env=environment, check=True
+    )
+    told = "separation of accounts (no second key)"
+    assert ended.stdout.splitlines()[-1] == f"conforms; not judged: {told}"
+    for each in tmp_path.iterdir():
+        assert told in each.read_text("utf-8").replace("\\", ""), each.name
+
+
+@pytest.mark.parametrize("options", [("--timeout", "1"), ("--deadline", "1s")], ids=["timeout", "deadline"])
+def test_a_target_that_hangs_is_unusable_after_two_tries(options: tuple[str, ...]) -> None:
+    asked: list[str] = []
+
+    def hangs(request: BaseHTTPRequestHandler) -> tuple[int, bytes]:
+        asked.append(request.path)
+        time.sleep(3)
+        return 200, b"{}"
+
+    with answering(hangs) as url:
+        ended = command("run", "--base-url", url, *options)
+    assert ended.returncode == 7
+    assert "target unusable: no whole answer came within 1 s" in ended.stderr
+    assert asked in (["/api/splash-pages/"] * 2, ["/api/splash-pages/"])
+
+
+def test_waiting_for_a_rate_limit_is_said_and_ends_with_the_deadline() -> None:
+    class Limited(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(429)
+            self.send_header("Retry-After", "-5")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Limited) as limited:
+        Thread(target=limited.serve_forever, daemon=True).start()
+        ended = command("run", "--base-url", f"http://127.0.0.1:{limited.server_port}", "--deadline", "2s")
+        limited.shutdown()
+    assert ended.returncode == 7
+    assert "contract-tests: the server says that there were too many requests: waiting for 0.5 s" in ended.stderr
+
+
+def test_without_a_terminal_a_line_of_progress_comes_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run_command, "BETWEEN_LINES", 0.01)
+    with run_command.Watch(Screen(stderr=True)) as watch:
+        watch("domains: creating", 70)
+        time.sleep(0.2)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 1
+    assert lines[-1].startswith("contract-tests: domains: creating  ·  70 requests  ·  0 s")
