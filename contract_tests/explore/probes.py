@@ -15,7 +15,7 @@ from contract_tests.survey.creating import create
 from contract_tests.survey.lifecycle import remove, reshape
 from contract_tests.survey.samples import SCRIPTS, alone, of_type
 from contract_tests.survey.strangers import knock
-from contract_tests.survey.visitor import Visitor
+from contract_tests.survey.visitor import Visitor, mark_of
 from contract_tests.target import WriteRefusedError
 
 ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")
@@ -112,7 +112,7 @@ def _alike(visitor: Visitor) -> None:
     """Make two records of one name, or one host in two spellings; rename one of them, and remove it."""
     kind, label = visitor.kind, visitor.kind.label
     first = create(visitor, visitor.least(), "alike", "success", frozenset())
-    before = visitor.snapshot()
+    before = visitor.snapshot(lambda look: first.identifier in look.ids, "list after create")
     if first.identifier is None or not first.read or not first.read.record:
         return
     form = dict(first.form)
@@ -120,7 +120,9 @@ def _alike(visitor: Visitor) -> None:
     second = exchange.made_id
     if second is None or (second == first.identifier and label == "host"):
         return  # hosts that are taken may be refused, or be the same record
-    read = visitor.read(second, "open")
+    read = visitor.until(
+        "create", lambda: visitor.read(second), lambda seen: visitor.shows(seen, mark_of(first.form[label]))
+    )
     creation = Creation(exchange, form, frozenset({first.identifier}), second, read, "alike")
     visitor.evidence.creations[kind.name].append(creation)
     if second == first.identifier or read.record is None:

@@ -20,6 +20,7 @@ from contract_tests.rules import (
     pagination,
     representations,
     robustness,
+    shapes,
 )
 from contract_tests.rules.observation import Observations
 
@@ -29,7 +30,7 @@ AREAS: dict[str, tuple[ModuleType, ...]] = {
     "pagination": (pagination, links),
     "envelopes": (envelopes,),
     "representations": (representations,),
-    "forms": (forms,),
+    "forms": (forms, shapes),
     "lifecycle": (lifecycle,),
     "accounts": (accounts,),
     "robustness": (robustness,),

@@ -9,8 +9,7 @@ from typing import Any
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import Exchange
-from contract_tests.markers import begins, shows
-from contract_tests.multipart import NOTHING_CHOSEN
+from contract_tests.markers import shows
 from contract_tests.rules.observation import TOGGLED, Broken, Kept, Observation, Observations, Unclear, decide, shown
 from contract_tests.rules.operations import accepted
 from contract_tests.rules.same import is_same, same_url
@@ -82,33 +81,6 @@ def files_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
             yield accepted(exchange)
 
 
-def client_shapes_are_understood(evidence: Evidence, kind: Kind) -> Observations:
-    """Updates whose forms are written as other clients write them, where the same fields are taken from this suite."""
-    plain = [change for change in evidence.changes.get(kind.name, []) if _is_renamed(change, kind)]
-    taken = [set(change.exchange.request.form or {}) for change in plain]
-    for change in evidence.shaped.get(kind.name, []):
-        if set(change.exchange.request.form or {}) not in taken:
-            yield Unclear("the same fields were not taken from this suite either", change.exchange)
-            continue
-        shape, observation = change.exchange.request.shape, accepted(change.exchange)
-        record = change.read.record if change.read else None
-        if isinstance(observation, Broken) and shape != NOTHING_CHOSEN:  # a file without content may be refused
-            yield Broken(change.exchange, f"a success; {shape.like} sends forms like this", observation.received)
-        elif isinstance(observation, Unclear):
-            yield observation
-        elif isinstance(observation, Kept) and record and change.read and isinstance(record.get(kind.label), str):
-            kept = begins(record[kind.label], change.form[kind.label])
-            expected = f"{kind.label} {change.form[kind.label]!r}; {shape.like} sends forms like this"
-            yield decide(change.read, expected, shown(record[kind.label], own=True), kept=kept)
-
-
-def _is_renamed(change: Change, kind: Kind) -> bool:
-    """Whether an update gave a record another name or host, and that is shown."""
-    record = change.read.record if change.read else None
-    label = change.form.get(kind.label, "")
-    return change.exchange.succeeded and bool(label) and begins((record or {}).get(kind.label), label)
-
-
 def types_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
     """Creates of each type."""
     for exchange in evidence.of(kind.name, "create"):
@@ -169,12 +141,17 @@ def email_comes_back(evidence: Evidence, kind: Kind) -> Observations:
 def type_fields_show_in_settings(evidence: Evidence, kind: Kind) -> Observations:
     """What the fields of a type other than `email` were given."""
     for form, record, exchange in _stored(evidence, kind):
-        given = [value for name, value in form.items() if name not in ("name", "type", "is_enabled", "email")]
+        given = [value for name, value in form.items() if _goes_with(name, form.get("type", "")) and name != "email"]
         settings = record.get("settings")
         if given and isinstance(settings, dict) and record.get("type") == form.get("type"):
             held = json.dumps(settings, ensure_ascii=False)
             kept = all(json.dumps(value, ensure_ascii=False)[1:-1] in held for value in given)
             yield decide(exchange, "settings that hold what was given", f"{len(settings)} other values", kept=kept)
+
+
+def _goes_with(name: str, handler_type: str) -> bool:
+    """Whether a field goes with a type of handler."""
+    return name == handler_type or name.startswith(f"{handler_type}_")
 
 
 def one_enables(evidence: Evidence, kind: Kind) -> Observations:

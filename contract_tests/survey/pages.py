@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
-from contract_tests.evidence import Snapshot, Sweep, Watch
+from contract_tests.evidence import Record, Snapshot, Sweep, Watch
 from contract_tests.exchange import Page, Request, id_of, is_integer
+from contract_tests.rules.observation import steady
 from contract_tests.survey.strangers import intrude
 from contract_tests.survey.visitor import Visitor
 
@@ -42,7 +44,7 @@ def page(visitor: Visitor, before: Snapshot, *, again: bool = False) -> Snapshot
         if sweep.is_quiet:
             visitor.rest()  # a cache may have kept a page of some time ago
         before = after
-    if not sweep.is_quiet or sweep.before.by_id != sweep.after.by_id:
+    if not sweep.is_quiet or _steady(visitor, sweep.before.rows) != _steady(visitor, sweep.after.rows):
         _watch(visitor)
     if not again:
         _look_beyond(visitor, after)
@@ -82,12 +84,17 @@ def _look_beyond(visitor: Visitor, whole: Snapshot) -> None:
         visitor.send(Request("follow", visitor.kind.name, "GET", followed[1], query, expects="open"))
 
 
+def _steady(visitor: Visitor, rows: Iterable[Record]) -> dict[Any, Record]:
+    """Records by id, as far as nothing but a write changes them; further fields may tell the time."""
+    return {id_of(row): {name: row.get(name) for name in steady(visitor.kind)} for row in rows}
+
+
 def _watch(visitor: Visitor) -> None:
     """Look at the same page a few times in a row, and once more after a rest: is it looking that changes records?"""
     looks = [visitor.page(results_per_page=str(visitor.largest)) for _ in range(LOOKS)]
     visitor.rest()
     looks.append(visitor.page(results_per_page=str(visitor.largest)))
-    *quick, rested = [{id_of(row): row for row in look.rows} for look in looks if look]
+    *quick, rested = [_steady(visitor, look.rows) for look in looks if look] or [{}]
     if len(quick) == LOOKS:
         watch = Watch(tuple(quick), rested, visitor.evidence.exchanges[-1])
         visitor.evidence.watches[visitor.kind.name].append(watch)

@@ -73,6 +73,20 @@ def test_records_that_go_away_when_the_run_looks_are_the_servers_doing(kind: str
     assert "each time that the run looks" in result.findings[0].received
 
 
+def test_a_further_field_that_tells_the_time_is_no_change() -> None:
+    def ticks(ask: Ask, serve: Serve) -> Reply:
+        reply = serve(ask)
+        if ask.operation not in ("list", "read") or reply.status != 200:
+            return reply
+        body = reply.json
+        for row in body["data"] if ask.operation == "list" else [body["data"]]:
+            row["shown"] = ask.memory["count"] = ask.memory.get("count", 0) + 1
+        return reply.with_json(body)
+
+    results = verdicts(ticks, D, FULL, EXPLORE).values()
+    assert [result.id for result in results if result.verdict not in (Verdict.PASS, Verdict.NOT_APPLICABLE)] == []
+
+
 @pytest.mark.parametrize("every", [2, 3, 5])
 def test_a_busy_colleague_is_not_taken_for_the_server(every: int) -> None:
     settings = Settings(fixture="empty", records=40, conditions={"other-writer": every})

@@ -1,0 +1,31 @@
+"""Forms as other clients write them are forms, by the reading of a library that shares nothing with this project."""
+
+from __future__ import annotations
+
+from email import message_from_bytes
+from email.policy import HTTP
+
+import pytest
+
+from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, USUAL, Shape, encode
+
+FORM: dict[str, str | tuple[str, bytes, str]] = {"name": "Größe 1", "logo": ("logo.png", b"\x89PNG\r\n--", "image/png")}
+
+
+@pytest.mark.parametrize("shape", [USUAL, *SHAPES, NOTHING_CHOSEN], ids=lambda shape: shape.like)
+def test_each_shape_is_a_form(shape: Shape) -> None:
+    body, media_type = encode(FORM, shape)
+    assert len(shape.boundary) <= 70
+    read = message_from_bytes(f"Content-Type: {media_type}\r\n\r\n".encode() + body, policy=HTTP)
+    assert read.defects == []
+    parts = {part.get_param("name", header="Content-Disposition"): part for part in read.iter_parts()}
+    assert list(parts) == (["logo", "name"] if shape.files_first else ["name", "logo"])
+    assert parts["name"].get_payload(decode=True) == "Größe 1".encode()
+    assert parts["logo"].get_payload(decode=True) == (b"" if shape == NOTHING_CHOSEN else FORM["logo"][1])
+    assert (parts["logo"].get_filename() or "").endswith("" if shape == NOTHING_CHOSEN else ".png")
+
+
+def test_a_boundary_with_punctuation_is_quoted() -> None:
+    odd = [shape for shape in SHAPES if set('()<>@,;:\\"/[]?=') & set(shape.boundary)]
+    assert odd
+    assert all(shape.quoted for shape in odd)
