@@ -39,7 +39,7 @@ def add_run(add: Add) -> None:
     add("--splash-create-path", metavar="PATH", help="where splash pages are created, if not at the documented path")
     add("--max-requests", type=_number, metavar="N", help="at most so many")
     add("--deadline", type=_duration, metavar="10m", help="end after so long, clean-up aside")
-    add("--explore", type=_count, default=480, metavar="N", help="generate about N requests too (default: %(default)s)")
+    add("--explore", type=_count, default=600, metavar="N", help="generate about N requests too (default: %(default)s)")
     add("--seed", type=_count, default=0, metavar="N", help="generate others (default: %(default)s)")
     add("--lag", type=_seconds, default=2.1, metavar="SECONDS", help="by which reads may lag (default: %(default)s)")
     add("--ledger", type=Path, metavar="FILE", help="write down there what the run creates (default: see the README)")

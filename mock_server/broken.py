@@ -13,6 +13,8 @@ from mock_server.notes import notes_of
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
+NO_LENGTH = "1, 2"  # two lengths that differ
+
 
 def dropped(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
     """Send what is no answer to any client, and close the connection.
@@ -21,7 +23,7 @@ def dropped(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable
     that differ are an error that is the client's to handle (RFC 9112, 6.3).
     """
     notes_of(environ).broken = "dropped"
-    start_response("502 Bad Gateway", [("Content-Length", "1, 2"), ("Connection", "close")])
+    start_response("502 Bad Gateway", [("Content-Length", NO_LENGTH), ("Connection", "close")])
     return [b"x"]
 
 

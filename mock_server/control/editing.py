@@ -11,6 +11,7 @@ from typing import Any
 from flask import request
 from werkzeug.test import Client
 
+from mock_server.broken import NO_LENGTH
 from mock_server.contract import Field, Resource
 from mock_server.errors import SettingsError
 from mock_server.recorder import BY_HAND
@@ -62,19 +63,18 @@ def _text(field: Field, present: Mapping[str, Any]) -> str | None:
 def _ask(running: Running, key: str, method: str, path: str, form: dict[str, Any] | None) -> str:
     headers = {"Authorization": f"Bearer {key}", "User-Agent": "mock-server console"}
     prefix = running.settings.base_path
-    try:
-        answer = Client(running).open(
-            prefix + path,
-            method=method,
-            headers=headers,
-            data=form,
-            content_type=None if form is None else "multipart/form-data",
-            base_url=request.host_url,
-            environ_overrides={BY_HAND: True},
-        )
-        return _problem(answer.status_code, answer.text)
-    except ConnectionError:
+    answer = Client(running).open(
+        prefix + path,
+        method=method,
+        headers=headers,
+        data=form,
+        content_type=None if form is None else "multipart/form-data",
+        base_url=request.host_url,
+        environ_overrides={BY_HAND: True},
+    )
+    if answer.headers.get("Content-Length") == NO_LENGTH:
         return "The connection was closed without an answer, as a switch has it."
+    return _problem(answer.status_code, answer.text)
 
 
 def _problem(status: int, text: str) -> str:

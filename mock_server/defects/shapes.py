@@ -39,7 +39,7 @@ DEFECTS = (
     Defect(
         "quoted-boundary-is-refused",
         SHAPES,
-        "A boundary in quotation marks is taken with them.",
+        "A boundary in quotes is taken with them.",
         answers("create update", 400, when=lambda call: 'boundary="' in _media_type(call)),
     ),
     Defect(

@@ -211,7 +211,7 @@ def test_switches_are_set_and_taken_back_and_records_stay(page: Page, client: Cl
     page.get_by_label("chunked", exact=False).select_option("on")
     page.get_by_text("Pagination", exact=False).first.click()
     page.get_by_label("total-is-one-more", exact=False).check()
-    page.get_by_text("48 points").click()
+    page.get_by_text("51 points").click()
     page.get_by_label("create-status", exact=False).select_option("202")
     page.get_by_role("button", name="Switch").click()
     expect(page.get_by_role("status")).to_have_text("Switched. All records were kept.")

@@ -232,7 +232,7 @@ def test_a_server_that_tells_nothing_of_an_id_that_is_gone_has_nothing_left(
 
 
 def test_reads_that_lag_leave_nothing_of_the_other_account_behind() -> None:
-    settings = Settings(fixture="empty", records=28, conditions={"lag": 0.5})
+    settings = Settings(fixture="empty", records=28, conditions={"lag": 0.2})
     _, _, target = looks(honest, "splash-pages", settings)
     assert any(entry.owner == OTHER for entry in target.ledger.entries)
     assert target.ledger.left == []
