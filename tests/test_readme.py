@@ -67,6 +67,13 @@ def test_the_options_of_the_readme_are_those_of_the_command(capsys: pytest.Captu
     assert set(re.findall(r"--[a-z-]+", table)) == known - {"--log-level"}
 
 
+@pytest.mark.parametrize("name", ["README.md", "action.yml", "CONTRIBUTING.md"])
+def test_nothing_is_installed_by_a_name_that_somebody_else_could_take(name: str) -> None:
+    lines = [line for line in (ROOT / name).read_text("utf-8").splitlines() if re.search(r"pip.* install ", line)]
+    assert all("@ git+" in line or '"$ACTION[tests]"' in line for line in lines)
+    assert bool(lines) == (name != "CONTRIBUTING.md")
+
+
 def test_a_deployment_is_judged_as_the_readme_says(tmp_path: Path) -> None:
     given = [command for block in SHOWN.findall(DEPLOYMENT) for command, _ in commands(block)]
     assert [command.partition(" ")[0] for command in given] == [

@@ -38,6 +38,7 @@ def _updated_shows(name: str, value: Callable[[Body], Any]) -> Transformation:
 
 
 CHANGES, LEAVES = "update-changes-what-it-names", "update-leaves-other-fields"
+OTHERS = "update-leaves-other-records"
 
 DEFECTS = (
     breaks(
@@ -133,30 +134,38 @@ DEFECTS = (
     ),
     breaks(
         "update-renames-another",
-        "update-leaves-other-records",
+        OTHERS,
         "An update renames another record too.",
         also("update", changes_a_neighbour(renamed)),
     ),
     breaks(
         "update-toggles-another",
-        "update-leaves-other-records",
+        OTHERS,
         "An update enables or disables another record.",
         also("update", changes_a_neighbour(toggled)),
         N,
     ),
     breaks(
         "update-removes-another",
-        "update-leaves-other-records",
+        OTHERS,
         "An update removes another record.",
         also("update", removes_a_neighbour),
     ),
     breaks(
         "update-changes-all-of-the-same-name",
-        "update-leaves-other-records",
+        OTHERS,
         "An update changes each record of the same name.",
         alike("update"),
         S,
         N,
+    ),
+    Defect(
+        "update-changes-all-of-the-same-host",
+        f"lifecycle.{OTHERS}",
+        "An update changes each record of the same host, whatever its capital letters.",
+        alike("update"),
+        (D,),
+        needs={"host-taken": "accepted", "host-letters": "lowered"},
     ),
     breaks(
         "update-adds-a-record", "update-leaves-other-records", "An update adds a record.", also("update", adds_another)

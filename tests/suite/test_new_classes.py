@@ -28,6 +28,7 @@ CLASSES = {
     "lists-rename-the-oldest": N,
     "create-answers-the-id-of-the-same-name": S,
     "update-changes-all-of-the-same-name": N,
+    "update-changes-all-of-the-same-host": D,
     "quoted-boundary-is-refused": D,
     "long-boundary-is-refused": S,
     "text-after-a-file-is-lost": S,
