@@ -27,7 +27,7 @@ from contract_tests.reports import matrix
 from contract_tests.reports.screen import complain
 
 WORKERS_A_CORE = 4  # a trial of a broken server is waiting most of the time: it might have been slow, not wrong
-SHORT_GREASE, SHORT_DEFECTS = 12, 5  # of a short proof: how many seeds, and one in how many defects
+SHORT_GREASE, SHORT_DEFECTS = 8, 7  # of a short proof: how many seeds, and one in how many defects
 
 
 def prove_command(contract: Contract, given: argparse.Namespace) -> int:

@@ -41,7 +41,7 @@ def test_a_server_with_a_defect_fails_by_its_rules_name_and_for_no_unrelated_rea
     records = RECORDS[seed % len(RECORDS)]
     settings = Settings(fixture="empty", records=records, grease=seed or None, defects=(name,))
     results: dict[str, Result] = {}
-    for explore in (survey_alone, Exploration(CONTRACT, 120, seed)):
+    for explore in (survey_alone, Exploration(CONTRACT, 170, seed)):
         results = verdicts(honest, kinds[seed % len(kinds)], settings, explore)
         if results[defect.rule].verdict in FELL:
             break

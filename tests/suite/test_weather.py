@@ -27,8 +27,7 @@ WEATHER = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("records", [0, 40])
+@pytest.mark.parametrize(("kind", "records"), [(KINDS[0], 0), (KINDS[1], 40), (KINDS[2], 25), (KINDS[2], 0)])
 @pytest.mark.parametrize("weather", WEATHER, ids=lambda weather: "-".join(f"{k}={v}" for k, v in weather.items()))
 def test_no_condition_makes_a_correct_server_fail(
     monkeypatch: pytest.MonkeyPatch, no_pauses: None, weather: dict[str, float], records: int, kind: str
@@ -59,8 +58,9 @@ def test_a_colleague_who_edits_old_records_makes_no_correct_server_fail(no_pause
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_reads_that_lag_make_no_correct_server_fail(kind: str) -> None:
-    results = verdicts(honest, kind, Settings(fixture="empty", conditions={"lag": 0.3})).values()
+def test_reads_that_lag_make_no_correct_server_fail(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(visitor, "SETTLING", 0.3)  # longer than the lag, as the usual one is than usual lags
+    results = verdicts(honest, kind, Settings(fixture="empty", conditions={"lag": 0.15})).values()
     assert [result.id for result in results if result.verdict is not Verdict.PASS] == [
         f"operations.reads-redirected-within-host[{kind}]"
     ]
