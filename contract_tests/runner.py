@@ -129,8 +129,7 @@ def run(
         UnusableTargetError: if nothing can be judged there.
         KeyboardInterrupt: if the run was to end.
     """
-    chosen = selected(contract, options)
-    began = time()
+    chosen, began = selected(contract, options), time()
     keys = identities(options.api_key, options.second_api_key)
     target = Target(options.base_url, keys, ledger or Ledger(), options.limits, options.connection)
     target.interrupted = interrupted

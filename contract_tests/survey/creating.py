@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from contract_tests.evidence import Creation
-from contract_tests.exchange import FormValue, is_integer
+from contract_tests.exchange import Exchange, FormValue, is_integer
 from contract_tests.markers import shows
 from contract_tests.survey.visitor import Visitor, mark_of
 from contract_tests.target import TRIES
@@ -40,18 +40,7 @@ def create(  # noqa: PLR0913 - each is about the one create
         InvisibleError: if the id that was answered is not that of the new record.
     """
     kind, marker = visitor.kind, mark_of(form[visitor.kind.label])
-    exchange = visitor.post(form, expects)
-    identifier = exchange.made_id
-    for _ in range(TRIES - 1):
-        if not exchange.failed or identifier is not None:
-            break
-        identifier = _find(visitor, marker)
-        if identifier is not None:
-            visitor.own(visitor.target.ledger.entries[-1], identifier)
-        else:
-            exchange = replace(visitor.post(form, expects), attempts=(*exchange.attempts, exchange.status))
-            visitor.evidence.exchanges[-1] = exchange
-            identifier = exchange.made_id
+    exchange, identifier = _send(visitor, form, expects)
     shown = None
     if identifier is not None and read:
         known_id = identifier
@@ -64,6 +53,23 @@ def create(  # noqa: PLR0913 - each is about the one create
         visitor.writes = False
         raise InvisibleError(f"create is not visible through {kind.name}: nothing more was created there")
     return creation
+
+
+def _send(visitor: Visitor, form: Mapping[str, FormValue], expects: str) -> tuple[Exchange, int | None]:
+    """Send a create, again after a failure if its record is not listed; the last answer, and the record's id."""
+    exchange = visitor.post(form, expects)
+    identifier = exchange.made_id
+    for _ in range(TRIES - 1):
+        if not exchange.failed or identifier is not None:
+            break
+        identifier = _find(visitor, mark_of(form[visitor.kind.label]))
+        if identifier is not None:
+            visitor.own(visitor.target.ledger.entries[-1], identifier)
+        else:
+            exchange = replace(visitor.post(form, expects), attempts=(*exchange.attempts, exchange.status))
+            visitor.evidence.exchanges[-1] = exchange
+            identifier = exchange.made_id
+    return exchange, identifier
 
 
 def overlook(visitor: Visitor, creation: Creation) -> None:

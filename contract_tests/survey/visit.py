@@ -116,7 +116,7 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
         visitor.page()
     if fill:
         visitor.page(results_per_page="10")
-    if not fill:
+    else:
         progress("paging")
         start = page(visitor, start)
     progress("creating")
