@@ -24,8 +24,8 @@ class Entry:
         refused: whether the answer was that it was not carried out.
         without: the required field that it lacked, if it did.
         seen: whether it was read or listed with a marker in it.
-        stale: whether that was long ago, so that it is to be seen anew before it is written to.
-        missing: whether it was looked for in vain at the end; a gateway may have it carried out later still.
+        stale: whether that was in an earlier run, so that it must be seen again before it is written to.
+        missing: whether the last look did not find it; a gateway may still carry it out later.
     """
 
     kind: str

@@ -47,7 +47,7 @@ class Ledger:
 
     @classmethod
     def resume(cls, path: Path) -> Self:
-        """Take up what an earlier run wrote down; every record is to be seen anew before it is written to.
+        """Take up what an earlier run wrote down; every record must be seen again before it is written to.
 
         Raises:
             UsageError: if the file cannot be read, or is no ledger.
@@ -129,7 +129,7 @@ class Ledger:
                 self.vouch(entry)
 
     def awaited(self, kind: str, owner: str = OWN) -> set[int | None]:
-        """The ids under which records of the run's are still to be seen, or to be seen anew."""
+        """The ids under which records of the run's must still be seen, or seen again."""
         return {
             entry.identifier
             for entry in self.entries

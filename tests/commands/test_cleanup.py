@@ -63,15 +63,20 @@ def deadly(request: pytest.FixtureRequest) -> Iterator[tuple[Deadly, str]]:
     server.server_close()
 
 
-@pytest.mark.parametrize("deadly", POINTS, indirect=True, ids=lambda at: f"request {at}")
-def test_what_a_killed_run_left_behind_is_removed_afterwards(deadly: tuple[Deadly, str], tmp_path: Path) -> None:
-    app, base_url = deadly
-    before, ledger = app.records(), tmp_path / "ledger.jsonl"
+def killed(app: Deadly, base_url: str, ledger: Path) -> None:
+    """Begin a run that is killed on its way."""
     arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", base_url, "--ledger", ledger]
     arguments += ["--explore", "0", "--lag", "0"]
     app.process = subprocess.Popen(arguments, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
     assert app.process.wait(30) == -signal.SIGKILL
     app.process = None
+
+
+@pytest.mark.parametrize("deadly", POINTS, indirect=True, ids=lambda at: f"request {at}")
+def test_what_a_killed_run_left_behind_is_removed_afterwards(deadly: tuple[Deadly, str], tmp_path: Path) -> None:
+    app, base_url = deadly
+    before, ledger = app.records(), tmp_path / "ledger.jsonl"
+    killed(app, base_url, ledger)
     ended = command("cleanup", ledger)
     never_came = "contract-tests: creates that were never answered, and of which nothing was found so far: 1\n"
     assert ended.returncode == 0
@@ -144,10 +149,7 @@ def test_a_ledger_is_taken_up_with_its_own_key_alone_and_more_than_once(
 ) -> None:
     app, base_url = deadly
     before, ledger = app.records(), tmp_path / "ledger.jsonl"
-    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", base_url, "--ledger", ledger]
-    app.process = subprocess.Popen([*arguments, "--explore", "0"], env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-    app.process.wait(30)
-    app.process = None
+    killed(app, base_url, ledger)
     ledger.write_text(ledger.read_text("utf-8")[:-20], "utf-8")
     refused = command("cleanup", ledger, CONTRACT_API_KEY="demo-key-other")
     assert (refused.returncode, app.records() == before) == (4, False)
@@ -160,10 +162,7 @@ def test_a_ledger_is_taken_up_with_its_own_key_alone_and_more_than_once(
 def test_a_damaged_ledger_is_used_as_far_as_it_can_be_read(deadly: tuple[Deadly, str], tmp_path: Path) -> None:
     app, base_url = deadly
     before, ledger = app.records(), tmp_path / "ledger.jsonl"
-    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", base_url, "--ledger", ledger]
-    app.process = subprocess.Popen([*arguments, "--explore", "0"], env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-    app.process.wait(30)
-    app.process = None
+    killed(app, base_url, ledger)
     first, *rest = ledger.read_text("utf-8").splitlines(keepends=True)
     ledger.write_text("".join([first.replace("begun", "begu"), "oops\n", *rest]), "utf-8")
     lost = command("cleanup", ledger)
