@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from mock_server.bodies import drain
 from mock_server.notes import notes_of
 
 if TYPE_CHECKING:
@@ -36,12 +35,10 @@ class AccessLog:
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
             ignored = notes.ignored
             note = f"  ignored: {', '.join(ascii(name)[1:-1] for name in ignored)}" if ignored else ""
-            log.info("%s %s %.1f ms%s", line, status[:3], (perf_counter() - began) * 1000, note)
+            log.info("%s %s %.1f ms%s", line, status[:3], (perf_counter() - began + notes.delay) * 1000, note)
             return start_response(status, headers, *rest)
 
-        answer = self._inner(environ, start)
-        drain(environ)
-        return answer
+        return self._inner(environ, start)
 
 
 def _target(environ: WSGIEnvironment) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
 from zlib import crc32
 
 from mock_server.choices import Choices
@@ -17,30 +18,40 @@ from mock_server.contract import Contract, Resource
 from mock_server.errors import Refusal, SettingsError
 from mock_server.fixtures import Fixture, FixtureReader
 from mock_server.grease import leaping
-from mock_server.settings import SANDBOX_PREFIX, Settings
-from mock_server.store import Collection, IdSequence, Record
+from mock_server.settings import Settings, is_sandbox
+from mock_server.store import Collection, Contents, IdSequence, Record, Tally
 
 EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
 BEYOND_32_BITS = 5_000_000_000
-MOST_TEXT, MOST_SANDBOXED_TEXT = 32 * 2**20, 256 * 2**20  # bytes, of an account and of all sandboxes together
+MOST_OF_ONE, MOST_OF_ALL = 64 * 2**20, 128 * 2**20  # bytes that one account, and all together, take by writes
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account: what people call it, its records by kind and the clock that its writes are dated by."""
+    """An account.
+
+    Attributes:
+        name: what people call it.
+        collections: its records by kind.
+        clock: what its writes are dated by.
+        owner: whoever made it, if it is a sandbox.
+        memories: what defects and conditions remember of it, by whatever they choose.
+    """
 
     name: str
     collections: dict[str, Collection]
     clock: Clock
+    owner: str = ""
+    memories: WeakKeyDictionary[Any, dict[str, Any]] = field(default_factory=WeakKeyDictionary)
 
     @property
     def written(self) -> int:
-        """How much more text it holds than at the start, in bytes."""
+        """How much memory it takes beyond what it began with, in bytes, about."""
         return sum(each.written for each in self.collections.values())
 
-    def copy(self, name: str, clock: Clock) -> Account:
+    def copy(self, name: str, clock: Clock, tally: Tally, owner: str = "") -> Account:
         """An account of its own with the same records."""
-        return Account(name, {kind: records.copy() for kind, records in self.collections.items()}, clock)
+        return Account(name, {kind: records.copy(tally) for kind, records in self.collections.items()}, clock, owner)
 
 
 class Accounts:
@@ -76,6 +87,7 @@ class Accounts:
 
     def _begin(self, reader: FixtureReader) -> None:
         settings, fixture = self._settings, reader.read(self._settings.fixture)
+        self._tally = Tally()
         self._start = fixture.now
         self._generate(fixture, reader)
         sequences = {resource.name: self._ids(fixture, resource) for resource in self._resources}
@@ -85,9 +97,12 @@ class Accounts:
                 {
                     resource.name: Collection(
                         sequences[resource.name],
-                        self._order(resource),
-                        self._unique(resource),
-                        account.records[resource.name],
+                        Contents(
+                            {record.id: record for record in account.records[resource.name]},
+                            self._order(resource),
+                            self._unique(resource),
+                        ),
+                        self._tally,
                     )
                     for resource in self._resources
                 },
@@ -104,14 +119,15 @@ class Accounts:
 
     def _take_over(self, before: Accounts) -> None:
         """Share all accounts, for requests that are still under way, too; they are arranged as this one has it."""
-        self._start, self._lock = before._start, before._lock
+        self._start, self._lock, self._tally = before._start, before._lock, before._tally
         self._by_key, self._model, self._sandboxes = before._by_key, before._model, before._sandboxes
+        following = self._following()
         with self._lock:
-            for account in [*self._by_key.values(), self._model, *self._sandboxes.values()]:
-                for resource in self._resources:
-                    collection = account.collections[resource.name]
-                    collection.arrange(self._order(resource), self._unique(resource))
-                    collection.ids.follow(self._following())
+            for resource in self._resources:
+                order, unique = self._order(resource), self._unique(resource)
+                for account in [*self._by_key.values(), self._model, *self._sandboxes.values()]:
+                    account.collections[resource.name].arrange(order, unique)
+                    account.collections[resource.name].ids.follow(following)
 
     def copy(self) -> Accounts:
         """Accounts of their own that hold the same."""
@@ -121,11 +137,12 @@ class Accounts:
 
     def part(self) -> None:
         """Share nothing any more."""
+        tally = Tally()
         with self._lock:
-            self._by_key = {key: _parted(account) for key, account in self._by_key.items()}
-            self._model = _parted(self._model)
-            self._sandboxes = OrderedDict((key, _parted(account)) for key, account in self._sandboxes.items())
-        self._lock = threading.Lock()
+            self._by_key = {key: _parted(account, tally) for key, account in self._by_key.items()}
+            self._model = _parted(self._model, tally)
+            self._sandboxes = OrderedDict((key, _parted(account, tally)) for key, account in self._sandboxes.items())
+        self._lock, self._tally = threading.Lock(), tally
 
     @property
     def sandboxes(self) -> dict[str, Account]:
@@ -166,34 +183,73 @@ class Accounts:
         """The name of each account by its key, sandboxes aside."""
         return {key: account.name for key, account in self._by_key.items()}
 
-    def get(self, key: str) -> Account | None:
-        """The account that a key opens, or None; a `sandbox-` key opens one of its own, made when it is first used."""
-        if not key.startswith(SANDBOX_PREFIX):
+    def knows(self, key: str) -> bool:
+        """Whether a key opens an account; none is made."""
+        return key in self._by_key or is_sandbox(key)
+
+    def get(self, key: str, owner: str = "") -> Account | None:
+        """The account that a key opens, or None.
+
+        A `sandbox-` key opens one of its own, made when it is first used. Where there are too many, the least recently
+        used goes: of the same owner, or else of the owner of most.
+
+        Args:
+            key: an API key.
+            owner: whoever asks, as far as that is known.
+        """
+        if not is_sandbox(key):
             return self._by_key.get(key)
         with self._lock:
-            account = self._sandboxes.pop(key, None) or self._copy(self._model, key)
+            account = self._sandboxes.pop(key, None)
+            if account is None:
+                account = self._copy(self._model, key, owner)
+                while len(self._sandboxes) >= self._settings.sandboxes:
+                    self._discard(self._oldest(owner) or self._oldest(self._greediest(lambda _: 1)[0]))
             self._sandboxes[key] = account
-            while len(self._sandboxes) > self._settings.sandboxes:
-                self._sandboxes.popitem(last=False)
             return account
 
+    def _oldest(self, owner: str, but: Account | None = None) -> str:
+        """The key of an owner's least recently used sandbox, or nothing."""
+        return next((key for key, each in self._sandboxes.items() if each.owner == owner and each is not but), "")
+
+    def _greediest(self, measure: Callable[[Account], int]) -> tuple[str, int]:
+        """The owner whose sandboxes take most, and how much that is."""
+        taken: Counter[str] = Counter()
+        for each in self._sandboxes.values():
+            taken[each.owner] += measure(each)
+        return max(taken.items(), key=lambda item: item[1], default=("", 0))
+
+    def _discard(self, key: str) -> None:
+        for collection in self._sandboxes.pop(key).collections.values():
+            collection.forget()
+
     def make_room(self, account: Account, size: int) -> None:
-        """See that so many more bytes of text can be kept for an account, at the cost of the oldest other sandboxes.
+        """See that so many more bytes can be kept for an account.
+
+        If all accounts together would take too much, other sandboxes go, the least recently used first: those of the
+        same owner, then those of an owner who takes more than this account.
 
         Raises:
-            Refusal: if the account holds too much already.
+            Refusal: if the account takes too much already, or no other gives way.
         """
-        if account.written + size > MOST_TEXT:
-            held = f"{MOST_TEXT >> 20} MiB"
-            raise Refusal("413", f"This account would hold over {held} of text; delete records, or reset the mock.")
+        if account.written + size > MOST_OF_ONE:
+            self._refuse("This account", MOST_OF_ONE)
+        if self._tally.bytes + size <= MOST_OF_ALL:
+            return
         with self._lock:
-            total = size + sum(each.written for each in self._sandboxes.values())
-            for key, each in list(self._sandboxes.items()):
-                if total > MOST_SANDBOXED_TEXT and each is not account:
-                    total -= self._sandboxes.pop(key).written
+            while self._tally.bytes + size > MOST_OF_ALL:
+                key = self._oldest(account.owner, account) if account.owner else ""
+                greediest, most = self._greediest(lambda each: each.written)
+                if not key and (greediest == account.owner or most <= account.written + size):
+                    self._refuse("All accounts together", MOST_OF_ALL)
+                self._discard(key or self._oldest(greediest))
 
-    def _copy(self, account: Account, name: str) -> Account:
-        return account.copy(name, self._clock())
+    @staticmethod
+    def _refuse(who: str, most: int) -> NoReturn:
+        raise Refusal("413", f"{who} would take over {most >> 20} MiB; delete records, or reset the mock.")
+
+    def _copy(self, account: Account, name: str, owner: str = "") -> Account:
+        return account.copy(name, self._clock(), self._tally, owner)
 
     def _clock(self) -> Clock:
         if self._settings.clock:
@@ -235,9 +291,9 @@ class Accounts:
         return "host" if "host" in resource.fields and self._choices["host-taken"] != "accepted" else None
 
 
-def _parted(account: Account) -> Account:
-    clock = account.clock
-    return account.copy(account.name, Ticking(clock.now) if isinstance(clock, Ticking) else clock)
+def _parted(account: Account, tally: Tally) -> Account:
+    clock = Ticking(account.clock.now) if isinstance(account.clock, Ticking) else account.clock
+    return account.copy(account.name, clock, tally, account.owner)
 
 
 def _highest(fixture: Fixture, resource: Resource) -> int:

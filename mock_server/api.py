@@ -12,6 +12,7 @@ from flask import Blueprint, Response, g, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from mock_server.accounts import Account, Accounts
+from mock_server.authentication import SCHEME, owner_of, scheme_and_key
 from mock_server.choices import Choices
 from mock_server.contract import Contract, Resource
 from mock_server.error_pages import ErrorPages
@@ -21,7 +22,7 @@ from mock_server.notes import notes_of
 from mock_server.paging import Paging
 from mock_server.representations import Representations
 from mock_server.settings import Settings
-from mock_server.store import Collection, Record, UnknownIdError, ValueTakenError, text_in
+from mock_server.store import Collection, Record, UnknownIdError, ValueTakenError, size_of
 
 ID = re.compile(r"[0-9]{1,30}", re.ASCII)
 REQUESTS_A_MINUTE = 60
@@ -51,16 +52,15 @@ class Service:
         Raises:
             Refusal: if it carries none, or one that is not known.
         """
-        header = request.headers.get("Authorization", "")
-        scheme, _, key = header.partition(" ")
+        scheme, key = scheme_and_key(request.environ)
         exact = self.choices["scheme-letters"] == "exact"
-        if (scheme if exact else scheme.capitalize()) == "Bearer" and key.strip():
-            account = self.accounts.get(key.strip())
+        if (scheme if exact else scheme.capitalize()) == SCHEME and key:
+            account = self.accounts.get(key, owner_of(request.environ))
             if account:
                 return account
             problem = "This API key is not known"
         else:
-            problem = "This request carries no API key" if not header else "This Authorization header is not understood"
+            problem = "This request carries no API key" if not scheme else "This Authorization header is not understood"
         raise Refusal(
             self.choices["stranger-status"],
             f"{problem}; send the header `Authorization: Bearer <API_KEY>`.",
@@ -130,7 +130,7 @@ def _read(service: Service, resource: Resource, identifier: str) -> Response:
 def _create(service: Service, resource: Resource) -> Response:
     form = _form(service, resource, "create")
     given = _applicable(service, resource, form, form)
-    service.accounts.make_room(g.account, text_in(given))
+    service.accounts.make_room(g.account, size_of(given))
     record = _collection(resource).add(
         lambda number: service.representations.initial(resource, number) | given, g.account.clock
     )
@@ -142,7 +142,7 @@ def _update(service: Service, resource: Resource, identifier: str) -> Response:
     number = _number(identifier)
     _collection(resource).get(number)
     form = _form(service, resource, "update")
-    service.accounts.make_room(g.account, text_in(form))
+    service.accounts.make_room(g.account, size_of(form))
     change = partial(_changed, service, resource, form)
     envelope = service.representations.written(resource, _collection(resource).update(number, change))
     return service.representations.json(envelope, int(service.choices["update-status"]))

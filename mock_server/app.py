@@ -16,6 +16,7 @@ from mock_server import conditions
 from mock_server.access_log import AccessLog
 from mock_server.accounts import Accounts
 from mock_server.api import Service, create_blueprint
+from mock_server.authentication import key_of
 from mock_server.calls import Transformation
 from mock_server.choices import Choices
 from mock_server.contract import Contract, shipped_contract
@@ -109,7 +110,8 @@ def _surrounded(
             app,
             service.choices,
             {f"{settings.base_path}/api/{each.link_collection}": each for each in service.contract.resources},
-        )
+        ),
+        lambda environ: service.accounts.knows(key_of(environ)),
     )
     if settings.grease is not None:
         answer = Grease(answer, settings.grease, each_request=settings.grease_each_request)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from werkzeug.wrappers import Response
@@ -50,13 +49,6 @@ def slowly(
 ) -> Iterable[bytes]:
     """Send the head of an answer, and its body some seconds later; one that breaks off does so at once."""
     answer = Response.from_app(inner, environ, buffered=True)
-    start_response(answer.status, answer.headers.to_wsgi_list())
-    if notes_of(environ).broken:
-        return [answer.get_data()]
-    notes_of(environ).broken = "slow"
-    return _late(seconds, answer.get_data())
-
-
-def _late(seconds: float, body: bytes) -> Iterator[bytes]:
-    time.sleep(seconds)
-    yield body
+    if not notes_of(environ).broken:
+        notes_of(environ).late = seconds
+    return answer(environ, start_response)

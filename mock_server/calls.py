@@ -16,6 +16,7 @@ from werkzeug.wrappers import Request, Response
 
 from mock_server.accounts import Account
 from mock_server.api import Service
+from mock_server.authentication import key_of, owner_of
 from mock_server.contract import Resource
 from mock_server.parts import MalformedFormError, Part, TooManyPartsError, multipart
 from mock_server.store import Collection, Record, UnknownIdError
@@ -64,8 +65,8 @@ class Call:
     @cached_property
     def account(self) -> Account | None:
         """The account whose key the call carries."""
-        scheme, _, key = self.authorization.partition(" ")
-        return self.service.accounts.get(key) if scheme.capitalize() == "Bearer" and key.strip() else None
+        key = key_of(self.environ)
+        return self.service.accounts.get(key, owner_of(self.environ)) if key else None
 
     @property
     def collection(self) -> Collection:

@@ -15,6 +15,7 @@ from mock_server.bodies import read_body
 from mock_server.choices import Choices
 from mock_server.contract import Field, Resource
 from mock_server.errors import Refusal
+from mock_server.notes import notes_of
 from mock_server.parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.uploads import Uploads
 
@@ -105,12 +106,15 @@ class Forms:
         body = read_body(request.environ, self._max_body)
         try:
             if request.mimetype == URLENCODED:
-                return urlencoded(body)
-            return multipart(body, request.mimetype_params.get("boundary", ""))
+                parts = urlencoded(body)
+            else:
+                parts = multipart(body, request.mimetype_params.get("boundary", ""))
         except TooManyPartsError as error:
             raise Refusal("413", f"The form has too many parts; send {error} at most.") from error
         except MalformedFormError as error:
             raise Refusal("400", f"The form cannot be read: {error}.") from error
+        notes_of(request.environ).parts = parts
+        return parts
 
     def _value(self, field: Field, part: Part) -> Any:
         """What a part stands for, or None if it has no influence."""

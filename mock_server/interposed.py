@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from io import BytesIO
@@ -66,9 +65,10 @@ class Interposed:
 
 
 def _remembering(transformation: Transformation, inner: Serve) -> Serve:
-    memories: dict[str, dict[str, Any]] = defaultdict(dict)
+    strangers: dict[str, Any] = {}
 
     def serve(call: Call) -> Response:
-        return transformation(replace(call, memory=memories[call.account.name if call.account else ""]), inner)
+        memory = call.account.memories.setdefault(serve, {}) if call.account else strangers
+        return transformation(replace(call, memory=memory), inner)
 
     return serve

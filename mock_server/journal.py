@@ -78,7 +78,8 @@ class Entry:
         """About how many bytes it takes to keep."""
         pairs = [*self.headers.items(), *self.fields.items(), *self.answer_headers.items()]
         texts = [self.path, self.query, self.body, self.answer, *(text for pair in pairs for text in pair)]
-        texts += [*self.files, *(file.name for file in self.files.values()), *(each.what for each in self.remarks)]
+        texts += [*self.files, *(each.what for each in self.remarks)]
+        texts += [text for file in self.files.values() for text in (file.name, file.media_type)]
         return BARE + sum(map(len, texts))
 
 

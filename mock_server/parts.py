@@ -8,9 +8,10 @@ from urllib.parse import parse_qsl
 
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import RequestEntityTooLarge
-from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder
+from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, MultipartDecoder, NeedData, State
 
-MOST_PARTS = 1000
+MOST_PARTS, MOST_HEADERS = 1000, 20  # of a form, and of a part
+PIECE = 16 * 2**10  # bytes that are parsed at a time
 LONGEST_NAME = 1000  # of a file and of a media type, in characters
 
 
@@ -82,21 +83,34 @@ def urlencoded(body: bytes) -> dict[str, Part]:
 
 
 def _decoded(body: bytes, boundary: str) -> Iterator[Part]:
-    decoder = MultipartDecoder(boundary.encode(), max_parts=MOST_PARTS)
-    decoder.receive_data(body)
-    decoder.receive_data(None)
     head: Field | File | None = None
-    content = b""
-    while not isinstance(event := decoder.next_event(), Epilogue):
+    content: list[bytes] = []
+    for event in _events(MultipartDecoder(boundary.encode(), max_parts=MOST_PARTS), body):
         if isinstance(event, (Field, File)):
-            head, content = event, b""
+            head, content = event, []
         elif isinstance(event, Data) and head:
-            content += event.data
+            content.append(event.data)
             if not event.more_data:
-                yield _part(head, content)
+                yield _part(head, b"".join(content))
+
+
+def _events(decoder: MultipartDecoder, body: bytes) -> Iterator[Event]:
+    """What there is in a body, fed in pieces, so that the headers of a part are never long."""
+    for start in range(0, len(body), PIECE):
+        decoder.receive_data(body[start : start + PIECE])
+        while not isinstance(event := decoder.next_event(), (NeedData, Epilogue)):
+            yield event
+        if decoder.state is State.PART and len(decoder.buffer) > PIECE:
+            raise MalformedFormError(f"the headers of a part are longer than {PIECE:,} bytes")
+        if decoder.state in (State.EPILOGUE, State.COMPLETE):
+            return
+    decoder.receive_data(None)
+    decoder.next_event()  # raises an error, since the end has not come
 
 
 def _part(head: Field | File, content: bytes) -> Part:
+    if len(head.headers) > MOST_HEADERS:
+        raise MalformedFormError(f"a part has more than {MOST_HEADERS} headers")
     name: str | None = head.name  # what werkzeug gives, whatever its annotations say
     if name is None:
         raise MalformedFormError("a part has no name in its Content-Disposition; give it one")

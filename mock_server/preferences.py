@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,6 +15,7 @@ from werkzeug.http import parse_list_header, unquote_header_value
 from mock_server.broken import dropped, dropped_after
 from mock_server.defects import DEFECTS
 from mock_server.errors import REFUSAL, Refusal
+from mock_server.notes import notes_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DEFECT_NAMES = "mock_server.defects"
 OURS = ("code", "delay", "defect", "lost")
 OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered, and none of the mock's business
+MOST = 20  # preferences of one request
 LONGEST_DELAY = 60.0
 LEAST_CODE, MOST_CODE = 400, 599
 TOO_MANY = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
@@ -44,12 +45,12 @@ class Preferences:
 
     Args:
         inner: the application.
-        sleep: waits for a number of seconds.
+        knows: whether a request carries the key of an account; the answers to others are not held back.
     """
 
-    def __init__(self, inner: WSGIApplication, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, inner: WSGIApplication, knows: Callable[[WSGIEnvironment], bool]) -> None:
         self._inner = inner
-        self._sleep = sleep
+        self._knows = knows
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request; one whose preferences cannot be meant is refused, and not carried out."""
@@ -63,9 +64,8 @@ class Preferences:
         if preferred.code:
             environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.", mistake=False)
         environ[DEFECT_NAMES] = preferred.defects
-        if preferred.delay:
-            self._sleep(preferred.delay)
-
+        if preferred.delay and self._knows(environ):
+            notes_of(environ).delay += preferred.delay
         if preferred.lost == "before":
             return dropped(environ, start_response)
         if preferred.lost == "after":
@@ -85,8 +85,10 @@ def preferences_of(header: str) -> Preferred:
     Raises:
         ValueError: if something in it cannot be meant; the message is one sentence for people.
     """
-    preferred = Preferred()
-    for name, value in _pairs(header):
+    preferred, pairs = Preferred(), list(_pairs(header))
+    if len(pairs) > MOST:
+        raise ValueError(f"Prefer: {len(pairs)} preferences are too many; give {MOST} at most.")
+    for name, value in pairs:
         match name:
             case "code":
                 preferred.code = _code(value)

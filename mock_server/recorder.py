@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from gzip import decompress
+from http import HTTPStatus
+from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +15,14 @@ from werkzeug.datastructures import EnvironHeaders
 from werkzeug.http import parse_options_header
 
 from mock_server.api import Service
+from mock_server.authentication import scheme_and_key
 from mock_server.forced import ForcedAnswers
+from mock_server.forms import MULTIPART, URLENCODED
 from mock_server.journal import Entry, File, Journal
 from mock_server.notes import notes_of
 from mock_server.parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.remarks import Remarks
-from mock_server.settings import SANDBOX_PREFIX
+from mock_server.settings import is_sandbox
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -59,8 +63,7 @@ class Recorder:
             return start_response(status, [*headers, *HARMLESS], *more)
 
         self._force(environ)
-        answer = (self._recorded if self._journal.most_entries else self._carried_out)(environ, start)
-        return iter(answer) if isinstance(answer, list) and len(answer) > 1 else answer
+        return (self._recorded if self._journal.most_entries else self._carried_out)(environ, start)
 
     def _force(self, environ: WSGIEnvironment) -> None:
         """Let a request prefer what is forced on it, unless it prefers something itself."""
@@ -73,10 +76,10 @@ class Recorder:
             forced = self._forced.take(known.method, known.path, known.account)
             environ["HTTP_PREFER"] = notes_of(environ).forced = forced
 
-    def _recorded(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    def _recorded(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         began = perf_counter()
-        entry, sent = self._begun(environ), _Tee(environ["wsgi.input"], self._most)
-        environ["wsgi.input"] = sent
+        entry, sent = self._begun(environ), environ["wsgi.input"].read(self._most + 1)
+        environ["wsgi.input"] = BytesIO(sent)
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
             entry.status = int(status[:3])
@@ -86,31 +89,36 @@ class Recorder:
         notes, body = notes_of(environ), b""
         try:
             answer = self._carried_out(environ, start)
-            body = _plain(b"".join(answer), entry) if isinstance(answer, list) else b""
+            body = _plain(b"".join(answer), entry)
         finally:
             entry.answer = body[:LONGEST_TEXT].decode("utf-8", "replace")
             entry.forced, entry.broken = notes.forced, notes.broken
             entry.status = None if notes.broken == "dropped" else entry.status
-            _read_form(entry, environ, sent.body)
+            parts = _parts(entry, environ, sent)
+            _note_form(entry, parts, sent)
             entry.remarks = [] if BY_HAND in environ else list(self._remarks.about(entry, notes, body))
-            entry.milliseconds = round((perf_counter() - began) * 1000, 1)
+            entry.milliseconds = round((perf_counter() - began + notes.delay) * 1000, 1)
             self._journal.add(entry)
         return answer
 
-    def _carried_out(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """An answer: a list of its parts, unless it comes slowly."""
+    def _carried_out(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        """The parts of an answer."""
         answer = self._inner(environ, start_response)
-        return answer if notes_of(environ).broken == "slow" else _whole(answer)
+        try:
+            return list(answer)
+        finally:
+            close: Callable[[], None] | None = getattr(answer, "close", None)
+            if close:
+                close()
 
     def _begun(self, environ: WSGIEnvironment) -> Entry:
         headers = {name: value[:LONGEST_TEXT] for name, value in list(EnvironHeaders(environ))[:MOST_FIELDS]}
-        scheme, _, key = headers.get("Authorization", "").partition(" ")
-        key = key.strip()
+        scheme, key = scheme_and_key(environ)
         if "Authorization" in headers:
             headers["Authorization"] = f"{scheme} {MASKED}" if scheme.lower() in SCHEMES else MASKED
         return Entry(
             time=datetime.now(UTC).isoformat(" ", "milliseconds")[:-6],
-            account=self._keys.get(key) or (key if key.startswith(SANDBOX_PREFIX) else ""),
+            account=self._keys.get(key) or (key if is_sandbox(key) else ""),
             method=environ["REQUEST_METHOD"],
             path=environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")[:LONGEST_TEXT],
             query=environ["QUERY_STRING"][:LONGEST_TEXT],
@@ -118,49 +126,28 @@ class Recorder:
         )
 
 
-class _Tee:
-    """A request's body, of which what was read is kept, as far as a form may go."""
-
-    def __init__(self, inner: Any, most: int) -> None:
-        self._inner = inner
-        self._most = most
-        self._parts: list[bytes] = []
-        self._length = 0
-
-    @property
-    def body(self) -> bytes:
-        return b"".join(self._parts)
-
-    def read(self, size: int | None = -1) -> bytes:
-        part: bytes = self._inner.read() if size is None or size < 0 else self._inner.read(size)
-        if self._length < self._most:
-            self._parts.append(part)
-            self._length += len(part)
-        return part
-
-
-def _whole(answer: Iterable[bytes]) -> list[bytes]:
-    try:
-        return list(answer)
-    finally:
-        close: Callable[[], None] | None = getattr(answer, "close", None)
-        if close:
-            close()
-
-
 def _plain(body: bytes, entry: Entry) -> bytes:
     """The body of an answer as it was before it was compressed."""
     return decompress(body) if entry.answer_headers.get("Content-Encoding") == "gzip" and body else body
 
 
-def _read_form(entry: Entry, environ: WSGIEnvironment, body: bytes) -> None:
+def _parts(entry: Entry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
+    """The parts of a form: those that were read already, or those of an account's request that was not carried out."""
+    notes = notes_of(environ)
+    if notes.parts is not None:
+        return notes.parts
+    if notes.unread or not entry.account or entry.status == HTTPStatus.NOT_FOUND:
+        return {}
     media_type, options = parse_options_header(environ.get("CONTENT_TYPE", ""))
-    parts: dict[str, Part] = {}
     with suppress(MalformedFormError, TooManyPartsError):
-        if media_type == "multipart/form-data":
-            parts = multipart(body, options.get("boundary", ""))
-        elif media_type == "application/x-www-form-urlencoded":
-            parts = urlencoded(body)
+        if media_type == MULTIPART:
+            return multipart(body, options.get("boundary", ""))
+        if media_type == URLENCODED:
+            return urlencoded(body)
+    return {}
+
+
+def _note_form(entry: Entry, parts: Mapping[str, Part], body: bytes) -> None:
     for name, part in list(parts.items())[:MOST_FIELDS]:
         if isinstance(part.content, bytes):
             entry.files[name[:LONGEST_TEXT]] = File(

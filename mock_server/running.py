@@ -11,6 +11,7 @@ from flask import Flask
 
 from mock_server.api import Service
 from mock_server.app import create_app
+from mock_server.authentication import key_of
 from mock_server.contract import load_yaml
 from mock_server.errors import SettingsError
 from mock_server.forced import Forced, ForcedAnswers
@@ -53,6 +54,15 @@ class Running:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request, and keep it in the journal."""
         return self._recorder(environ, start_response)
+
+    @staticmethod
+    def is_control(_: WSGIEnvironment) -> bool:
+        """Whether a request is a control plane's; this has none."""
+        return False
+
+    def body_limit(self, environ: WSGIEnvironment) -> int:
+        """How long the body of a request may be, in bytes; of those without an account none is read."""
+        return self.settings.max_body if self.service.accounts.knows(key_of(environ)) else 0
 
     @property
     def service(self) -> Service:

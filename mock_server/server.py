@@ -1,4 +1,4 @@
-"""Serves a mock on a real socket, with Granian's threads in this process: the state is in memory."""
+"""Serves a mock on a real socket, with Granian in this process: the state is in memory."""
 
 from __future__ import annotations
 
@@ -7,23 +7,31 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
+try:
+    import resource
+except ImportError:  # there is none on Windows
+    resource = None  # type: ignore[assignment]
+
 from flask import Flask
-from granian.constants import Interfaces, RuntimeModes
+from granian.constants import HTTPModes, Interfaces, RuntimeModes
+from granian.http import HTTP1Settings
 from granian.net import SocketHolder
 from granian.server.mt import MTServer
 
 from mock_server.control import Control, is_loopback
 from mock_server.errors import SettingsError
+from mock_server.gateway import Gateway
 from mock_server.running import Running
 from mock_server.settings import Settings
 
-THREADS = 64  # a client that stalls within its body holds one
 BACKLOG = 1024
+MOST_CONNECTIONS, SPARE_FILES = 1000, 100  # further connections wait until one is closed
+IDLE = HTTP1Settings(header_read_timeout=15_000, max_buffer_size=64 * 2**10)  # milliseconds, between requests too
 SECONDS_TO_FINISH = 1
 
 
 class _Worker(MTServer):  # type: ignore[misc]
-    """Granian's threaded worker without its process management, on a socket that is bound already.
+    """Granian's worker without its process management, on a socket that is bound already.
 
     Granian itself opens its sockets so that two servers can share a port, which hides that a port is in use; and it
     starts workers as processes, each with a state of its own.
@@ -32,17 +40,19 @@ class _Worker(MTServer):  # type: ignore[misc]
     def __init__(self, listener: socket.socket) -> None:
         super().__init__(
             "mock_server",
-            interface=Interfaces.WSGI,
-            blocking_threads=THREADS,
+            interface=Interfaces.ASGINL,
             runtime_mode=RuntimeModes.mt,
+            http=HTTPModes.http1,
+            http1_settings=IDLE,
+            backpressure=_most_connections(),
             websockets=False,
             log_enabled=False,
         )
         self._shd = SocketHolder(listener.detach(), False, BACKLOG)  # noqa: FBT003 - it takes no keywords
 
-    def start(self, app: Any) -> None:
-        """Serve a WSGI application from a thread."""
-        self._spawn_workers(self._spawn_wsgi_worker, app)
+    def start(self, app: Gateway) -> None:
+        """Serve an ASGI application from a thread."""
+        self._spawn_workers(self._spawn_asgi_worker, app)
 
     def stop(self) -> None:
         """Stop listening, and give requests under way a moment to finish."""
@@ -71,11 +81,10 @@ class MockServer:
         self, host: str = "127.0.0.1", port: int = 0, control_token: str | None = None, **settings: Any
     ) -> None:
         self.settings = Settings(**settings)
-        if control_token == "":
-            raise SettingsError("the control token is empty; give one that nobody guesses, or none")
         self._control = Control(self.settings, control_token)
         self.is_controlled = is_loopback(host) or control_token is not None
         self._address = (host, port)
+        self._gateway = Gateway(self._control if self.is_controlled else self.running)
         self._worker: _Worker | None = None
 
     @property
@@ -110,7 +119,7 @@ class MockServer:
         listener = _listen(*self._address)
         self._address = listener.getsockname()[:2]
         self._worker = _Worker(listener)
-        self._worker.start(self._control if self.is_controlled else self.running)
+        self._worker.start(self._gateway)
         return self
 
     def __exit__(
@@ -120,6 +129,15 @@ class MockServer:
         if self._worker:
             self._worker.stop()
             self._worker = None
+            self._gateway.stop()
+
+
+def _most_connections() -> int:
+    """How many connections may be open: fewer than the files that this process may open."""
+    if resource is None:
+        return MOST_CONNECTIONS
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(1, min(MOST_CONNECTIONS, files - SPARE_FILES)) if files >= 0 else MOST_CONNECTIONS
 
 
 def _listen(host: str, port: int) -> socket.socket:

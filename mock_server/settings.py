@@ -15,6 +15,8 @@ from mock_server.contract import load_yaml
 from mock_server.errors import SettingsError
 
 SANDBOX_PREFIX = "sandbox-"
+LONGEST_KEY = 200
+KEY = re.compile(f"[!-~]{{1,{LONGEST_KEY}}}")
 PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 URL = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~%-]+)*")
 
@@ -87,14 +89,19 @@ class Settings:
                 raise SettingsError(f"{name} is {getattr(self, name)}; give {least} or more")
 
 
+def is_sandbox(key: str) -> bool:
+    """Whether a key opens an account of its own, made when it is first used."""
+    return key.startswith(SANDBOX_PREFIX) and KEY.fullmatch(key) is not None
+
+
 def check_key(key: str) -> None:
     """Refuse a text that cannot be the key of an account.
 
     Raises:
         SettingsError: saying why.
     """
-    if not re.fullmatch(r"[!-~]+", key) or key.startswith(SANDBOX_PREFIX):
-        expected = f"visible ASCII characters that do not begin with {SANDBOX_PREFIX}"
+    if not KEY.fullmatch(key) or key.startswith(SANDBOX_PREFIX):
+        expected = f"visible ASCII characters, {LONGEST_KEY} at most, that do not begin with {SANDBOX_PREFIX}"
         raise SettingsError(f'"{key}" cannot be a key; give {expected}')
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from sys import getsizeof
 from typing import Any
 
 from sortedcontainers import SortedKeyList
 
 Values = Mapping[str, Any]
+BARE, PLACE = 600, 200  # bytes that a record takes beside its texts, and its place in a collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,45 +63,75 @@ class IdSequence:
             self._following = following
 
 
+class Tally:
+    """How much memory some collections take beyond what they began with, in bytes, about."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
+class Contents:
+    """Records with their order; collections share it until one of them writes.
+
+    Args:
+        records: by id.
+        order: what lists are sorted by; it must differ between any two records.
+        unique: a field of text that no two records may share, capital letters aside, or None.
+    """
+
+    def __init__(self, records: dict[int, Record], order: Callable[[Record], Any], unique: str | None = None) -> None:
+        self.records, self.order, self.unique = records, order, unique
+        self.index = SortedKeyList(
+            records, key=lambda identifier: order(records[identifier])
+        )  # no cycle: freed at once
+        self.taken = set(map(self.claim, records.values())) if unique else set()
+        self._arranged: Contents | None = None
+
+    def copy(self) -> Contents:
+        """The same for one collection alone."""
+        return Contents(dict(self.records), self.order, self.unique)
+
+    def arranged(self, order: Callable[[Record], Any], unique: str | None) -> Contents:
+        """The same by another order; made once for all that share it."""
+        known = self._arranged
+        if known is None or (known.order, known.unique) != (order, unique):
+            known = self._arranged = Contents(self.records, order, unique)
+        return known
+
+    def claim(self, record: Record) -> str:
+        """The unique value of a record, capital letters aside."""
+        return str(record.values[self.unique]).lower() if self.unique else ""
+
+
 class Collection:
     """The records of one kind in one account.
 
     Args:
         ids: where new ids come from.
-        order: what lists are sorted by; it must differ between any two records.
-        unique: a field of text that no two records may share, capital letters aside, or None.
+        contents: the records that it begins with.
+        tally: where what it takes is counted too.
+        is_shared: whether others hold the same contents.
 
     Attributes:
-        written: how much more text its records hold than those that it began with, in bytes.
+        written: how much memory it takes beyond what it began with, in bytes, about.
     """
 
-    def __init__(
-        self,
-        ids: IdSequence,
-        order: Callable[[Record], Any],
-        unique: str | None = None,
-        records: Iterable[Record] = (),
-    ) -> None:
+    def __init__(self, ids: IdSequence, contents: Contents, tally: Tally, *, is_shared: bool = False) -> None:
         self.ids = ids
         self.written = 0
+        self._contents, self._is_shared, self._tally = contents, is_shared, tally
         self._lock = threading.Lock()
-        self._records = {record.id: record for record in records}
-        self.arrange(order, unique)
 
-    def copy(self) -> Collection:
-        """The same records in a collection of its own."""
+    def copy(self, tally: Tally) -> Collection:
+        """The same records in a collection of its own; they are shared until one of the two writes."""
         with self._lock:
-            return Collection(self.ids.copy(), self._order, self._unique, self._records.values())
+            self._is_shared = True
+            return Collection(self.ids.copy(), self._contents, tally, is_shared=True)
 
     def arrange(self, order: Callable[[Record], Any], unique: str | None) -> None:
         """Go by another order, and by another unique field."""
         with self._lock:
-            known = self._records
-            self._order, self._unique = order, unique
-            self._index = SortedKeyList(
-                known, key=lambda identifier: order(known[identifier])
-            )  # no cycle: freed at once
-            self._taken = set(map(self._claim, known.values())) if unique else set()
+            self._contents = self._contents.arranged(order, unique)
 
     def add(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record:
         """Add a record.
@@ -114,10 +146,11 @@ class Collection:
         with self._lock:
             identifier = self.ids.next()
             record = Record(identifier, values(identifier), now())
+            contents = self._own()
             self._claim_value(record)
-            self.written += text_in(record.values)
-            self._records[identifier] = record
-            self._index.add(identifier)
+            self._count(size_of(record.values))
+            contents.records[identifier] = record
+            contents.index.add(identifier)
             return record
 
     def get(self, identifier: int) -> Record:
@@ -127,7 +160,7 @@ class Collection:
             UnknownIdError: if there is none.
         """
         try:
-            return self._records[identifier]
+            return self._contents.records[identifier]
         except KeyError:
             raise UnknownIdError(identifier) from None
 
@@ -141,13 +174,14 @@ class Collection:
         with self._lock:
             old = self.get(identifier)
             new = replace(change(old), id=identifier, created=old.created)
-            if self._claim(new) != self._claim(old):
+            contents = self._own()
+            if contents.claim(new) != contents.claim(old):
                 self._claim_value(new)
-                self._taken.discard(self._claim(old))
-            self.written += text_in(new.values) - text_in(old.values)
-            self._index.remove(identifier)
-            self._records[identifier] = new  # never absent, for who reads meanwhile
-            self._index.add(identifier)
+                contents.taken.discard(contents.claim(old))
+            self._count(size_of(new.values) - size_of(old.values))
+            contents.index.remove(identifier)
+            contents.records[identifier] = new  # never absent, for who reads meanwhile
+            contents.index.add(identifier)
             return new
 
     def delete(self, identifier: int) -> None:
@@ -158,10 +192,16 @@ class Collection:
         """
         with self._lock:
             record = self.get(identifier)
-            self._index.remove(identifier)
-            self.written -= text_in(record.values)
-            del self._records[identifier]
-            self._taken.discard(self._claim(record))
+            contents = self._own()
+            contents.index.remove(identifier)
+            self._count(-size_of(record.values))
+            del contents.records[identifier]
+            contents.taken.discard(contents.claim(record))
+
+    def forget(self) -> None:
+        """Count no more what it takes: nobody uses it again."""
+        with self._lock:
+            self._count(-self.written)
 
     @property
     def all(self) -> list[Record]:
@@ -172,7 +212,7 @@ class Collection:
     def total(self) -> int:
         """How many records there are."""
         with self._lock:
-            return len(self._index)
+            return len(self._contents.index)
 
     def page(self, view: Callable[[int], tuple[int, int]]) -> tuple[list[Record], int]:
         """The records between two positions, and how many there are in all, at one moment.
@@ -181,20 +221,30 @@ class Collection:
             view: from the total to the first position and the one behind the last.
         """
         with self._lock:
-            total = len(self._index)
+            contents = self._contents
+            total = len(contents.index)
             start, stop = view(total)
-            return [self._records[identifier] for identifier in self._index[start:stop]], total
+            return [contents.records[identifier] for identifier in contents.index[start:stop]], total
 
-    def _claim(self, record: Record) -> str:
-        return str(record.values[self._unique]).lower() if self._unique else ""
+    def _own(self) -> Contents:
+        """What it holds, for it alone."""
+        if self._is_shared:
+            self._contents, self._is_shared = self._contents.copy(), False
+            self._count(PLACE * len(self._contents.records))
+        return self._contents
+
+    def _count(self, size: int) -> None:
+        self.written += size
+        self._tally.bytes += size
 
     def _claim_value(self, record: Record) -> None:
-        if self._unique:
-            if self._claim(record) in self._taken:
-                raise ValueTakenError(self._claim(record))
-            self._taken.add(self._claim(record))
+        contents = self._contents
+        if contents.unique:
+            if contents.claim(record) in contents.taken:
+                raise ValueTakenError(contents.claim(record))
+            contents.taken.add(contents.claim(record))
 
 
-def text_in(values: Values) -> int:
-    """How much text there is in values, in bytes."""
-    return sum(len(value.encode()) for value in values.values() if isinstance(value, str))
+def size_of(values: Values) -> int:
+    """How much memory a record of these values takes, in bytes, about."""
+    return BARE + sum(getsizeof(value) for value in values.values() if isinstance(value, str))

@@ -1,17 +1,31 @@
-"""Who may control a mock: programs and pages of its own, never a page of another origin."""
+"""Who may control a mock: programs and pages of its own, never a page of another origin, nor who comes by a proxy."""
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from hmac import compare_digest
 from urllib.parse import urlsplit
 
 from flask import Flask, Response, abort, request
+from werkzeug.wrappers import Request
+
+from mock_server.errors import SettingsError
+from mock_server.notes import notes_of
 
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 OTHERS = "The control plane answers programs on this machine, and the mock's own pages, alone."
+BY_PROXY = "This request came by a proxy ({}), so anybody may have sent it: start the mock with a control token."
+UNAUTHORIZED = "The control plane of this mock asks for its control token."
+PROXIES = re.compile(r"HTTP_(FORWARDED|X_FORWARDED_\w+|X_REAL_IP|VIA)")
 POLICY = "default-src 'none'; {}; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 OWN = "img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; font-src 'self'"
+SHORTEST_TOKEN = 16  # characters
+SECONDS_FOR_A_WRONG_TOKEN = 1.0
+
+log = logging.getLogger("mock_server")
 
 
 def is_loopback(host: str) -> bool:
@@ -19,25 +33,77 @@ def is_loopback(host: str) -> bool:
     return LOOPBACK.fullmatch(host) is not None
 
 
-def protect(plane: Flask, token: str | None) -> None:
-    """Refuse whoever may not control the mock.
+@dataclass(frozen=True)
+class Guard:
+    """Refuses whoever may not control a mock.
 
     Args:
-        plane: the control plane.
         token: what every request must show, as a bearer token or as the password of basic authentication; without one,
             only requests to this machine by one of its own names are answered.
+        public_base_url: that of the mock: where it has one, a proxy is in front of it.
+
+    Raises:
+        SettingsError: if the token could be guessed.
     """
 
+    token: str | None = None
+    public_base_url: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a token that could be guessed."""
+        if self.token is not None and len(self.token) < SHORTEST_TOKEN:
+            raise SettingsError(
+                f"the control token has {len(self.token)} characters; give {SHORTEST_TOKEN} or more that nobody guesses"
+            )
+
+    def objection(self, given: Request) -> tuple[int, str] | None:
+        """Why a request is not carried out: a status and a sentence; or None."""
+        reason = next(self._reasons(given), None)
+        if reason:
+            return 403, reason
+        return None if self.token is None or self._shows_token(given) else (401, UNAUTHORIZED)
+
+    def _reasons(self, given: Request) -> Iterator[str]:
+        environ, host = given.environ, urlsplit(f"//{given.host}")
+        if not self.token:
+            if self.public_base_url:
+                yield BY_PROXY.format(f"it has the public base URL {self.public_base_url}")
+            for name in filter(PROXIES.fullmatch, environ):
+                yield BY_PROXY.format(f"it has the header {name[5:].replace('_', '-').title()}")
+            if environ.get("SERVER_PROTOCOL") == "HTTP/1.0":
+                yield BY_PROXY.format("it speaks HTTP/1.0")
+            if not is_loopback(host.hostname or ""):
+                yield OTHERS
+        if urlsplit(given.headers.get("Origin", f"http://{given.host}")).netloc != given.host:
+            yield OTHERS
+        if given.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and not _is_a_visit(given):
+            yield OTHERS
+        if {"prefetch", "prerender"} & set(re.split(r"\W+", given.headers.get("Sec-Purpose", ""))):
+            yield "The control plane is not fetched before somebody asks for it."
+
+    def _shows_token(self, given: Request) -> bool:
+        shown = given.authorization and (
+            given.authorization.token if given.authorization.type == "bearer" else given.authorization.password
+        )
+        return bool(shown and self.token and compare_digest(shown.encode(), self.token.encode()))
+
+
+def protect(plane: Flask, guard: Guard) -> None:
+    """Let a guard stand before a control plane, and close in what it answers."""
+
     @plane.before_request
-    def refuse_others() -> Response | None:
-        host = urlsplit(f"//{request.host}")
-        if not token and not is_loopback(host.hostname or ""):
-            abort(403, OTHERS)
-        if urlsplit(request.headers.get("Origin", f"http://{request.host}")).netloc != request.host:
-            abort(403, OTHERS)
-        if request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and not _is_a_visit():
-            abort(403, OTHERS)
-        return _refuse_strangers(token) if token else None
+    def refuse() -> Response | None:
+        status, reason = guard.objection(request) or (0, "")
+        if not status:
+            return None
+        if status != 401:  # noqa: PLR2004 - Unauthorized
+            abort(status, reason)
+        if "Authorization" in request.headers:
+            log.warning("control: a wrong token from %s", request.remote_addr)
+            notes_of(request.environ).delay = SECONDS_FOR_A_WRONG_TOKEN
+        answer = Response(f"{reason}\n", status)
+        answer.headers["WWW-Authenticate"] = 'Basic realm="mock-server", charset="UTF-8"'
+        return answer
 
     @plane.after_request
     def close_in(response: Response) -> Response:
@@ -46,19 +112,15 @@ def protect(plane: Flask, token: str | None) -> None:
         response.headers["X-Frame-Options"] = "DENY"
         response.headers["Referrer-Policy"] = "same-origin"
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
         return response
 
 
-def _is_a_visit() -> bool:
-    """Whether somebody follows a link to a page, which changes nothing."""
-    return request.method == "GET" and request.headers.get("Sec-Fetch-Mode") == "navigate"
-
-
-def _refuse_strangers(token: str) -> Response | None:
-    given = request.authorization
-    shown = given and (given.token if given.type == "bearer" else given.password)
-    if shown and compare_digest(shown.encode(), token.encode()):
-        return None
-    answer = Response("The control plane of this mock asks for its --control-token.\n", 401)
-    answer.headers["WWW-Authenticate"] = 'Basic realm="mock-server", charset="UTF-8"'
-    return answer
+def _is_a_visit(given: Request) -> bool:
+    """Whether somebody follows a link to a page of the console, which changes nothing."""
+    return (
+        given.method == "GET"
+        and given.headers.get("Sec-Fetch-Mode") == "navigate"
+        and given.headers.get("Sec-Fetch-Dest") == "document"
+        and (given.path == "/" or given.path.startswith("/_mock/console/"))
+    )

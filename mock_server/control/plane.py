@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Request
 
 from mock_server.control.api import create_api
 from mock_server.control.console import create_console
-from mock_server.control.guard import protect
+from mock_server.control.guard import Guard, protect
 from mock_server.errors import SettingsError
 from mock_server.running import Running
 from mock_server.settings import Settings
@@ -32,7 +33,8 @@ class Control:
 
     def __init__(self, settings: Settings, token: str | None = None) -> None:
         self.running = Running(settings)
-        self._plane = create_plane(self.running, token)
+        self._guard = Guard(token, settings.public_base_url)
+        self._plane = create_plane(self.running, self._guard)
 
     @property
     def app(self) -> Flask:
@@ -41,23 +43,31 @@ class Control:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
-        path = environ["PATH_INFO"]
-        if path in ("/", PREFIX) or path.startswith(f"{PREFIX}/"):
-            return self._plane(environ, start_response)
-        return self.running(environ, start_response)
+        return (self._plane if self.is_control(environ) else self.running)(environ, start_response)
+
+    def is_control(self, environ: WSGIEnvironment) -> bool:
+        """Whether a request is the control plane's, by its path as it was sent: what a filter in front of it sees."""
+        path = environ.get("RAW_PATH") or environ["PATH_INFO"]
+        return path in ("/", PREFIX) or path.startswith(f"{PREFIX}/")
+
+    def body_limit(self, environ: WSGIEnvironment) -> int:
+        """How long the body of a request may be, in bytes."""
+        if not self.is_control(environ):
+            return self.running.body_limit(environ)
+        return 0 if self._guard.objection(Request(environ)) else LONGEST_BODY
 
 
-def create_plane(running: Running, token: str | None) -> Flask:
+def create_plane(running: Running, guard: Guard) -> Flask:
     """The application that controls a mock.
 
     Args:
         running: the mock.
-        token: what every request must show, or None.
+        guard: refuses whoever may not control it.
     """
     plane = Flask(__name__, static_url_path=f"{PREFIX}/static")
     plane.json.sort_keys = False  # type: ignore[attr-defined]
     plane.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
-    protect(plane, token)
+    protect(plane, guard)
     plane.register_blueprint(create_api(running), url_prefix=PREFIX)
     plane.register_blueprint(create_console(running))
     plane.register_error_handler(HTTPException, _refused)

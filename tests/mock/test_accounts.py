@@ -117,12 +117,13 @@ def test_a_host_is_registered_once_in_an_account_and_free_again_when_deleted(acc
     assert ours.post("/api/domains", {"host": "twice.example.com"}).status == 201
 
 
-def test_an_account_holds_so_much_text_and_no_more() -> None:
+def test_an_account_holds_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.accounts.MOST_OF_ONE", 3 * 2**20)
     client = Client(in_process(create_app()))
-    text = "x" * (15 * 2**20)
+    text = "x" * (14 * 10**5)
     made = [client.post("/api/projects", {"name": f"Page {number}", "custom_css": text}) for number in range(3)]
     assert [answer.status for answer in made] == [201, 201, 413]
-    assert "would hold over 32 MiB of text" in made[2].json["errors"][0]["title"]
+    assert "This account would take over 3 MiB" in made[2].json["errors"][0]["title"]
     client.delete(f"/api/splash-pages/{made[0].json['data']['id']}")
     again = client.create("/api/projects", {"name": "Again", "custom_css": text})
     assert client.post(f"/api/splash-pages/{again}", {"custom_js": text}).status == 413
@@ -130,13 +131,67 @@ def test_an_account_holds_so_much_text_and_no_more() -> None:
     assert client.post(f"/api/splash-pages/{again}", {"custom_js": text}).status == 200
 
 
-def test_the_oldest_sandboxes_go_when_all_hold_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.accounts.MOST_SANDBOXED_TEXT", 2500)
+PAGE = {"name": "Page", "custom_css": "x" * 100_000}
+
+
+def test_the_oldest_sandboxes_of_an_owner_go_when_all_take_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.accounts.MOST_OF_ALL", 300_000)
     send = in_process(create_app())
     for number in range(3):
-        Client(send, f"sandbox-{number}").create("/api/projects", {"name": "Page", "custom_css": "x" * 1000})
+        Client(send, f"sandbox-{number}").create("/api/projects", PAGE)
     totals = [Client(send, f"sandbox-{number}").get("/api/splash-pages/").json["meta"]["total"] for number in range(3)]
     assert totals == [58, 59, 59]
+
+
+def test_a_stranger_who_takes_much_evicts_no_sandbox_but_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.accounts.MOST_OF_ALL", 500_000)
+    app = create_app(Settings(sandboxes=20))
+    ours = Client(in_process(app), "sandbox-ours")
+    ours.create("/api/projects", PAGE)
+    for number in range(60):
+        headers = {"Origin": f"https://{number}.evil.example"}
+        stranger = Client(in_process(app), f"sandbox-{number}")
+        stranger.request("POST", "/api/projects", PAGE | {"name": "Theirs"}, headers=headers)
+        stranger.request("POST", "/api/projects", PAGE | {"name": "Theirs"}, headers=headers)
+    assert len(app.extensions["mock_server"].accounts.sandboxes) <= 20
+    assert ours.get("/api/splash-pages/").json["meta"]["total"] == 59
+
+
+def test_where_nobody_gives_way_a_write_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.accounts.MOST_OF_ALL", 250_000)
+    send = in_process(create_app())
+    made = [Client(send).post("/api/projects", PAGE).status for _ in range(3)]
+    assert made == [201, 201, 413]
+    assert Client(send, "sandbox-a").post("/api/projects", PAGE).status == 413
+    assert Client(send, "sandbox-a").post("/api/domains", {"host": "small.example.com"}).status == 201
+
+
+def test_sandboxes_share_their_records_until_they_write() -> None:
+    app = create_app(Settings(records=500))
+    accounts = app.extensions["mock_server"].accounts
+    ours, theirs = Client(in_process(app), "sandbox-ours"), Client(in_process(app), "sandbox-theirs")
+    assert ours.get("/api/domains/").json["meta"]["total"] == theirs.get("/api/domains/").json["meta"]["total"] == 554
+    assert accounts.get("sandbox-ours").written == 0
+    ours.delete("/api/domains/1")
+    assert accounts.get("sandbox-ours").written > 0
+    assert ours.get("/api/domains/1").status == 404
+    assert Client(in_process(app)).delete("/api/domains/2").status == 200
+    assert [theirs.get(f"/api/domains/{number}").status for number in (1, 2)] == [200, 200]
+    assert accounts.get("sandbox-theirs").written == 0
+
+
+def test_a_key_of_a_sandbox_has_200_characters_at_most() -> None:
+    send = in_process(create_app())
+    assert Client(send, "sandbox-".ljust(200, "x")).get("/api/domains/1").status == 200
+    assert Client(send, "sandbox-".ljust(201, "x")).get("/api/domains/1").status == 401
+
+
+def test_what_a_defect_remembers_goes_with_its_sandbox() -> None:
+    app = create_app(Settings(conditions={"rate-limit": 2}, sandboxes=1))
+    client, other = Client(in_process(app), "sandbox-1"), Client(in_process(app), "sandbox-2")
+    assert [client.get("/api/domains/1").status for _ in range(3)] == [200, 200, 429]
+    assert other.get("/api/domains/1").status == 200
+    assert client.get("/api/domains/1").status == 200
 
 
 def test_an_account_that_goes_is_freed_at_once() -> None:

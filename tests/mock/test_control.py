@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from typing import Any
@@ -11,14 +12,19 @@ import pytest
 import requests
 import yaml
 from openapi_spec_validator import validate
+from werkzeug.test import EnvironBuilder
+from werkzeug.wrappers import Response
 from wire import HARBOUR
 
-from mock_server import MockServer
+from mock_server import MockServer, Settings
 from mock_server.conditions import CONDITIONS
-from mock_server.control.plane import create_plane
+from mock_server.control.guard import Guard
+from mock_server.control.plane import Control, create_plane
 from mock_server.defects import DEFECTS
+from mock_server.notes import notes_of
 
 JSON = {"Content-Type": "application/json"}
+TOKEN = "a token of a test"
 
 
 @pytest.fixture
@@ -128,24 +134,99 @@ def test_a_form_of_another_origin_reaches_no_page_of_the_console(server: MockSer
 
 
 def test_whoever_follows_a_link_to_the_console_may_read_it(server: MockServer) -> None:
-    visit = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    visit = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     answer = requests.get(f"{server.base_url}/", headers=visit, timeout=10)
     assert answer.status_code == 200
     assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
     assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
 
 
+@pytest.mark.parametrize("path", ["/_mock/state", "/_mock/journal", "/_mock/journal/events", "/_mock/openapi.yaml"])
+def test_a_visit_from_elsewhere_sees_pages_of_the_console_alone(server: MockServer, path: str) -> None:
+    visit = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert ask(server, "GET", path, headers=visit)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+        {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate", "Sec-Purpose": "prefetch;prerender"},
+        {"Sec-Fetch-Site": "none", "Sec-Purpose": "prefetch"},
+    ],
+    ids=["iframe", "prerendered", "prefetched"],
+)
+def test_no_iframe_and_no_prefetch_holds_a_follower_of_the_journal(server: MockServer, headers: dict[str, str]) -> None:
+    for path in ("/_mock/console/journal", "/_mock/journal/events"):
+        assert ask(server, "GET", path, headers=headers)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Forwarded-For": "203.0.113.7"},
+        {"X-Forwarded-Host": "mock.example.com"},
+        {"Forwarded": "for=203.0.113.7"},
+        {"X-Real-IP": "203.0.113.7"},
+        {"Via": "1.1 proxy"},
+    ],
+    ids=lambda headers: next(iter(headers)),
+)
+def test_who_comes_by_a_proxy_needs_a_token(server: MockServer, headers: dict[str, str]) -> None:
+    for method, path in (("POST", "/_mock/reset"), ("GET", "/_mock/state"), ("GET", "/")):
+        status, body = ask(server, method, path, headers=headers)
+        assert (status, body["errors"][0]["title"].startswith("This request came by a proxy")) == (403, True)
+    with MockServer(control_token=TOKEN) as protected:
+        assert ask(protected, "GET", "/_mock/state", headers=headers | {"Authorization": f"Bearer {TOKEN}"})[0] == 200
+
+
+def test_a_request_in_the_http_of_nginx_s_default_needs_a_token(server: MockServer) -> None:
+    with socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=10) as connection:
+        connection.sendall(b"GET /_mock/state HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+        assert b" 403 " in connection.recv(65536).partition(b"\r\n")[0]
+
+
+def test_where_a_proxy_is_announced_control_needs_a_token() -> None:
+    url = "https://mock.example.com"
+    with MockServer(public_base_url=url) as server, MockServer(public_base_url=url, control_token=TOKEN) as protected:
+        local = f"{server.origin}/_mock/state", f"{protected.origin}/_mock/state"
+        assert requests.get(local[0], timeout=10).status_code == 403
+        assert requests.get(local[1], timeout=10, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/_mock%2freset", "/%5fmock/reset", "/_mock%2Fstate", "/%2F_mock/state", "//_mock/state"]
+)
+def test_a_path_of_control_is_known_in_its_own_spelling_alone(server: MockServer, path: str) -> None:
+    assert ask(server, "DELETE", "/api/domains/1", headers={"Authorization": f"Bearer {HARBOUR}"})[0] == 200
+    before = total(server)
+    for method in ("GET", "POST"):
+        assert ask(server, method, path)[0] == 404
+    assert total(server) == before
+
+
+def test_a_wrong_token_is_logged_and_answered_late(caplog: pytest.LogCaptureFixture) -> None:
+    environ = EnvironBuilder("/_mock/state", headers=[("Authorization", "Bearer guessed")]).get_environ()
+    notes = notes_of(environ)
+    with caplog.at_level("WARNING"):
+        answer = Response.from_app(Control(Settings(), TOKEN), environ)
+    assert (answer.status_code, notes.delay) == (401, 1.0)
+    assert "control: a wrong token" in caplog.text
+    assert "guessed" not in caplog.text
+
+
 def test_beyond_this_machine_a_token_opens_it() -> None:
-    with MockServer("0.0.0.0", control_token="let-me-in") as server:
+    with MockServer("0.0.0.0", control_token=TOKEN) as server:
         url = f"http://127.0.0.1:{server.origin.rpartition(':')[2]}/_mock/state"
         given: list[Any] = [
             {},
             {"headers": {"Authorization": "Bearer other"}},
             {"auth": ("", "other")},
-            {"headers": {"Authorization": "Bearer let-me-in"}},
-            {"auth": ("anybody", "let-me-in")},
-            {"headers": {"Authorization": "Bearer let-me-in", "Host": "mock.example.com"}},
-            {"headers": {"Authorization": "Bearer let-me-in", "Origin": "http://evil.example.com"}},
+            {"headers": {"Authorization": f"Bearer {TOKEN}"}},
+            {"auth": ("anybody", TOKEN)},
+            {"headers": {"Authorization": f"Bearer {TOKEN}", "Host": "mock.example.com"}},
+            {"headers": {"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example.com"}},
         ]
         statuses = [requests.get(url, timeout=10, **each).status_code for each in given]
         assert statuses == [401, 401, 401, 200, 200, 200, 403]
@@ -157,7 +238,7 @@ def test_its_description_names_each_of_its_paths(server: MockServer) -> None:
     validate(described)
     paths = {
         (re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule.removeprefix("/_mock")), method.lower())
-        for rule in create_plane(server.running, None).url_map.iter_rules()
+        for rule in create_plane(server.running, Guard()).url_map.iter_rules()
         for method in rule.methods or set()
         if rule.endpoint.startswith("api.") and method not in ("HEAD", "OPTIONS")
     }

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from werkzeug.test import Client, TestResponse
+from werkzeug.datastructures import Headers
+from werkzeug.test import Client, EnvironBuilder, TestResponse
+from werkzeug.wrappers import Response
 from wire import HARBOUR
 
 from mock_server import Settings, create_app
-from mock_server.preferences import Preferences
+from mock_server.notes import notes_of
 
 KEY = {"Authorization": f"Bearer {HARBOUR}"}
 
@@ -30,10 +32,20 @@ def test_a_refused_write_is_not_carried_out() -> None:
 
 
 def test_an_answer_is_delayed_as_long_as_the_request_prefers() -> None:
-    slept: list[float] = []
-    client = Client(Preferences(create_app(Settings()), slept.append))
-    assert client.get("/api/domains/", headers=KEY | {"Prefer": 'delay="1.5"; x=y, respond-async'}).status_code == 200
-    assert slept == [1.5]
+    delays = []
+    for key in (KEY, {"Authorization": "Bearer unknown"}, {}):
+        headers = Headers(key | {"Prefer": 'delay="1.5"; x=y, respond-async'})
+        environ = EnvironBuilder("/api/domains/", headers=headers).get_environ()
+        notes = notes_of(environ)
+        delays.append((Response.from_app(create_app(Settings()), environ).status_code, notes.delay))
+    assert delays == [(200, 1.5), (401, 0), (401, 0)]
+
+
+@pytest.mark.parametrize("preference", ["defect=meta-total-is-text", "respond-async"])
+def test_too_many_preferences_are_a_clear_refusal(preference: str) -> None:
+    answer = preferring(", ".join([preference] * 2000))
+    assert answer.status_code == 400
+    assert answer.json["errors"][0]["title"] == "Prefer: 2000 preferences are too many; give 20 at most."  # type: ignore[index]
 
 
 def test_one_request_alone_is_answered_wrongly() -> None:
