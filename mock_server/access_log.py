@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from mock_server.masking import masked_query
 from mock_server.notes import notes_of
 
 if TYPE_CHECKING:
@@ -44,5 +45,5 @@ class AccessLog:
 def _target(environ: WSGIEnvironment) -> str:
     """Path and query on one line, whatever is in them."""
     path = quote(environ["PATH_INFO"].encode("latin-1"), safe="/:@!$&'()*+,;=~-._")
-    query = quote(environ["QUERY_STRING"], safe="/:@!$&'()*+,;=~-._%?[]")
+    query = quote(masked_query(environ["QUERY_STRING"]), safe="/:@!$&'()*+,;=~-._%?[]")
     return f"{path}?{query}" if query else path

@@ -20,7 +20,7 @@ from mock_server.authentication import key_of
 from mock_server.calls import Transformation
 from mock_server.choices import Choices
 from mock_server.contract import Contract, shipped_contract
-from mock_server.cors import Cors
+from mock_server.cors import Cors, KnownHosts
 from mock_server.defects import Defect, chosen, needs
 from mock_server.error_pages import ErrorPages
 from mock_server.errors import SettingsError
@@ -118,6 +118,8 @@ def _surrounded(
     answer = conditions.around(answer, settings.conditions, another)
     if settings.cors_origins:
         answer = Cors(answer, settings.cors_origins)
+    else:
+        answer = KnownHosts(answer, settings.public_base_url)
     return AccessLog(answer)
 
 

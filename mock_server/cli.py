@@ -26,6 +26,7 @@ REMARKED, USAGE_ERROR = 1, 2
 MOST_TOLD = 20  # remarks
 SECONDS_TO_NOTICE = 0.1  # that a signal came
 HIGHEST_PORT = 65535
+ENVIRONMENT = "MOCK_CONTROL_TOKEN"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -93,8 +94,27 @@ def _server(options: argparse.Namespace) -> MockServer:
         clock=system_clock if options.clock == "system" else None,
         sandboxes=options.sandboxes,
         journal=options.journal,
-        control_token=options.control_token,
+        control_token=_token(options),
     )
+
+
+def _token(options: argparse.Namespace) -> str | None:
+    """The control token, which stands best where neither other users nor logs see it.
+
+    Raises:
+        SettingsError: if it is given in more than one way, or its file cannot be read.
+    """
+    given = [each for each in (options.control_token, os.environ.get(ENVIRONMENT)) if each is not None]
+    if options.control_token_file:
+        try:
+            given.append(options.control_token_file.read_text("utf-8").strip())
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"the file of the control token cannot be read: {error}") from error
+    if len(given) > 1:
+        raise SettingsError(
+            f"the control token is given twice; give one of --control-token, its file, ${ENVIRONMENT}"
+        )
+    return given[0] if given else None
 
 
 def _say(text: str) -> None:
@@ -136,7 +156,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--clock", choices=("fixture", "system"), default="fixture", help="the fixture's time, a second a write, or now"
     )
-    add("--control-token", metavar="TOKEN", help="control and console beyond this machine, for those who show it")
+    add("--control-token", metavar="TOKEN", help=f"who shows it controls the mock; better in ${ENVIRONMENT}")
+    add("--control-token-file", type=Path, metavar="FILE", help="likewise, in a file")
     add("--fail-on-remarks", action="store_true", help="end with status 1 if clients made mistakes")
     add("--sandboxes", type=_count, default=1000, metavar="N", help="how many are kept (default: %(default)s)")
     add("--journal", type=_count, default=1000, metavar="N", help="how many requests are kept (default: %(default)s)")
@@ -163,7 +184,7 @@ def _banner(server: MockServer) -> str:
         f"Contract     {server.base_url}/openapi.yaml",
         "Stop         Ctrl-C",
     ]
-    return "\n".join(lines)
+    return _printable("\n".join(lines))
 
 
 def _remarks(server: MockServer) -> str:
@@ -176,7 +197,12 @@ def _remarks(server: MockServer) -> str:
     lines += [f"        and {len(made) - MOST_TOLD} other remarks"] if len(made) > MOST_TOLD else []
     lines += [f"        {remark.what} Perhaps that is meant." for remark in running.remarks.unread[:MOST_TOLD]]
     told = "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
-    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in told)
+    return _printable(told)
+
+
+def _printable(text: str) -> str:
+    """A text without what would steer a terminal: others may have written parts of it."""
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
 def _open_points() -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Response
 
+from mock_server.errors import REFUSAL, Refusal
 from mock_server.notes import notes_of
 
 if TYPE_CHECKING:
@@ -53,6 +56,46 @@ class Cors:
             return start_response(status, told.to_wsgi_list(), *more)
 
         return self._inner(environ, start)
+
+
+class KnownHosts:
+    """Answers requests to names that no stranger can own, so that no page elsewhere gives the mock a name of its own.
+
+    Known are addresses, names without a dot, those that end in `.localhost` and the host of the public base URL.
+
+    Args:
+        inner: the application.
+        public_base_url: that of the mock, or None.
+    """
+
+    def __init__(self, inner: WSGIApplication, public_base_url: str | None) -> None:
+        self._inner = inner
+        self._public = urlsplit(public_base_url or "").hostname
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request."""
+        if not self._knows(environ.get("HTTP_HOST", "")):
+            title = (
+                f'This mock does not go by the name "{environ["HTTP_HOST"]}"; send the request to its address, or start'
+                " it with --public-base-url or --cors on."
+            )
+            environ[REFUSAL] = Refusal("421", title)
+        return self._inner(environ, start_response)
+
+    def _knows(self, given: str) -> bool:
+        try:
+            host = urlsplit(f"//{given}").hostname or ""
+        except ValueError:
+            return False
+        return "." not in host or host == self._public or host.endswith(".localhost") or _is_address(host)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _preflight(environ: WSGIEnvironment, allowed: str) -> Response:

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import yaml
-
-from mock_server.contract import Field, Resource, load_yaml, shipped
+from mock_server.contract import Field, Resource, shipped
+from mock_server.documents import read_document
 from mock_server.errors import SettingsError
 from mock_server.representations import TIME_FORMAT, Representations
 from mock_server.settings import check_key
@@ -25,6 +24,7 @@ from mock_server.uploads import Uploads
 
 SHIPPED = ("demo", "empty")
 HIGHEST_ID = 10**15
+LONGEST_FILE = 16 * 2**20  # bytes
 EARLIEST, LATEST = 1970, 8999
 EMBEDDED = re.compile(r"data:([^;,]+)(?:;name=([^;,]*))?;base64,(.*)", re.DOTALL)
 EXPECTED = {"integer": "a whole number", "boolean": "true or false", "string": "text", "file": "the path of a file"}
@@ -76,13 +76,11 @@ class FixtureReader:
             return self._fixture(source, None)
         path = shipped(f"fixtures/{source}.yaml") if source in SHIPPED else Path(source)
         try:
-            document = load_yaml(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f'fixture "{source}" cannot be read: {error}; give demo, empty or a file') from error
-        except (yaml.YAMLError, ValueError) as error:  # a date that is none is a ValueError
-            raise SettingsError(f'fixture "{source}" is not YAML: {" ".join(str(error).split())}') from error
         try:
-            return self._fixture(document, path)
+            return self._fixture(read_document(text), path)
         except SettingsError as error:
             raise SettingsError(f'fixture "{source}": {error}') from None
 
@@ -164,7 +162,7 @@ class FixtureReader:
             raise SettingsError(f"{place}: {value!r} is a path; here, give files as data:image/png;name=...;base64,...")
         path = fixture.parent / value
         try:
-            content = path.read_bytes()
+            content = _content(path, fixture.parent)
         except (OSError, ValueError) as error:
             raise SettingsError(f"{place}: {error}") from error
         return self._uploads.add(path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream", content)
@@ -191,6 +189,24 @@ class FixtureReader:
                 if (field.required and not field.values) or (field.applies_when and field.applies_to(values))
             }
             yield Record(identifier, values, start + timedelta(seconds=identifier))
+
+
+def _content(path: Path, folder: Path) -> bytes:
+    """What a file holds that a fixture names.
+
+    Raises:
+        OSError: if it cannot be read.
+        ValueError: if it is no regular file, elsewhere or too long: the fixture may be somebody else's.
+    """
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f'"{path}" is not within the folder of the fixture; copy it there')
+    if path.exists() and not path.is_file():
+        raise ValueError(f'"{path}" is not a regular file')
+    with path.open("rb") as file:
+        content = file.read(LONGEST_FILE + 1)
+    if len(content) > LONGEST_FILE:
+        raise ValueError(f'"{path}" is longer than {LONGEST_FILE >> 20} MiB')
+    return content
 
 
 def _invented(resource: Resource, field: Field, number: int) -> str:

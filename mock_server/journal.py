@@ -69,6 +69,12 @@ class Entry:
     number: int = 0
 
     @property
+    def is_form(self) -> bool:
+        """Whether its body says that it is a form."""
+        media_type = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        return media_type in ("multipart/form-data", "application/x-www-form-urlencoded")
+
+    @property
     def target(self) -> str:
         """Path and query."""
         return f"{self.path}?{self.query}" if self.query else self.path

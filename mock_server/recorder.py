@@ -19,6 +19,7 @@ from mock_server.authentication import scheme_and_key
 from mock_server.forced import ForcedAnswers
 from mock_server.forms import MULTIPART, URLENCODED
 from mock_server.journal import Entry, File, Journal
+from mock_server.masking import masked, masked_json, masked_query
 from mock_server.notes import notes_of
 from mock_server.parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.remarks import Remarks
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
 
 LONGEST_TEXT = 2000  # characters of a body, a field, a path
 MOST_FIELDS = 100
-MASKED = "[key]"
 BY_HAND = "mock_server.console"  # set where somebody uses the console: no client's mistakes, and no test's answers
-SCHEMES = ("bearer", "basic", "digest", "token")
 HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # of the console's origin
 
 
@@ -83,7 +82,7 @@ class Recorder:
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
             entry.status = int(status[:3])
-            entry.answer_headers = {name: value[:LONGEST_TEXT] for name, value in headers[:MOST_FIELDS]}
+            entry.answer_headers = masked({name: value[:LONGEST_TEXT] for name, value in headers[:MOST_FIELDS]})
             return start_response(status, headers, *more)
 
         notes, body = notes_of(environ), b""
@@ -113,16 +112,14 @@ class Recorder:
 
     def _begun(self, environ: WSGIEnvironment) -> Entry:
         headers = {name: value[:LONGEST_TEXT] for name, value in list(EnvironHeaders(environ))[:MOST_FIELDS]}
-        scheme, key = scheme_and_key(environ)
-        if "Authorization" in headers:
-            headers["Authorization"] = f"{scheme} {MASKED}" if scheme.lower() in SCHEMES else MASKED
+        _, key = scheme_and_key(environ)
         return Entry(
             time=datetime.now(UTC).isoformat(" ", "milliseconds")[:-6],
             account=self._keys.get(key) or (key if is_sandbox(key) else ""),
             method=environ["REQUEST_METHOD"],
             path=environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")[:LONGEST_TEXT],
-            query=environ["QUERY_STRING"][:LONGEST_TEXT],
-            headers=headers,
+            query=masked_query(environ["QUERY_STRING"])[:LONGEST_TEXT],
+            headers=masked(headers),
         )
 
 
@@ -155,5 +152,6 @@ def _note_form(entry: Entry, parts: Mapping[str, Part], body: bytes) -> None:
             )
         else:
             entry.fields[name[:LONGEST_TEXT]] = part.content[:LONGEST_TEXT]
-    if not parts:
-        entry.body = body[:LONGEST_TEXT].decode("utf-8", "replace")
+    entry.fields = masked(entry.fields)
+    if not parts and not entry.is_form:
+        entry.body = masked_json(body[:LONGEST_TEXT].decode("utf-8", "replace"))

@@ -5,26 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from sys import getsizeof
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from flask import Flask
 
 from mock_server.api import Service
 from mock_server.app import create_app
 from mock_server.authentication import key_of
-from mock_server.contract import load_yaml
+from mock_server.documents import read_document, write_document
 from mock_server.errors import SettingsError
 from mock_server.forced import Forced, ForcedAnswers
 from mock_server.journal import Journal
 from mock_server.recorder import Recorder
 from mock_server.remarks import Remarks
 from mock_server.settings import Settings
-from mock_server.snapshots import as_yaml, fixture_of
+from mock_server.snapshots import fixture_of, size_of_fixture
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-MOST_SNAPSHOTS, MOST_BYTES = 20, 256 * 2**20
+MOST_SNAPSHOTS, MOST_BYTES = 20, 64 * 2**20
 
 
 class Running:
@@ -123,10 +124,17 @@ class Running:
             raise SettingsError(f"there are {MOST_SNAPSHOTS} snapshots already; delete one")
         if fixture is not None:
             create_app(self._under(self.settings, fixture))
-        kept = as_yaml(fixture_of(self.service) if fixture is None else fixture)
-        if len(kept) + sum(len(text) for other, text in self.snapshots.items() if other != name) > MOST_BYTES:
-            raise SettingsError(f"snapshots would take over {MOST_BYTES >> 20} MiB together; delete one")
+        room = MOST_BYTES - sum(getsizeof(text) for other, text in self.snapshots.items() if other != name)
+        if fixture is None and size_of_fixture(self.service) > room:
+            self._refuse_snapshot()
+        kept = write_document(fixture_of(self.service) if fixture is None else fixture)
+        if getsizeof(kept) > room:
+            self._refuse_snapshot()
         self.snapshots[name] = kept
+
+    @staticmethod
+    def _refuse_snapshot() -> NoReturn:
+        raise SettingsError(f"snapshots would take over {MOST_BYTES >> 20} MiB together; delete one")
 
     def restore(self, name: str) -> None:
         """Bring back what a snapshot holds; switches stay as they are, and sandboxes begin anew.
@@ -135,7 +143,7 @@ class Running:
             KeyError: if there is none of this name.
         """
         with self._lock:
-            self._put(self.settings, create_app(self._under(self.settings, load_yaml(self.snapshots[name]))))
+            self._put(self.settings, create_app(self._under(self.settings, read_document(self.snapshots[name]))))
             self.remarks.forget()
 
     @staticmethod

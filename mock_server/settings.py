@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from mock_server.clock import Clock
-from mock_server.contract import load_yaml
+from mock_server.documents import read_document
 from mock_server.errors import SettingsError
 
 SANDBOX_PREFIX = "sandbox-"
@@ -112,8 +110,8 @@ def read_profile(path: Path) -> dict[str, str]:
         SettingsError: if the file cannot be read, or holds something else.
     """
     try:
-        choices = load_yaml(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        choices = read_document(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise SettingsError(f"the profile {path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(choices, dict):
         raise SettingsError(f"the profile {path} is no mapping of open points to values")

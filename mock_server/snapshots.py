@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
-
-import yaml
 
 from mock_server.accounts import Account
 from mock_server.api import Service
@@ -30,9 +27,13 @@ def fixture_of(service: Service) -> dict[str, Any]:
     }
 
 
-def as_yaml(fixture: Mapping[str, Any]) -> str:
-    """A fixture as a file has it."""
-    return yaml.safe_dump(dict(fixture), sort_keys=False, allow_unicode=True, width=120)
+def size_of_fixture(service: Service) -> int:
+    """How many bytes a fixture of the accounts would have, about; it is not made."""
+    accounts = [account for key in service.accounts.keys if (account := service.accounts.get(key))]
+    collections = [collection for account in accounts for collection in account.collections.values()]
+    values = [value for each in collections for record in each.all for value in record.values.values()]
+    texts = sum(len(value) for value in values if isinstance(value, str))
+    return texts + sum(value.size * 4 // 3 for value in values if isinstance(value, Upload))
 
 
 def _account(service: Service, key: str, account: Account) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class Uploads:
         limit: how much is kept, in bytes.
     """
 
-    def __init__(self, limit: int = 64 * 2**20) -> None:
+    def __init__(self, limit: int = 32 * 2**20) -> None:
         self._limit = limit
         self._kept: OrderedDict[int, tuple[str, bytes]] = OrderedDict()
         self._bytes = 0

@@ -17,6 +17,7 @@ from mock_server.calls import Call, Serve, Transformation
 from mock_server.store import UnknownIdError, ValueTakenError
 
 MINUTE = 60.0  # seconds
+MOST_OF_OTHERS = 100  # records
 
 
 def rate_limit(most: float) -> Transformation:
@@ -82,7 +83,7 @@ def others(every: float) -> Transformation:
         if not left and account:
             collection, theirs = account.collections[call.kind], made.setdefault(call.kind, deque())
             with suppress(UnknownIdError, ValueTakenError):  # the client may have deleted it, or made one like it
-                if turn % 3 == 0 and theirs:
+                if theirs and (turn % 3 == 0 or len(theirs) >= MOST_OF_OTHERS):
                     collection.delete(theirs.popleft())
                     return serve(call)
                 form = {"name": f"Colleague's {turn}", "host": f"colleague-{turn}.example.com", "type": "slack"}

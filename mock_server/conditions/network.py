@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 BEHIND = "/behind-the-proxy"
 PIECES = 7
+MOST_PENDING = 32 * 2**20  # bytes of writes that a replica has still to make
 
 
 def waiting(times: Callable[[float], Iterator[float]]) -> Callable[..., WSGIApplication]:
@@ -142,13 +143,19 @@ class Replica:
         """Answer a request: a read as it was a while ago, a write at once."""
         with self._lock:
             while self._pending and self._pending[0][0] <= time.monotonic():
-                _, written, body = self._pending.popleft()
-                Response.from_app(self._replica, written | {"wsgi.input": BytesIO(body)}, buffered=True)
+                self._catch_up()
             if environ["REQUEST_METHOD"] in ("GET", "HEAD"):
                 return self._replica(environ, start_response)
             body = environ["wsgi.input"].read()
+            while self._pending and sum(len(each[2]) for each in self._pending) + len(body) > MOST_PENDING:
+                self._catch_up()
             self._pending.append((time.monotonic() + self._seconds, dict(environ), body))
             return self._inner(environ | {"wsgi.input": BytesIO(body)}, start_response)
+
+    def _catch_up(self) -> None:
+        """Make the oldest write."""
+        _, written, body = self._pending.popleft()
+        Response.from_app(self._replica, written | {"wsgi.input": BytesIO(body)}, buffered=True)
 
 
 def by_chance(most: float) -> Iterator[float]:

@@ -11,20 +11,18 @@ from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
 
-import yaml
 from flask import Blueprint, Response, abort, jsonify, request
 
 from mock_server.conditions import CONDITIONS
-from mock_server.contract import load_yaml
 from mock_server.control.switches import read_switches, told
 from mock_server.defects import DEFECTS
+from mock_server.documents import read_document
 from mock_server.errors import SettingsError
 from mock_server.journal import FILTERS
 from mock_server.representations import TIME_FORMAT
 from mock_server.running import Running
 
 YAML = "application/yaml"
-DEEPEST = 20  # of a fixture
 MOST_FOLLOWERS = 16
 LONGEST_NUMBER = 15  # digits
 SECONDS_BETWEEN_SIGNS = 2.0  # that a stream is alive; who has gone is noticed by the next
@@ -221,26 +219,12 @@ def _known(running: Running, name: str) -> str:
 
 def _fixture(content: bytes) -> Any:
     try:
-        text = content.decode("utf-8")
-        if _depth(text) > DEEPEST:
-            raise SettingsError(f"the fixture is nested more than {DEEPEST} deep")
-        fixture = load_yaml(text)
-    except (ValueError, yaml.YAMLError) as error:
-        raise SettingsError(f"the fixture is not YAML: {' '.join(str(error).split())}") from error
+        fixture = read_document(content.decode("utf-8"))
+    except ValueError as error:
+        raise SettingsError(f"the fixture cannot be read, {error}") from error
     if not isinstance(fixture, dict):
         raise SettingsError("the fixture is no mapping with now and accounts")
     return fixture
-
-
-def _depth(text: str) -> int:
-    """How deep a document is nested; the parser of events itself does not go down, the loader does."""
-    deepest = depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        deepest = max(deepest, depth)
-        if deepest > DEEPEST:
-            break
-    return deepest
 
 
 def _json() -> Any:

@@ -75,13 +75,20 @@ def marked(text: str) -> Markup:
 def _add_overview(console: Blueprint, running: Running) -> None:
     @console.get("/")
     def overview() -> str:
-        service = running.service
+        service, sandboxes = running.service, running.service.accounts.sandboxes
+        keys = [*service.accounts.keys, *reversed(sandboxes)]
+        number = max(1, request.args.get("accounts", 1, int))
+        shown = keys[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
         return render_template(
             "overview.html",
             base_url=service.base_url(),
             kinds=service.contract.resources,
-            accounts={key: service.accounts.get(key) for key in service.accounts.keys} | service.accounts.sandboxes,
-            sandboxes=set(service.accounts.sandboxes),
+            accounts={key: sandboxes.get(key) or service.accounts.get(key) for key in shown},
+            first=keys[0],
+            page=number,
+            pages=-(-len(keys) // PAGE_SIZE),
+            total=len(keys),
+            sandboxes=sandboxes,
             switched=_switched(running),
             latest=running.journal.find()[-5:][::-1],
             remarked=sorted(running.journal.remarked.items(), key=lambda each: -each[1])[:5],
@@ -111,9 +118,11 @@ def _add_overview(console: Blueprint, running: Running) -> None:
 
 
 def _add_records(console: Blueprint, running: Running) -> None:
-    @console.get("/_mock/console/records/<path:key>/<kind>")
-    def records(key: str, kind: str) -> str:
-        account, resource = _account(running, key), _resource(running, kind)
+    """The key of the account is a parameter: within a path, browsers would resolve the dots in it."""
+
+    @console.get("/_mock/console/records/<kind>")
+    def records(kind: str) -> str:
+        key, account, resource = *_account(running), _resource(running, kind)
         number = max(1, request.args.get("page", 1, int))
         start = (number - 1) * PAGE_SIZE
         shown, total = account.collections[kind].page(lambda _: (start, start + PAGE_SIZE))
@@ -122,40 +131,41 @@ def _add_records(console: Blueprint, running: Running) -> None:
         pages = max(1, -(-total // PAGE_SIZE))
         return render_template("records.html", records=represented, page=number, pages=pages, total=total, **place)
 
-    @console.route("/_mock/console/records/<path:key>/<kind>/new", methods=["GET", "POST"])
-    def new(key: str, kind: str) -> str | AnyResponse:
-        return _edited(running, key, _resource(running, kind), None)
+    @console.route("/_mock/console/records/<kind>/new", methods=["GET", "POST"])
+    def new(kind: str) -> str | AnyResponse:
+        return _edited(running, _resource(running, kind), None)
 
-    @console.route("/_mock/console/records/<path:key>/<kind>/<int:identifier>", methods=["GET", "POST"])
-    def record(key: str, kind: str, identifier: int) -> str | AnyResponse:
-        return _edited(running, key, _resource(running, kind), identifier)
+    @console.route("/_mock/console/records/<kind>/<int:identifier>", methods=["GET", "POST"])
+    def record(kind: str, identifier: int) -> str | AnyResponse:
+        return _edited(running, _resource(running, kind), identifier)
 
-    @console.post("/_mock/console/records/<path:key>/<kind>/<int:identifier>/delete")
-    def delete(key: str, kind: str, identifier: int) -> str | AnyResponse:
-        resource = _resource(running, kind)
+    @console.post("/_mock/console/records/<kind>/<int:identifier>/delete")
+    def delete(kind: str, identifier: int) -> str | AnyResponse:
+        key, resource = _account(running)[0], _resource(running, kind)
         if problem := editing.delete(running, key, resource, identifier):
-            return _form(running, key, resource, identifier, problem)
-        return redirect(url_for("console.records", key=key, kind=kind, done="deleted"), 303)
+            return _form(running, resource, identifier, problem)
+        return redirect(url_for("console.records", account=key, kind=kind, done="deleted"), 303)
 
 
-def _edited(running: Running, key: str, resource: Resource, identifier: int | None) -> str | AnyResponse:
+def _edited(running: Running, resource: Resource, identifier: int | None) -> str | AnyResponse:
     """The form of a record, or what comes of sending it."""
     if request.method == "GET":
-        return _form(running, key, resource, identifier, "")
-    present = _values(running, key, resource, identifier)
+        return _form(running, resource, identifier, "")
+    key, present = _account(running)[0], _values(running, resource, identifier)
     if problem := editing.save(running, key, resource, identifier, present):
-        return _form(running, key, resource, identifier, problem)
+        return _form(running, resource, identifier, problem)
     done = "created" if identifier is None else "updated"
-    return redirect(url_for("console.records", key=key, kind=resource.name, done=done), 303)
+    return redirect(url_for("console.records", account=key, kind=resource.name, done=done), 303)
 
 
-def _form(running: Running, key: str, resource: Resource, identifier: int | None, problem: str) -> str:
-    values = _values(running, key, resource, identifier)
+def _form(running: Running, resource: Resource, identifier: int | None, problem: str) -> str:
+    key, account = _account(running)
+    values = _values(running, resource, identifier)
     operation = "create" if identifier is None else "update"
     return render_template(
         "form.html",
         key=key,
-        account=_account(running, key),
+        account=account,
         kind=resource,
         identifier=identifier,
         problem=problem,
@@ -166,11 +176,11 @@ def _form(running: Running, key: str, resource: Resource, identifier: int | None
     )
 
 
-def _values(running: Running, key: str, resource: Resource, identifier: int | None) -> dict[str, Any]:
+def _values(running: Running, resource: Resource, identifier: int | None) -> dict[str, Any]:
     if identifier is None:
         return {}
     try:
-        return dict(_account(running, key).collections[resource.name].get(identifier).values)
+        return dict(_account(running)[1].collections[resource.name].get(identifier).values)
     except UnknownIdError:
         abort(404, f"There is no record {identifier} among the {resource.name} of this account.")
 
@@ -255,13 +265,13 @@ def _switched(running: Running) -> dict[str, Any]:
     }
 
 
-def _account(running: Running, key: str) -> Account:
-    accounts = running.service.accounts
-    if key not in accounts.keys and key not in accounts.sandboxes:
+def _account(running: Running) -> tuple[str, Account]:
+    """The key that the request names, and its account."""
+    key, accounts = request.args.get("account", ""), running.service.accounts
+    account = accounts.sandboxes.get(key) or (accounts.get(key) if key in accounts.keys else None)
+    if account is None:
         abort(404, f'No account has the key "{key}" any more.')
-    account = accounts.get(key)
-    assert account  # noqa: S101 - of a key that there is
-    return account
+    return key, account
 
 
 def _resource(running: Running, kind: str) -> Resource:

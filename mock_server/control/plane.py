@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 PREFIX = "/_mock"
-LONGEST_BODY = 128 * 2**20  # bytes; a fixture with all files that are kept is shorter
+LONGEST_BODY = 48 * 2**20  # bytes; a fixture with all files that are kept is shorter
 
 
 class Control:

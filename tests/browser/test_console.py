@@ -17,14 +17,14 @@ from mock_server import MockServer
 
 IMAGES = Path(__file__).parents[2] / "fixtures" / "images"
 WIDE, NARROW = (1280, 900), (360, 740)
-RECORDS = f"/_mock/console/records/{HARBOUR}"
+RECORDS, ACCOUNT = "/_mock/console/records", f"account={HARBOUR}"
 PAGES = {
     "overview": "/",
-    "splash pages": f"{RECORDS}/splash-pages",
-    "handlers": f"{RECORDS}/notification-handlers?page=2",
-    "no records": f"{RECORDS}/domains?page=99",
-    "create": f"{RECORDS}/notification-handlers/new",
-    "edit": f"{RECORDS}/splash-pages/1",
+    "splash pages": f"{RECORDS}/splash-pages?{ACCOUNT}",
+    "handlers": f"{RECORDS}/notification-handlers?{ACCOUNT}&page=2",
+    "no records": f"{RECORDS}/domains?{ACCOUNT}&page=99",
+    "create": f"{RECORDS}/notification-handlers/new?{ACCOUNT}",
+    "edit": f"{RECORDS}/splash-pages/1?{ACCOUNT}",
     "journal": "/_mock/console/journal",
     "request": "/_mock/console/journal/2",
     "switches": "/_mock/console/switches",
@@ -121,7 +121,7 @@ def test_records_are_paged(page: Page) -> None:
 
 
 def test_a_record_is_created_with_images_changed_and_deleted(page: Page, client: Client) -> None:
-    page.goto(f"{RECORDS}/splash-pages")
+    page.goto(f"{RECORDS}/splash-pages?{ACCOUNT}")
     page.get_by_role("link", name="Create").click()
     page.get_by_label("name", exact=False).first.fill("Made by hand")
     for name in ("logo", "favicon", "opengraph"):
@@ -143,7 +143,7 @@ def test_a_record_is_created_with_images_changed_and_deleted(page: Page, client:
 
 
 def test_a_handler_of_another_account_is_made_and_switched_off(page: Page, server: MockServer) -> None:
-    page.goto(f"/_mock/console/records/{ALPINE}/notification-handlers/new")
+    page.goto(f"{RECORDS}/notification-handlers/new?account={ALPINE}")
     page.locator("#name").fill("Mail")
     page.locator("#type").select_option("email")
     page.locator("#email").fill("mail@example.com")
@@ -157,7 +157,7 @@ def test_a_handler_of_another_account_is_made_and_switched_off(page: Page, serve
 
 
 def test_a_refusal_says_why_and_loses_nothing(page: Page) -> None:
-    page.goto(f"{RECORDS}/splash-pages/new")
+    page.goto(f"{RECORDS}/splash-pages/new?{ACCOUNT}")
     page.locator("#title").fill("Not to be lost")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("alert")).to_contain_text('The API answered 400: The field "name" is required.')
@@ -166,7 +166,7 @@ def test_a_refusal_says_why_and_loses_nothing(page: Page) -> None:
 
 def test_what_the_api_does_not_answer_is_told(page: Page, server: MockServer) -> None:
     server.running.change(conditions={"dropped-before": 1})
-    page.goto(f"{RECORDS}/domains/new")
+    page.goto(f"{RECORDS}/domains/new?{ACCOUNT}")
     page.locator("#host").fill("a.example.com")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("alert")).to_contain_text("closed without an answer")

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from walk import KINDS, Kind
 from wire import ALPINE, HARBOUR, Client, in_process
 
@@ -18,7 +18,7 @@ NOW = "2026-03-02 09:00:00"
 
 def write(folder: Path, document: Any) -> Path:
     path = folder / "fixture.yaml"
-    path.write_text(document if isinstance(document, str) else yaml.safe_dump(document))
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
     return path
 
 

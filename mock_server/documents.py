@@ -1,0 +1,93 @@
+"""YAML that may come from anybody: fixtures, snapshots and profiles, checked before anything is built of them.
+
+Of YAML 1.1 there are plain mappings, lists, texts, decimal numbers, times, true, false and null. Aliases, merge keys
+and tags, with which few bytes stand for many, are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from mock_server.errors import SettingsError
+
+if TYPE_CHECKING:
+    from yaml import SafeDumper, SafeLoader
+else:  # the fast ones, where PyYAML has them
+    SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    SafeDumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+DEEPEST = 20  # levels
+
+
+class _Loader(SafeLoader):
+    """Reads numbers as people write them: no octal, no base 60, nothing of a thousand digits."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - a table of PyYAML's, replaced as a whole
+        first: [(tag, pattern) for tag, pattern in known if not tag.endswith((":int", ":float", ":merge", ":value"))]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?(0|[1-9]\d{0,17})$"), list("-+0123456789"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d{1,18}\.\d{1,18}$"), list("-+0123456789"))
+
+
+class _Dumper(SafeDumper):
+    """Writes what is there twice twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - as PyYAML calls it
+        """No value is written as an alias."""
+        return True
+
+
+def read_document(text: str) -> Any:
+    """What a document holds.
+
+    Args:
+        text: YAML, or JSON.
+
+    Raises:
+        SettingsError: if it is not YAML, or holds what is refused; the message says where.
+    """
+    try:
+        _check(text)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none is a ValueError
+        if isinstance(error, SettingsError):
+            raise
+        raise SettingsError(f"it is not YAML: {' '.join(str(error).split())}") from error
+
+
+def write_document(document: Any) -> str:
+    """A document as YAML that can be read again."""
+    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+def _check(text: str) -> None:
+    """Refuse what stands for more than it says.
+
+    Raises:
+        SettingsError: naming its line.
+    """
+    depth = 0
+    event: Any
+    for event in yaml.parse(text, Loader=SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        found = "it is nested" if depth > DEEPEST else _refused(event)
+        if found:
+            more = f" more than {DEEPEST} deep" if depth > DEEPEST else ", which is not read here; write it out"
+            raise SettingsError(f"line {event.start_mark.line + 1}: {found}{more}")
+
+
+def _refused(event: Any) -> str:
+    if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+        return f"an alias or anchor, {event.anchor}"
+    if getattr(event, "tag", None):
+        return f"a tag, {event.tag}"
+    if isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]:
+        return "a merge key, <<"
+    return ""
