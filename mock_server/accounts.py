@@ -23,7 +23,7 @@ from mock_server.store import Collection, Contents, IdSequence, Record, Tally
 
 EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
 BEYOND_32_BITS = 5_000_000_000
-MOST_OF_ONE, MOST_OF_ALL = 64 * 2**20, 128 * 2**20  # bytes that one account, and all together, take by writes
+MOST_OF_ONE, MOST_OF_ALL = 48 * 2**20, 96 * 2**20  # bytes that one account, and all together, take by writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +136,13 @@ class Accounts:
         return other
 
     def part(self) -> None:
-        """Share nothing any more."""
-        tally = Tally()
+        """Share nothing any more but the memory that there is for both."""
+        tally = self._tally
         with self._lock:
             self._by_key = {key: _parted(account, tally) for key, account in self._by_key.items()}
             self._model = _parted(self._model, tally)
             self._sandboxes = OrderedDict((key, _parted(account, tally)) for key, account in self._sandboxes.items())
-        self._lock, self._tally = threading.Lock(), tally
+        self._lock = threading.Lock()
 
     @property
     def sandboxes(self) -> dict[str, Account]:

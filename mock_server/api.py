@@ -130,8 +130,9 @@ def _read(service: Service, resource: Resource, identifier: str) -> Response:
 def _create(service: Service, resource: Resource) -> Response:
     form = _form(service, resource, "create")
     given = _applicable(service, resource, form, form)
-    service.accounts.make_room(g.account, size_of(given))
-    record = _collection(resource).add(
+    collection = _collection(resource)
+    service.accounts.make_room(g.account, size_of(given) + collection.price)
+    record = collection.add(
         lambda number: service.representations.initial(resource, number) | given, g.account.clock
     )
     envelope = service.representations.written(resource, record)
@@ -139,12 +140,12 @@ def _create(service: Service, resource: Resource) -> Response:
 
 
 def _update(service: Service, resource: Resource, identifier: str) -> Response:
-    number = _number(identifier)
-    _collection(resource).get(number)
+    number, collection = _number(identifier), _collection(resource)
+    collection.get(number)
     form = _form(service, resource, "update")
-    service.accounts.make_room(g.account, size_of(form))
+    service.accounts.make_room(g.account, size_of(form) + collection.price)
     change = partial(_changed, service, resource, form)
-    envelope = service.representations.written(resource, _collection(resource).update(number, change))
+    envelope = service.representations.written(resource, collection.update(number, change))
     return service.representations.json(envelope, int(service.choices["update-status"]))
 
 
@@ -160,7 +161,10 @@ def _changed(service: Service, resource: Resource, form: Mapping[str, Any], reco
 
 
 def _delete(service: Service, resource: Resource, identifier: str) -> Response:
-    _collection(resource).delete(_number(identifier))
+    number, collection = _number(identifier), _collection(resource)
+    collection.get(number)
+    service.accounts.make_room(g.account, collection.price)
+    collection.delete(number)
     status, _, body = service.choices["delete-status"].partition("-")
     match body:
         case "json":

@@ -46,6 +46,7 @@ class ErrorPages:
     def response(self, refusal: Refusal) -> AnyResponse:
         """The answer to a request that is not carried out."""
         answer = self._body(refusal)
+        refusal.__traceback__ = None  # its frames hold the request, whose notes hold the refusal: freed at once
         if refusal.mistake:
             notes_of(request.environ).refusal = refusal
         if refusal.status == HTTPStatus.UNAUTHORIZED:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote_to_bytes
 
@@ -27,9 +28,10 @@ Send = Callable[[Message], Awaitable[None]]
 
 SECONDS_FOR_A_BODY, LEAST_RATE = 15.0, 10_000  # bytes a second that it takes from then on
 MOST_DRAINED = 64 * 2**20  # bytes of a body that nobody reads
-SMALL, MOST_LARGE = 64 * 2**10, 48 * 2**20  # bytes of one body, and of all larger ones that are read at a time
+SMALL, MOST_LARGE = 64 * 2**10, 32 * 2**20  # bytes of one body, and of all larger ones that are read at a time
 KEPT_OF_REFUSED = 2000  # bytes, for the journal
 MOST_DELAYED, MOST_HELD = 1000, 32 * 2**20  # answers, and their bytes, that wait until they are due
+LONGEST_BURST = 0.05  # seconds of answering one request after the other
 CONTROL_THREADS = 24  # more than may follow the journal
 
 log = logging.getLogger("mock_server")
@@ -59,6 +61,7 @@ class Gateway:
         self._site = site
         self._control = ThreadPoolExecutor(CONTROL_THREADS, "control")
         self._large = self._delayed = self._held = 0
+        self._busy, self._is_resting = 0.0, False
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -70,7 +73,7 @@ class Gateway:
         else:
             large = 0
         try:
-            answer = await self._in_thread(_called, self._site, environ) if is_control else _called(self._site, environ)
+            answer = await (self._in_thread(_called, self._site, environ) if is_control else self._in_turn(environ))
         finally:
             self._large -= large
         start, body = answer
@@ -113,6 +116,22 @@ class Gateway:
             environ["wsgi.input_terminated"] = True
         environ["wsgi.input"] = BytesIO(body.content)
         return body.counted
+
+    async def _in_turn(self, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
+        """Answer a request of the API; those that are ready take turns with whatever else has come."""
+        while self._busy > LONGEST_BURST:
+            if not self._is_resting:
+                self._is_resting = True
+                asyncio.get_running_loop().call_soon(self._rest)
+            await asyncio.sleep(0)
+        began = perf_counter()
+        try:
+            return _called(self._site, environ)
+        finally:
+            self._busy += perf_counter() - began
+
+    def _rest(self) -> None:
+        self._busy, self._is_resting = 0.0, False
 
     async def _wait(self, seconds: float, body: list[bytes]) -> None:
         """Wait, unless so many wait already that their answers would fill the memory."""

@@ -12,7 +12,7 @@ from typing import Any
 from sortedcontainers import SortedKeyList
 
 Values = Mapping[str, Any]
-BARE, PLACE = 600, 200  # bytes that a record takes beside its texts, and its place in a collection
+BARE, PLACE = 600, 220  # bytes that a record takes beside its texts, and its place in a collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,11 @@ class Collection:
             self._is_shared = True
             return Collection(self.ids.copy(), self._contents, tally, is_shared=True)
 
+    @property
+    def price(self) -> int:
+        """How much memory the next write takes beside what it holds, in bytes: that of a copy where one is shared."""
+        return PLACE * len(self._contents.records) if self._is_shared else 0
+
     def arrange(self, order: Callable[[Record], Any], unique: str | None) -> None:
         """Go by another order, and by another unique field."""
         with self._lock:
@@ -229,8 +234,8 @@ class Collection:
     def _own(self) -> Contents:
         """What it holds, for it alone."""
         if self._is_shared:
+            self._count(self.price)
             self._contents, self._is_shared = self._contents.copy(), False
-            self._count(PLACE * len(self._contents.records))
         return self._contents
 
     def _count(self, size: int) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BEHIND = "/behind-the-proxy"
 PIECES = 7
-MOST_PENDING = 32 * 2**20  # bytes of writes that a replica has still to make
+MOST_PENDING = 8 * 2**20  # bytes of writes that a replica has still to make
 
 
 def waiting(times: Callable[[float], Iterator[float]]) -> Callable[..., WSGIApplication]:
