@@ -8,8 +8,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
@@ -50,7 +51,7 @@ class Mock:
     def state_seconds(self) -> float:
         """How long the control plane takes to answer."""
         began = time.monotonic()
-        assert self.ask("GET", "/_mock/state") == 200  # noqa: PLR2004
+        assert self.ask("GET", "/_mock/state") == 200
         return time.monotonic() - began
 
     def memory(self) -> tuple[float, float]:
@@ -63,7 +64,14 @@ class Mock:
 @contextmanager
 def started(*options: str) -> Iterator[Mock]:
     """A mock with these options."""
-    command: list[str | Path] = [Path(sys.executable).with_name("mock-server"), "--port", "0", "--log-level", "error", *options]
+    command: list[str | Path] = [
+        Path(sys.executable).with_name("mock-server"),
+        "--port",
+        "0",
+        "--log-level",
+        "error",
+        *options,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         host, _, port = server.stdout.readline().split()[-1].removeprefix("http://").partition("/")[0].rpartition(":")
@@ -102,35 +110,45 @@ def held(mock: Mock, count: int, data: bytes) -> Iterator[None]:
         yield
 
 
-def delays(mock: Mock, key: str, count: int = 200) -> object:
+def delays(mock: Mock, key: str, count: int = 200) -> AbstractContextManager[None]:
     """Requests that prefer a long delay."""
     return held(mock, count, head("GET", "/api/domains/?results_per_page=1000", key, Prefer="delay=60"))
 
 
-def stalls(mock: Mock, key: str, count: int = 200) -> object:
+def stalls(mock: Mock, key: str, count: int = 200) -> AbstractContextManager[None]:
     """Bodies that stall."""
     return held(mock, count, head("POST", "/api/projects", key, Content_Type=FORM, Content_Length="5000") + b"--XX")
 
 
-def idle(mock: Mock, count: int = 200) -> object:
+def idle(mock: Mock, count: int = 200) -> AbstractContextManager[None]:
     """Connections on which nothing comes."""
     return held(mock, count, b"")
 
 
 def part_headers(mock: Mock, count: int = 8) -> None:
-    """Long bodies of part headers, without a key, with a wrong path and with the key of a sandbox."""
-    body = b"--XX\r\n" + b"a:b\r\n" * (16 * MEBIBYTE // 5 - 10) + b"\r\n"
+    """Long bodies of part headers, without a key, to a wrong path and with the key of a sandbox."""
     several = b'--XX\r\nContent-Disposition: form-data; name="a"\r\n' + b"".join(b"h%d: b\r\n" % n for n in range(1000))
-    for text in (body, (several + b"\r\nx\r\n") * 900 + b"--XX--\r\n"):
-        ways = [("", "/api/projects"), ("", "/elsewhere"), ("sandbox-a", "/elsewhere"), ("sandbox-a", "/api/projects")]
-        each(count, lambda n, text=text: mock.ask("POST", ways[n % 4][1], text, ways[n % 4][0], Content_Type=FORM))  # type: ignore[misc]
+    bodies = [
+        b"--XX\r\n" + b"a:b\r\n" * (16 * MEBIBYTE // 5 - 10) + b"\r\n",
+        (several + b"\r\nx\r\n") * 900 + b"--XX--\r\n",
+    ]
+    ways = [("", "/api/projects"), ("", "/elsewhere"), ("sandbox-a", "/elsewhere"), ("sandbox-a", "/api/projects")]
+
+    def send(number: int) -> None:
+        (key, path), body = ways[number % 4], bodies[number // 4 % 2]
+        mock.ask("POST", path, body, key, Content_Type=FORM)
+
+    each(count, send)
 
 
-def long_keys(mock: Mock, count: int = 1000) -> None:
+def long_keys(mock: Mock, count: int = 2000) -> None:
     """Sandboxes with long keys, and the console's list of them."""
-    for length in (200, 60_000):
-        each(count, lambda n, length=length: mock.ask("GET", "/api/domains/1", key=f"sandbox-{n}-".ljust(length, "x")))  # type: ignore[misc]
-    assert mock.ask("GET", "/") == 200  # noqa: PLR2004
+
+    def send(number: int) -> None:
+        mock.ask("GET", "/api/domains/1", key=f"sandbox-{number}-".ljust(60_000 if number % 2 else 200, "x"))
+
+    each(count, send)
+    assert mock.ask("GET", "/") == HTTPStatus.OK
 
 
 def many_sandboxes(mock: Mock, count: int = 1000) -> None:
@@ -156,15 +174,19 @@ def many_records(mock: Mock, count: int = 20_000) -> None:
     each(count, lambda _: mock.ask("POST", "/api/projects", form(b""), "sandbox-many", Content_Type=FORM))
 
 
-def long_answers(mock: Mock, count: int = 500) -> object:
+def long_answers(mock: Mock, count: int = 500) -> AbstractContextManager[None]:
     """Requests for long lists that prefer a delay; their answers are ready, and wait."""
     return held(mock, count, head("GET", "/api/splash-pages/?results_per_page=1000", "sandbox-a", Prefer="delay=60"))
 
 
 def media_types(mock: Mock, count: int = 300) -> None:
     """Forms of many files with long names and media types, for the journal."""
-    part = f'--XX\r\nContent-Disposition: form-data; name="f%d"; filename="a"\r\nContent-Type: image/{"y" * 900}\r\n\r\n\r\n'
-    body = "".join(part % number for number in range(100)).encode() + b"--XX--\r\n"
+    parts = (
+        f'--XX\r\nContent-Disposition: form-data; name="f{number}"; filename="a"\r\n'
+        f"Content-Type: image/{'y' * 900}\r\n\r\n"
+        for number in range(100)
+    )
+    body = "\r\n".join([*parts, "--XX--", ""]).encode()
     each(count, lambda _: mock.ask("POST", "/api/projects", body, "sandbox-a", Content_Type=FORM))
 
 

@@ -1,73 +1,59 @@
-"""Ten thousand requests with bodies of 5 MB, files and texts, in many sandboxes: how much memory the mock takes.
+"""What hostile clients do to a mock: its memory, and how soon its control plane answers meanwhile.
 
-Prints the memory of the server's process as it goes; nothing is judged.
+Each attack meets a mock of its own. Nothing is judged here; `tests/mock/test_availability.py` does that with fewer.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-import subprocess
-import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
-SIZE = 5_000_000  # bytes
-CLIENTS = 4
-BOUNDARY = "soak-7f3a"
+import hostile
+from hostile import Mock
+
+Attack = Callable[[Mock], AbstractContextManager[None] | None]
+LAG = ("--condition", "lag=0.9")
+ATTACKS: dict[str, tuple[Attack, tuple[str, ...]]] = {
+    "500 delays of 60 s without a key": (lambda mock: hostile.delays(mock, "", 500), ()),
+    "500 delays of 60 s in a sandbox": (lambda mock: hostile.delays(mock, "sandbox-a", 500), ()),
+    "500 bodies that stall without a key": (lambda mock: hostile.stalls(mock, "", 500), ()),
+    "500 bodies that stall in a sandbox": (lambda mock: hostile.stalls(mock, "sandbox-a", 500), ()),
+    "500 idle connections": (lambda mock: hostile.idle(mock, 500), ()),
+    "500 long answers that wait": (lambda mock: hostile.long_answers(mock, 500), ("--records", "1000")),
+    "80 bodies of 16 MiB of part headers": (lambda mock: hostile.part_headers(mock, 80), ()),
+    "2,000 long keys": (hostile.long_keys, ()),
+    "1,000 sandboxes of 9,000 records": (hostile.many_sandboxes, ("--records", "3000")),
+    "400 texts of 15 MB": (lambda mock: hostile.large_texts(mock, 400), ()),
+    "400 files of 15 MB": (lambda mock: hostile.large_files(mock, 400), ()),
+    "400 texts of 15 MB under a lag": (lambda mock: hostile.large_texts(mock, 400), LAG),
+    "50 bodies without an end": (lambda mock: hostile.endless_chunks(mock, 50), ()),
+    "50 bodies without an end under a lag": (lambda mock: hostile.endless_chunks(mock, 50), LAG),
+    "1,000 forms of 100 media types": (lambda mock: hostile.media_types(mock, 1000), ()),
+    "10,000 small records": (lambda mock: hostile.many_records(mock, 10_000), ()),
+    "requests of 1,000 sandboxes under a rate limit": (hostile.many_sandboxes, ("--rate-limit", "60/m")),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--requests", type=int, default=10_000)
-    requests = parser.parse_args().requests
-    command: list[str | Path] = [Path(sys.executable).with_name("mock-server"), "--port", "0", "--log-level", "warning"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout
-        address = server.stdout.readline().split()[-1].removeprefix("http://")
-        try:
-            soak(server.pid, address, requests)
-        finally:
-            server.terminate()
-
-
-def soak(pid: int, address: str, requests: int) -> None:
-    print(f"{'requests':>9} {'GB sent':>8} {'memory':>9} {'most':>9}")
-    began, step = time.monotonic(), max(1, requests // 10)
-    for done in range(0, requests + 1, step):
-        if done:
-            with ThreadPoolExecutor(CLIENTS) as pool:
-                list(pool.map(lambda number: send(address, number), range(done - step, done)))
-        now, most = memory(pid)
-        print(f"{done:9,} {done * SIZE / 1e9:8.1f} {now:6.0f} MB {most:6.0f} MB", flush=True)
-    print(f"in {time.monotonic() - began:.0f} s")
-
-
-def send(address: str, number: int) -> None:
-    """Create a splash page with an image of 5 MB, or with 5 MB of style sheet."""
-    part = 'name="logo"; filename="a.png"\r\nContent-Type: image/png' if number % 2 else 'name="custom_css"'
-    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="name"\r\n\r\nSoak {number}\r\n'
-    body = f"{head}--{BOUNDARY}\r\nContent-Disposition: form-data; {part}\r\n\r\n".encode()
-    body += b"x" * SIZE + f"\r\n--{BOUNDARY}--\r\n".encode()
-    connection = HTTPConnection(address)
-    headers = {
-        "Authorization": f"Bearer sandbox-{number % 500}",
-        "Content-Type": f"multipart/form-data; boundary={BOUNDARY}",
-    }
-    connection.request("POST", "/api/projects", body, headers)
-    answer = connection.getresponse()
-    answer.read()
-    assert answer.status in (201, 413), answer.status
-    connection.close()
-
-
-def memory(pid: int) -> tuple[float, float]:
-    """What a process takes now, and took at most, in MB."""
-    status = Path(f"/proc/{pid}/status").read_text("utf-8")
-    now, most = (int(re.findall(rf"{name}:\s+(\d+)", status)[0]) / 1000 for name in ("VmRSS", "VmHWM"))
-    return now, most
+    parser.add_argument("attacks", nargs="*", metavar="TEXT", help="only those whose name holds it")
+    wanted = parser.parse_args().attacks
+    print(f"{'attack':50} {'took s':>7} {'answers after s':>16} {'memory MB':>10} {'most MB':>8}")
+    for name, (attack, options) in ATTACKS.items():
+        if not wanted or any(text in name for text in wanted):
+            with hostile.started(*options) as mock:
+                began = time.monotonic()
+                held = attack(mock)
+                took = time.monotonic() - began
+                if held is None:
+                    seconds = mock.state_seconds()
+                else:
+                    with held:
+                        seconds = mock.state_seconds()
+                now, most = mock.memory()
+            print(f"{name:50} {took:7.1f} {seconds:16.3f} {now:10.0f} {most:8.0f}", flush=True)
 
 
 if __name__ == "__main__":

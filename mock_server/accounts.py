@@ -23,7 +23,7 @@ from mock_server.store import Collection, Contents, IdSequence, Record, Tally
 
 EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
 BEYOND_32_BITS = 5_000_000_000
-MOST_OF_ONE, MOST_OF_ALL = 48 * 2**20, 96 * 2**20  # bytes that one account, and all together, take by writes
+MOST_OF_ONE, MOST_OF_ALL = 32 * 2**20, 64 * 2**20  # bytes that one account, and all together, take by writes
 
 
 @dataclass(frozen=True, slots=True)

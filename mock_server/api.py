@@ -132,9 +132,7 @@ def _create(service: Service, resource: Resource) -> Response:
     given = _applicable(service, resource, form, form)
     collection = _collection(resource)
     service.accounts.make_room(g.account, size_of(given) + collection.price)
-    record = collection.add(
-        lambda number: service.representations.initial(resource, number) | given, g.account.clock
-    )
+    record = collection.add(lambda number: service.representations.initial(resource, number) | given, g.account.clock)
     envelope = service.representations.written(resource, record)
     return service.representations.json(envelope, int(service.choices["create-status"]))
 

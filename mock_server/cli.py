@@ -111,9 +111,7 @@ def _token(options: argparse.Namespace) -> str | None:
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"the file of the control token cannot be read: {error}") from error
     if len(given) > 1:
-        raise SettingsError(
-            f"the control token is given twice; give one of --control-token, its file, ${ENVIRONMENT}"
-        )
+        raise SettingsError(f"the control token is given twice; give one of --control-token, its file, ${ENVIRONMENT}")
     return given[0] if given else None
 
 

@@ -30,6 +30,7 @@ SECONDS_FOR_A_BODY, LEAST_RATE = 15.0, 10_000  # bytes a second that it takes fr
 MOST_DRAINED = 64 * 2**20  # bytes of a body that nobody reads
 SMALL, MOST_LARGE = 64 * 2**10, 32 * 2**20  # bytes of one body, and of all larger ones that are read at a time
 KEPT_OF_REFUSED = 2000  # bytes, for the journal
+SECONDS_TO_LOOK_FOR_ROOM = 0.02
 MOST_DELAYED, MOST_HELD = 1000, 32 * 2**20  # answers, and their bytes, that wait until they are due
 LONGEST_BURST = 0.05  # seconds of answering one request after the other
 CONTROL_THREADS = 24  # more than may follow the journal
@@ -60,23 +61,24 @@ class Gateway:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._control = ThreadPoolExecutor(CONTROL_THREADS, "control")
-        self._large = self._delayed = self._held = 0
+        self._bodies: dict[_Body, None] = {}
         self._busy, self._is_resting = 0.0, False
+        self._delayed = self._held = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
         environ = environ_of(scope)
         notes = notes_of(environ)
-        is_control = self._site.is_control(environ)
         if "HTTP_TRANSFER_ENCODING" in environ or environ.get("CONTENT_LENGTH", "0") != "0":
-            large = await self._read(environ, receive)
+            read = _Body(self._site.body_limit(environ), environ.get("CONTENT_LENGTH", ""))
+            self._bodies[read] = None
+            try:
+                await self._read(read, environ, receive)
+                start, body = await self._answer(environ)
+            finally:
+                del self._bodies[read]
         else:
-            large = 0
-        try:
-            answer = await (self._in_thread(_called, self._site, environ) if is_control else self._in_turn(environ))
-        finally:
-            self._large -= large
-        start, body = answer
+            start, body = await self._answer(environ)
         if not isinstance(body, list):
             await self._stream(start, body, receive, send)
             return
@@ -93,32 +95,38 @@ class Gateway:
         """Let no thread wait any more."""
         self._control.shutdown(wait=False, cancel_futures=True)
 
-    async def _read(self, environ: WSGIEnvironment, receive: Receive) -> int:
-        """Read a body; how many bytes of it count as those of a large one, until the request is answered."""
-        body = _Body(self._site.body_limit(environ))
-        if body.limit or "HTTP_EXPECT" not in environ:
-            while body.is_wanted:
-                try:
-                    async with asyncio.timeout_at(body.deadline):
-                        message = await receive()
-                except TimeoutError:
-                    body.refuse("408", f"The body did not come; send it within {SECONDS_FOR_A_BODY:g} seconds.")
-                    break
-                before = body.counted
+    async def _read(self, body: _Body, environ: WSGIEnvironment, receive: Receive) -> None:
+        """Read a body into the environment of its request."""
+        try:
+            while body.is_wanted and (body.limit or "HTTP_EXPECT" not in environ):
+                async with asyncio.timeout_at(body.deadline):
+                    message = await receive()
                 body.take(message)
-                self._large += body.counted - before
-                if self._large > MOST_LARGE and body.counted:
-                    self._large -= body.counted
-                    body.refuse("503", "Too many long bodies come at a time; send this one again later.")
+                if body.counted:
+                    await self._wait_for_room(body)
+        except TimeoutError:
+            body.refuse("408", f"The body did not come; send it within {SECONDS_FOR_A_BODY:g} seconds.")
+        content = body.content
         notes_of(environ).unread = body.refusal
         if not body.refusal:
-            environ["CONTENT_LENGTH"] = str(len(body.content))
+            environ["CONTENT_LENGTH"] = str(len(content))
             environ["wsgi.input_terminated"] = True
-        environ["wsgi.input"] = BytesIO(body.content)
-        return body.counted
+        environ["wsgi.input"] = BytesIO(content)
 
-    async def _in_turn(self, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
-        """Answer a request of the API; those that are ready take turns with whatever else has come."""
+    async def _wait_for_room(self, body: _Body) -> None:
+        """Read no more of a long body until there is room for it; the one that began first may always go on."""
+        while sum(each.counted for each in self._bodies) > MOST_LARGE and next(iter(self._bodies)) is not body:
+            await asyncio.sleep(SECONDS_TO_LOOK_FOR_ROOM)
+            body.waited += SECONDS_TO_LOOK_FOR_ROOM
+            if body.waited > SECONDS_FOR_A_BODY:
+                return body.refuse("503", "Too many long bodies come at a time; send this one again later.")
+        return None
+
+    async def _answer(self, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
+        """Answer a request; those of the API that are ready take turns with whatever else has come."""
+        if self._site.is_control(environ):
+            answer: tuple[Message, Iterable[bytes]] = await self._in_thread(_called, self._site, environ)
+            return answer
         while self._busy > LONGEST_BURST:
             if not self._is_resting:
                 self._is_resting = True
@@ -168,6 +176,7 @@ class _Body:
 
     Attributes:
         limit: how many bytes it may have.
+        waited: for how many seconds it was not read.
         content: what is kept of it.
         counted: how many of those count as a large body's.
         deadline: until when more has to come, by the loop's clock.
@@ -175,24 +184,27 @@ class _Body:
         refusal: why it is not to be used, or None.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, announced: str) -> None:
         self.limit = limit
+        self.waited = 0.0
         self.counted = 0
         self.is_wanted = True
         self.refusal: Refusal | None = None
         self._parts: list[bytes] = []
         self._kept = self._came = 0
+        self._announced = int(announced) if announced.isdecimal() else None
         self._began = asyncio.get_running_loop().time()
         if not limit:
             self.refuse("413", "This body was not read.")
 
     @property
     def content(self) -> bytes:
-        return b"".join(self._parts)
+        self._parts = [b"".join(self._parts)]
+        return self._parts[0]
 
     @property
     def deadline(self) -> float:
-        return self._began + SECONDS_FOR_A_BODY + self._came / LEAST_RATE
+        return self._began + SECONDS_FOR_A_BODY + self._came / LEAST_RATE + self.waited
 
     def take(self, message: Message) -> None:
         """Take what came of it."""
@@ -201,7 +213,9 @@ class _Body:
             return self.refuse("400", f"The body was cut off after {self._came:,} bytes; send it whole.")
         part = message.get("body", b"")
         self._came += len(part)
-        self.is_wanted = message.get("more_body", False) and self._came <= MOST_DRAINED
+        self.is_wanted = (
+            message.get("more_body", False) and self._came <= MOST_DRAINED and self._came != self._announced
+        )
         if not self.refusal and self._came > self.limit:
             self.refuse("413", f"The body is too long; send {self.limit:,} bytes at most.")
         room = KEPT_OF_REFUSED - self._kept if self.refusal else len(part)

@@ -25,6 +25,7 @@ from mock_server.snapshots import fixture_of, size_of_fixture
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
+LONGEST_OF_STRANGERS = 16 * 2**10  # bytes of a body
 MOST_SNAPSHOTS, MOST_BYTES = 20, 64 * 2**20
 
 
@@ -62,8 +63,9 @@ class Running:
         return False
 
     def body_limit(self, environ: WSGIEnvironment) -> int:
-        """How long the body of a request may be, in bytes; of those without an account none is read."""
-        return self.settings.max_body if self.service.accounts.knows(key_of(environ)) else 0
+        """How long the body of a request may be, in bytes; of one without an account little is kept."""
+        is_known = self.service.accounts.knows(key_of(environ))
+        return self.settings.max_body if is_known else min(LONGEST_OF_STRANGERS, self.settings.max_body)
 
     @property
     def service(self) -> Service:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from werkzeug.wrappers import Response
 
 from mock_server.broken import slowly
+from mock_server.notes import KEY as NOTES
 from mock_server.notes import notes_of
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ class Replica:
             body = environ["wsgi.input"].read()
             while self._pending and sum(len(each[2]) for each in self._pending) + len(body) > MOST_PENDING:
                 self._catch_up()
-            self._pending.append((time.monotonic() + self._seconds, dict(environ), body))
+            request = {name: value for name, value in environ.items() if name != NOTES}
+            self._pending.append((time.monotonic() + self._seconds, request, body))
             return self._inner(environ | {"wsgi.input": BytesIO(body)}, start_response)
 
     def _catch_up(self) -> None:

@@ -294,3 +294,35 @@ def test_the_contract_is_read_and_tried_out(page: Page, server: MockServer) -> N
     page.get_by_role("button", name="Execute").click()
     expect(page.locator(".live-responses-table .response-col_status").last).to_contain_text("200")
     assert server.running.journal.find(path="/api/domains/", status="200")
+
+
+def test_a_key_with_dots_opens_no_other_account(page: Page, server: MockServer) -> None:
+    odd = f"sandbox-/../{HARBOUR}"
+    made = Client(over_network(server.base_url), odd).create("/api/domains", {"host": "odd.example.com"})
+    page.goto("/")
+    page.get_by_role("link", name=f"domains of {odd}").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Domains of {odd}")
+    page.get_by_role("link", name="odd.example.com").click()
+    page.get_by_label("host").fill("even.example.com")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status")).to_have_text("Saved.")
+    assert (
+        Client(over_network(server.base_url), odd).get(f"/api/domains/{made}").json["data"]["host"]
+        == "even.example.com"
+    )
+    page.get_by_role("button", name="Delete even.example.com").click()
+    assert Client(over_network(server.base_url), odd).get(f"/api/domains/{made}").status == 404
+    assert Client(over_network(server.base_url)).get("/api/domains/").json["meta"]["total"] == 54
+
+
+def test_many_accounts_have_pages(page: Page, server: MockServer) -> None:
+    for number in range(60):
+        Client(over_network(server.base_url), f"sandbox-{number}").get("/api/domains/1")
+    page.goto("/")
+    expect(page.get_by_text("Page 1 of 3, 62 accounts")).to_be_visible()
+    expect(page.locator("tbody").first.locator("tr")).to_have_count(25)
+    expect(page.locator("tbody").first.locator("tr").nth(2)).to_contain_text("sandbox-59")
+    page.get_by_role("link", name="Next").click()
+    page.get_by_role("link", name="Next").click()
+    expect(page.locator("tbody").first.locator("tr")).to_have_count(12)
+    expect(page.locator("tbody").first.locator("tr").last).to_contain_text("sandbox-0")

@@ -11,11 +11,13 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+import requests
+from playwright.sync_api import Browser, Page, expect
 from wire import HARBOUR
 
 from mock_server import MockServer
 
+KEY = {"Authorization": f"Bearer {HARBOUR}"}
 IMAGES = Path(__file__).parents[2] / "fixtures" / "images"
 FRONT_END = """<!doctype html><title>Front end</title>
 <form><input name="name"><input type="file" name="logo"><input type="file" name="favicon">
@@ -203,3 +205,57 @@ def test_a_form_that_it_sends_resets_nothing(page: Page, server: MockServer) -> 
     assert "alone" in page.locator("body").inner_text()
     assert server.running.journal.find(method="DELETE")
     assert server.running.service.accounts.get(HARBOUR).collections["domains"].total == 53  # type: ignore[union-attr]
+
+
+def test_iframes_and_prefetches_hold_no_follower_of_the_journal(page: Page, server: MockServer) -> None:
+    page.evaluate(
+        """async (url) => {
+          for (let number = 0; number < 20; number += 1) {
+            for (const path of ["/_mock/console/journal", "/_mock/journal/events"]) {
+              const frame = document.createElement("iframe");
+              frame.src = url + path;
+              const link = Object.assign(document.createElement("link"), { rel: "prefetch", href: url + path });
+              document.body.append(frame, link);
+            }
+          }
+          await new Promise((resolve) => setTimeout(resolve, 500));
+        }""",
+        server.base_url,
+    )
+    ours = page.context.browser.new_context().new_page()  # type: ignore[union-attr]
+    ours.goto(f"{server.origin}/_mock/console/journal")
+    expect(ours.locator("#live")).to_contain_text("Live")
+    ours.context.close()
+
+
+def test_it_does_not_freeze_the_mock(page: Page, server: MockServer) -> None:
+    page.evaluate(
+        """(url) => { for (let number = 0; number < 100; number += 1) {
+             const headers = { Authorization: "Bearer sandbox-a", Prefer: "delay=60" };
+             fetch(`${url}/api/domains/?${number}`, { headers }).catch(() => null);
+           } }""",
+        server.base_url,
+    )
+    assert requests.get(f"{server.origin}/_mock/state", timeout=5).status_code == 200
+    assert requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=5).status_code == 200
+
+
+def test_it_takes_nobodys_sandbox(page: Page) -> None:
+    with MockServer(sandboxes=10) as server:
+        ours = {"Authorization": "Bearer sandbox-ours"}
+        assert requests.delete(f"{server.base_url}/api/domains/1", headers=ours, timeout=5).status_code == 200
+        statuses = page.evaluate(
+            """(url) => Promise.all([...Array(40).keys()].map((number) => fetch(`${url}/api/domains/1`,
+                 { headers: { Authorization: `Bearer sandbox-${number}` } }).then((answer) => answer.status)))""",
+            server.base_url,
+        )
+        assert statuses == [200] * 40
+        assert requests.get(f"{server.base_url}/api/domains/1", headers=ours, timeout=5).status_code == 404
+
+
+def test_a_window_that_it_opens_is_out_of_its_reach(page: Page, server: MockServer) -> None:
+    with page.context.expect_page() as opened:
+        page.evaluate("(url) => { window.opened = window.open(url); }", f"{server.origin}/")
+    opened.value.wait_for_load_state()
+    assert page.evaluate("window.opened.closed") is True  # as it seems to a page that has no hold on it
+    assert opened.value.evaluate("window.opener") is None

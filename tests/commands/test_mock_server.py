@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import requests
 from wire import HARBOUR, Client, over_network
 
 COMMAND = Path(sys.executable).with_name("mock-server")
@@ -233,8 +234,41 @@ def test_the_console_is_named_where_there_is_one() -> None:
         assert f"Console      {lines[0].split()[-1].removesuffix('/prefix')}/\n" in lines
     with running("--host", "0.0.0.0") as (_, lines):
         assert not [line for line in lines if line.startswith("Console")]
-    with running("--host", "0.0.0.0", "--control-token", "x") as (_, lines):
+    with running("--host", "0.0.0.0", "--control-token", "a token of a test") as (_, lines):
         assert [line for line in lines if line.startswith("Console")]
+
+
+def test_a_control_token_stands_in_a_file_or_in_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("a token of a file\n")
+    with running("--control-token-file", str(file)) as (_, lines):
+        assert statuses(lines, "a token of a file") == [401, 200]
+    monkeypatch.setenv("MOCK_CONTROL_TOKEN", "a token from outside")
+    with running() as (_, lines):
+        assert statuses(lines, "a token from outside") == [401, 200]
+    assert failure("--control-token-file", str(file)) == (
+        "mock-server: the control token is given twice; give one of --control-token, its file, $MOCK_CONTROL_TOKEN\n"
+    )
+    monkeypatch.delenv("MOCK_CONTROL_TOKEN")
+    file.write_text("short")
+    assert "has 5 characters; give 16 or more" in failure("--control-token-file", str(file))
+    assert "No such file" in failure("--control-token-file", str(tmp_path / "none"))
+
+
+def statuses(lines: list[str], token: str) -> list[int]:
+    """What the control plane answers without a token, and with it."""
+    url = f"{lines[0].split()[-1]}/_mock/state"
+    given: list[dict[str, str]] = [{}, {"Authorization": f"Bearer {token}"}]
+    return [requests.get(url, headers=headers, timeout=10).status_code for headers in given]
+
+
+def test_what_a_fixture_says_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    fixture = tmp_path / "fixture.yaml"
+    fixture.write_text('{now: "2026-01-01 00:00:00", accounts: [{name: "A\\e]0;x\\a\\nStop", api_key: key}]}')
+    with running("--fixture", str(fixture)) as (_, lines):
+        assert "API key      key  (A\\x1b]0;x\\x07\n" in lines
 
 
 def test_signals_one_upon_the_other_end_it_too() -> None:

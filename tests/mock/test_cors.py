@@ -87,3 +87,27 @@ def test_what_is_no_origin_is_refused() -> None:
         SettingsError, match='"localhost:5173/app" is no origin; give one such as http://localhost:5173'
     ):
         Settings(cors_origins=("localhost:5173/app",))
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:8000", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8000", 200),
+        ("192.168.1.7:8000", 200),
+        ("mock", 200),
+        ("app.localhost", 200),
+        ("mock.example.com", 200),
+        ("rebound.example.com", 421),
+        ("mock.example.com.evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+    ],
+)
+def test_without_cors_it_answers_to_names_that_no_stranger_can_own(host: str, status: int) -> None:
+    app = create_app(Settings(cors_origins=(), public_base_url="https://mock.example.com/prefix"))
+    answer = Client(app).get("/api/domains/1", headers=KEY | {"Host": host})
+    assert answer.status_code == status
+    if status == 421:
+        assert f'does not go by the name "{host}"' in answer.json["errors"][0]["title"]  # type: ignore[index]
+    assert Client(create_app()).get("/api/domains/1", headers=KEY | {"Host": host}).status_code == 200

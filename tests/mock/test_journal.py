@@ -25,6 +25,46 @@ def test_it_tells_what_was_sent_and_answered_and_masks_the_key(server: MockServe
     assert HARBOUR not in json.dumps(entry)
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Cookie": "session=a-secret"},
+        {"Proxy-Authorization": "Basic a-secret"},
+        {"X-Api-Key": "a-secret"},
+        {"X-Csrf-Token": "a-secret"},
+        {"X-Client-Secret": "a-secret"},
+        {"X-Password": "a-secret"},
+        {"Authorization": "a-secret"},
+    ],
+    ids=lambda headers: next(iter(headers)),
+)
+def test_keys_meant_for_others_are_masked_in_headers(server: MockServer, headers: dict[str, str]) -> None:
+    ask(server, "GET", "/api/domains/1", headers=headers)
+    text = json.dumps(journal(server))
+    assert "a-secret" not in text
+    assert "[key]" in text
+
+
+def test_keys_meant_for_others_are_masked_in_queries_forms_and_json(
+    server: MockServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    ask(server, "GET", "/api/domains/1?a=1&api_key=a-secret&auth%5Btoken%5D=a-secret&page=2")
+    ask(server, "POST", "/api/domains", data={"host": "a.example.com", "password": "a-secret"})
+    ask(
+        server, "POST", "/api/domains", json={"host": "x", "nested": {"auth_token": "a-secret", "n": 1, "key": 1234567}}
+    )
+    ask(server, "POST", "/api/elsewhere", data={"password": "a-secret"})
+    ask(server, "POST", "/api/domains", data={"password": "a-secret"}, headers={"Authorization": "Bearer wrong"})
+    query, form, body, *unread = journal(server)
+    assert query["query"] == "a=1&api_key=[key]&auth%5Btoken%5D=[key]&page=2"
+    assert form["fields"] == {"host": "a.example.com", "password": "[key]"}
+    assert json.loads(body["body"]) == {"host": "x", "nested": {"auth_token": "[key]", "n": 1, "key": "[key]"}}
+    assert [(entry["fields"], entry["body"]) for entry in unread] == [({}, ""), ({}, "")]
+    assert "GET /api/domains/1?a=1&api_key=[key]" in caplog.text
+    assert "a-secret" not in caplog.text + json.dumps(journal(server))
+
+
 def test_it_is_searched_counted_and_cleared(server: MockServer) -> None:
     ask(server, "GET", "/api/domains/")
     ask(server, "GET", "/api/domains/1", headers={"Authorization": "Bearer sandbox-9"})

@@ -1,0 +1,194 @@
+"""Hostile clients of a mock in a process of its own: it goes on to answer, and its memory stays bounded."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
+
+import hostile
+import pytest
+from hostile import Mock
+from wire import HARBOUR, Client, over_network
+
+from mock_server import MockServer
+
+MOST_MEMORY = 300  # MB
+LATEST = 1.0  # seconds until the control plane answers
+
+
+@pytest.fixture
+def mock(request: pytest.FixtureRequest) -> Iterator[Mock]:
+    with hostile.started(*getattr(request, "param", ())) as running:
+        yield running
+
+
+def answers_in_time(mock: Mock) -> bool:
+    """Whether the control plane answers within a second; machines are noisy, so it has three tries."""
+    return any(mock.state_seconds() < LATEST for _ in range(3))
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda mock: hostile.delays(mock, ""),
+        lambda mock: hostile.delays(mock, "sandbox-a"),
+        lambda mock: hostile.stalls(mock, ""),
+        lambda mock: hostile.stalls(mock, "sandbox-a"),
+        lambda mock: hostile.stalls(mock, HARBOUR),
+        hostile.idle,
+        hostile.long_answers,
+    ],
+    ids=["delays", "delays in a sandbox", "stalls", "stalls in a sandbox", "stalls with a key", "idle", "long answers"],
+)
+def test_nobody_who_waits_or_stalls_stops_others(
+    mock: Mock, hold: Callable[[Mock], AbstractContextManager[None]]
+) -> None:
+    with hold(mock):
+        assert answers_in_time(mock)
+        assert mock.ask("GET", "/api/domains/1", key=HARBOUR, timeout=10) == 200
+        assert mock.ask("POST", "/api/projects", hostile.form(b"x"), HARBOUR, 10, Content_Type=hostile.FORM) == 201
+        assert mock.ask("GET", "/", timeout=10) == 200
+    assert mock.memory()[1] < MOST_MEMORY
+
+
+@pytest.mark.parametrize(
+    ("attack", "mock"),
+    [
+        (hostile.part_headers, ()),
+        (lambda mock: hostile.long_keys(mock, 400), ()),
+        (lambda mock: hostile.large_texts(mock, 12), ()),
+        (lambda mock: hostile.large_files(mock, 12), ()),
+        (lambda mock: hostile.media_types(mock, 100), ()),
+        (lambda mock: hostile.endless_chunks(mock, 4), ()),
+        (lambda mock: hostile.endless_chunks(mock, 4), ("--condition", "lag=0.9")),
+        (lambda mock: hostile.large_texts(mock, 8), ("--condition", "lag=0.9")),
+        (lambda mock: hostile.many_sandboxes(mock, 600), ("--records", "3000")),
+    ],
+    ids=[
+        "part headers",
+        "long keys",
+        "large texts",
+        "large files",
+        "media types",
+        "endless chunks",
+        "endless chunks under a lag",
+        "large texts under a lag",
+        "many sandboxes of many records",
+    ],
+    indirect=["mock"],
+)
+def test_nobody_fills_the_memory(mock: Mock, attack: Callable[[Mock], None]) -> None:
+    attack(mock)
+    assert answers_in_time(mock)
+    assert mock.memory()[1] < MOST_MEMORY
+
+
+def test_http_2_is_not_spoken(mock: Mock) -> None:
+    with mock.connect() as connection:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000"))
+        assert connection.recv(100) == b""
+
+
+def test_idle_connections_end_and_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.server.MOST_CONNECTIONS", 8)
+    monkeypatch.setattr("mock_server.server.IDLE.header_read_timeout", 300)
+    with MockServer() as server, ExitStack() as stack:
+        host, _, port = server.origin.removeprefix("http://").rpartition(":")
+        idle = [stack.enter_context(socket.create_connection((host, int(port)), timeout=10)) for _ in range(20)]
+        idle[0].sendall(b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\n")
+        assert Client(over_network(server.base_url)).get("/api/domains/1").status == 200
+        assert [connection.recv(100) for connection in idle[:8]] == [b""] * 8
+
+
+def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.gateway.SECONDS_FOR_A_BODY", 0.2)
+    with MockServer() as server:
+        told = answer(server, hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length="50") + b"--XX")
+        assert told.startswith(b"HTTP/1.1 408 ")
+        assert b"The body did not come" in told
+        assert answer(server, hostile.head("POST", "/api/projects", "wrong", **FORM, Content_Length="50")).startswith(
+            b"HTTP/1.1 401 "
+        )
+
+
+def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.gateway.SECONDS_FOR_A_BODY", 0.3)
+    with MockServer() as server, connected(server) as connection:
+        connection.sendall(hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length="5000"))
+        connection.settimeout(0.05)
+        told, began = b"", time.monotonic()
+        while not told and time.monotonic() < began + 10:
+            connection.sendall(b"x")
+            try:
+                told = connection.recv(100)
+            except TimeoutError:
+                continue
+        assert told.startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_body_that_ends_too_early_is_refused() -> None:
+    with MockServer() as server, connected(server) as connection:
+        connection.sendall(hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length="50") + b"--XX")
+        connection.shutdown(socket.SHUT_WR)
+        told = connection.recv(65536)
+        assert told.startswith(b"HTTP/1.1 400 ")
+        assert b"cut off after 4 bytes" in told
+
+
+def test_too_many_long_bodies_at_a_time_are_refused_and_short_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.gateway.MOST_LARGE", 300_000)
+    monkeypatch.setattr("mock_server.gateway.SECONDS_FOR_A_BODY", 1)
+    long = hostile.form(b"x" * 200_000)
+    with MockServer() as server, connected(server) as connection:
+        client = Client(over_network(server.base_url))
+        connection.sendall(
+            hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length=str(len(long))) + long[:-5]
+        )
+        time.sleep(0.2)  # until it was read
+        refused = client.request("POST", "/api/projects", body=long, headers={"Content-Type": hostile.FORM})
+        assert (refused.status, "send this one again later" in refused.json["errors"][0]["title"]) == (503, True)
+        assert client.post("/api/projects", {"name": "short"}).status == 201
+        connection.sendall(long[-5:])
+        assert connection.recv(65536).startswith(b"HTTP/1.1 201 ")
+        assert client.request("POST", "/api/projects", body=long, headers={"Content-Type": hostile.FORM}).status == 201
+
+
+def test_long_bodies_at_a_time_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.gateway.MOST_LARGE", 300_000)
+    long = hostile.form(b"x" * 200_000)
+    with MockServer() as server, ThreadPoolExecutor(8) as pool:
+
+        def create(_: int) -> int:
+            client = Client(over_network(server.base_url))
+            return client.request("POST", "/api/projects", body=long, headers={"Content-Type": hostile.FORM}).status
+
+        assert list(pool.map(create, range(40))) == [201] * 40
+
+
+def test_answers_wait_in_bounded_number(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr("mock_server.gateway.MOST_DELAYED", 2)
+    asks = hostile.head("GET", "/api/domains/1", HARBOUR, Prefer="delay=30")
+    with MockServer() as server, connected(server) as first, connected(server) as second:
+        first.sendall(asks)
+        second.sendall(asks)
+        time.sleep(0.2)
+        assert answer(server, asks).startswith(b"HTTP/1.1 200 ")
+        assert "An answer is sent without its delay: 2 are waiting already." in caplog.text
+
+
+FORM: dict[str, Any] = {"Content_Type": hostile.FORM}
+
+
+def connected(server: MockServer) -> socket.socket:
+    host, _, port = server.origin.removeprefix("http://").rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def answer(server: MockServer, request: bytes) -> bytes:
+    with connected(server) as connection:
+        connection.sendall(request)
+        return connection.recv(65536)
