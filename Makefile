@@ -38,7 +38,7 @@ bench: .venv/.dev  ## measure
 	$(BIN)/python bench/mock.py
 	$(BIN)/python bench/suite.py
 
-soak: .venv/.mock  ## send ten thousand bodies of 5 MB, and print what memory that takes
+soak: .venv/.mock  ## let hostile clients loose on a mock, and print what memory that takes
 	$(BIN)/python bench/soak.py
 
 dist: .venv/.dev  ## build a wheel, to install elsewhere

@@ -226,6 +226,21 @@ def test_a_chunked_body_is_read_as_any_other(server: MockServer) -> None:
     assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"data": {"id": stored["id"]}}
 
 
+@pytest.mark.parametrize("content_type", [MULTIPART, URLENCODED])
+def test_a_chunked_body_that_is_cut_off_stores_nothing(server: MockServer, content_type: str) -> None:
+    head = (
+        "POST /api/projects HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sandbox-chunks\r\n"
+        f"Content-Type: {content_type}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    body = b"name=Plain" if content_type == URLENCODED else NAME + END
+    before = splash_pages(server, "sandbox-chunks")
+    with connect(server) as connection:
+        connection.sendall(head.encode() + b"%x\r\n%s\r\n" % (len(body), body))
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 400 ")
+    assert splash_pages(server, "sandbox-chunks") == before
+
+
 def test_a_chunked_body_that_is_too_long_is_refused(server: MockServer) -> None:
     head = (
         "POST /api/projects HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sandbox-long\r\n"
