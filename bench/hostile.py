@@ -197,7 +197,7 @@ def endless_chunks(mock: Mock, count: int = 8) -> None:
         start = head("POST", "/api/projects", "sandbox-a", Content_Type=FORM, Transfer_Encoding="chunked")
         with mock.connect() as connection, suppress(OSError):
             connection.sendall(start)
-            for _chunk in range(100):
+            for _chunk in range(400):
                 connection.sendall(b"%x\r\n%s\r\n" % (MEBIBYTE, b"x" * MEBIBYTE))
 
     each(count, send)
