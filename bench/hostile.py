@@ -158,9 +158,72 @@ def many_sandboxes(mock: Mock, count: int = 1000) -> None:
 
 
 def large_texts(mock: Mock, count: int = 40) -> None:
-    """Texts of 15 MB, each character of which takes four bytes in memory, in many sandboxes."""
-    body = form(b"x" * 15_000_000 + "🎈".encode())
-    each(count, lambda n: mock.ask("POST", "/api/projects", body, f"sandbox-{n}", Content_Type=FORM))
+    """Texts of 15 MB and of 1 MB, each character of which takes four bytes in memory, in many sandboxes."""
+    bodies = [form(b"x" * length + "🎈".encode()) for length in (15_000_000, 1_000_000, 1_000_000, 1_000_000)]
+    each(count, lambda n: mock.ask("POST", "/api/projects", bodies[n % 4], f"sandbox-{n}", Content_Type=FORM))
+
+
+def escaped_texts(mock: Mock, count: int = 40) -> None:
+    """Names of control characters, which take six bytes each in a list, and the lists."""
+    body = form(b"x").replace(b"Hostile", b"\x01" * 1_000_000)
+    each(count, lambda _: mock.ask("POST", "/api/projects", body, "sandbox-a", Content_Type=FORM))
+    each(4, lambda _: mock.ask("GET", "/api/splash-pages/?results_per_page=1000", key="sandbox-a"))
+
+
+def urlencoded(mock: Mock, count: int = 8) -> None:
+    """Urlencoded forms in which every character is escaped."""
+    body = b"host=" + b"%41" * 5_000_000
+    form_type = "application/x-www-form-urlencoded"
+    each(count, lambda _: mock.ask("POST", "/api/domains", body, "sandbox-a", Content_Type=form_type))
+
+
+def slow_readers(mock: Mock, count: int = 30) -> AbstractContextManager[None]:
+    """Clients that ask for lists of some 20 MB, and read nothing of them."""
+    body = form(b"x").replace(b"Hostile", b"x" * 1_000_000)
+    each(20, lambda _: mock.ask("POST", "/api/projects", body, "sandbox-a", Content_Type=FORM))
+    return held(mock, count, head("GET", "/api/splash-pages/?results_per_page=1000", "sandbox-a"))
+
+
+def delayed_bodies(mock: Mock, count: int = 30) -> AbstractContextManager[None]:
+    """Bodies of 15 MB whose answers wait."""
+    body = form(b"x" * 15_000_000, 'name="logo"; filename="a.png"')
+    start = head(
+        "POST", "/api/projects", "sandbox-a", Content_Type=FORM, Content_Length=str(len(body)), Prefer="delay=60"
+    )
+    return held(mock, count, start + body)
+
+
+def small_files(mock: Mock, count: int = 3000) -> None:
+    """Small files with long names, in many records."""
+    parts = [
+        f'--XX\r\nContent-Disposition: form-data; name="{name}"; filename="{"🎈" * 200}"\r\n'
+        f"Content-Type: image/{'y' * 900}\r\n\r\nx"
+        for name in ("logo", "favicon", "opengraph")
+    ]
+    parts += ['--XX\r\nContent-Disposition: form-data; name="name"\r\n\r\nHostile']
+    body = "\r\n".join([*parts, "--XX--", ""]).encode()
+    each(count, lambda _: mock.ask("POST", "/api/projects", body, "sandbox-a", Content_Type=FORM))
+
+
+def quoted_headers(mock: Mock, count: int = 4) -> None:
+    """Parts whose headers are hard to parse."""
+    part = b'--XX\r\nContent-Disposition: form-data; name="a"%s\r\n\r\nx\r\n'
+    for attributes in (b';a="' * 3900, b';a="' * 900, b";a=b" * 900):
+        body = (part % attributes) * 900 + b"--XX--\r\n"
+        each(count, lambda _, body=body: mock.ask("POST", "/api/projects", body, "sandbox-a", Content_Type=FORM))  # type: ignore[misc]
+
+
+def hard_texts(mock: Mock, count: int = 4) -> None:
+    """Texts that are hard to rewrite, and defects that make many requests of one."""
+    ways = [
+        ("/api/notification-handlers", form(b"." * 500_000, 'name="email"'), "defect=email-loses-dots"),
+        ("/api/projects", form(b"x").replace(b"Hostile", b"<" * 500_000), ""),
+        ("/api/domains", form(b"a b " * 200_000, 'name="host"'), ""),
+        ("/api/domains/?page=2", b"", ", ".join(["defect=pages-overlap"] * 20)),
+    ]
+    for path, body, prefer in ways:
+        method = "POST" if body else "GET"
+        each(count, lambda _, w=(method, path, body, "sandbox-a", 20): mock.ask(*w, Content_Type=FORM, Prefer=prefer))  # type: ignore[misc] # noqa: B023
 
 
 def large_files(mock: Mock, count: int = 40) -> None:

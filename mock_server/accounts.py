@@ -217,7 +217,7 @@ class Accounts:
         taken: Counter[str] = Counter()
         for each in self._sandboxes.values():
             taken[each.owner] += measure(each)
-        return max(taken.items(), key=lambda item: item[1], default=("", 0))
+        return max(reversed(taken.items()), key=lambda item: item[1], default=("", 0))  # of several, the newest
 
     def _discard(self, key: str) -> None:
         for collection in self._sandboxes.pop(key).collections.values():

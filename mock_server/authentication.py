@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
 SCHEME = "Bearer"
-SITE = re.compile(r"https?://(?:[^/]*\.)?([^./]+\.[a-z][^./:]*)(?::\d+)?", re.IGNORECASE)  # the end of a host's name
 
 
 def scheme_and_key(environ: WSGIEnvironment) -> tuple[str, str]:
@@ -34,8 +32,14 @@ def owner_of(environ: WSGIEnvironment) -> str:
     address, origin = environ.get("REMOTE_ADDR", ""), environ.get("HTTP_ORIGIN", "")
     if ":" in address:
         address = _network(address)
-    site = SITE.fullmatch(origin)
-    return f"{address} {site[1].lower() if site else origin}".strip()
+    return f"{address} {_site(origin)}".strip()
+
+
+def _site(origin: str) -> str:
+    """The end of an origin's host that a page cannot choose: an address as a whole, of a name the last two parts."""
+    host = origin.partition("://")[2].lower()
+    name = host.rpartition(":")[0] or host if not host.endswith("]") else host
+    return name if name.replace(".", "").isdecimal() or "[" in name else ".".join(name.split(".")[-2:])
 
 
 def _network(address: str) -> str:
@@ -44,6 +48,5 @@ def _network(address: str) -> str:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(parsed, IPv6Address) and not parsed.ipv4_mapped:
-        return str(IPv6Network((parsed, 64), strict=False))
-    return str(parsed)
+    mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else parsed
+    return str(mapped or IPv6Network((parsed, 64), strict=False))

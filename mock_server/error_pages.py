@@ -46,7 +46,8 @@ class ErrorPages:
     def response(self, refusal: Refusal) -> AnyResponse:
         """The answer to a request that is not carried out."""
         answer = self._body(refusal)
-        refusal.__traceback__ = None  # its frames hold the request, whose notes hold the refusal: freed at once
+        # The frames of a traceback hold the request, whose notes hold the refusal: without it, all is freed at once.
+        refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
         if refusal.mistake:
             notes_of(request.environ).refusal = refusal
         if refusal.status == HTTPStatus.UNAUTHORIZED:

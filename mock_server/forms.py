@@ -23,7 +23,7 @@ MULTIPART, URLENCODED = "multipart/form-data", "application/x-www-form-urlencode
 INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
 BOOLEANS = {"1": True, "0": False}
 BOOLEAN_WORDS = BOOLEANS | dict.fromkeys(("true", "on", "yes"), True) | dict.fromkeys(("false", "off", "no"), False)
-LONGEST_NAME = 255
+LONGEST_NAME, LONGEST_TEXT = 255, 2**20  # characters
 EXPECTED = {"text": "a text", "integer": "a whole number", "boolean": "1 or 0", "file": "a file with a name"}
 
 
@@ -123,6 +123,8 @@ class Forms:
                 raise self._misplaced(field, "a file")
             return part
         text = part.content
+        if len(text) > LONGEST_TEXT:
+            raise self._invalid(f'The field "{field.name}" has over {LONGEST_TEXT:,} characters.', field)
         value: Any
         match field.kind:
             case "file":
@@ -157,7 +159,7 @@ class Forms:
         if field.name == "name":
             return self._name(field, text)
         if field.name == "host" and self._choices["host-letters"] == "lowered":
-            return "".join(text.split()).lower()
+            return re.sub(r"\s+", "", text).lower()
         if field.name.endswith("_url") and self._choices["url-form"] == "normalised":
             return _normalised(text)
         return text
@@ -167,7 +169,7 @@ class Forms:
             case "trimmed":
                 return text.strip()
             case "sanitised":
-                return html.escape(re.sub(r"<[^>]*>", "", text).strip()[:64])
+                return html.escape(re.sub(r"<[^<>]*>", "", text).strip()[:64])
             case "refused" if len(text) > LONGEST_NAME:
                 raise self._invalid(f"A name has {LONGEST_NAME} characters at most; this one has {len(text)}.", field)
             case _:

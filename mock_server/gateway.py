@@ -11,13 +11,14 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote_to_bytes
 
 from mock_server.errors import Refusal
-from mock_server.notes import notes_of
+from mock_server.notes import Notes, notes_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -31,9 +32,16 @@ MOST_DRAINED = 64 * 2**20  # bytes of a body that nobody reads
 SMALL, MOST_LARGE = 64 * 2**10, 32 * 2**20  # bytes of one body, and of all larger ones that are read at a time
 KEPT_OF_REFUSED = 2000  # bytes, for the journal
 SECONDS_TO_LOOK_FOR_ROOM = 0.02
-MOST_DELAYED, MOST_HELD = 1000, 32 * 2**20  # answers, and their bytes, that wait until they are due
+MOST_DELAYED, MOST_HELD = 1000, 32 * 2**20  # answers that wait until they are due, and bytes of all that wait
+SECONDS_FOR_ALL = 1.0  # a delay so short is always kept: the answer to a wrong token has one
+LONG, PIECE = 256 * 2**10, 64 * 2**10  # bytes of an answer that may have to wait for its reader, and sent at a time
 LONGEST_BURST = 0.05  # seconds of answering one request after the other
 CONTROL_THREADS = 24  # more than may follow the journal
+
+TOO_MUCH: tuple[Message, list[bytes]] = (
+    {"type": "http.response.start", "status": 503, "headers": [(b"content-type", b"application/json")]},
+    [b'{"errors": [{"title": "Too many long answers wait to be read; ask again later.", "status": 503}]}'],
+)
 
 log = logging.getLogger("mock_server")
 
@@ -67,6 +75,25 @@ class Gateway:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
+        start, body, notes = await self._received(scope, receive)
+        if not isinstance(body, list):
+            return await self._stream(start, body, receive, send)
+        size = sum(map(len, body))
+        if size > LONG and self._held + size > MOST_HELD:
+            start, body, size = *TOO_MUCH, 0
+        self._held += size
+        try:
+            await self._wait(notes.delay)
+            await send(start)
+            if notes.late:
+                await send({"type": "http.response.body", "body": b"", "more_body": True})
+                await self._wait(notes.late)
+            await (self._send_long(body, send) if size > LONG else _send_short(body, send))
+        finally:
+            self._held -= size
+
+    async def _received(self, scope: Message, receive: Receive) -> tuple[Message, Iterable[bytes], Notes]:
+        """Read a request and answer it; what was read is not held any longer."""
         environ = environ_of(scope)
         notes = notes_of(environ)
         if "HTTP_TRANSFER_ENCODING" in environ or environ.get("CONTENT_LENGTH", "0") != "0":
@@ -79,17 +106,7 @@ class Gateway:
                 del self._bodies[read]
         else:
             start, body = await self._answer(environ)
-        if not isinstance(body, list):
-            await self._stream(start, body, receive, send)
-            return
-        await self._wait(notes.delay, body)
-        await send(start)
-        if notes.late:
-            await send({"type": "http.response.body", "body": b"", "more_body": True})
-            await self._wait(notes.late, body)
-        for piece in body[:-1]:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": body[-1] if body else b""})
+        return start, body, Notes(delay=notes.delay, late=notes.late)
 
     def stop(self) -> None:
         """Let no thread wait any more."""
@@ -141,19 +158,29 @@ class Gateway:
     def _rest(self) -> None:
         self._busy, self._is_resting = 0.0, False
 
-    async def _wait(self, seconds: float, body: list[bytes]) -> None:
+    async def _wait(self, seconds: float) -> None:
         """Wait, unless so many wait already that their answers would fill the memory."""
-        if not seconds:
-            return
-        size = sum(map(len, body))
-        if self._delayed >= MOST_DELAYED or self._held + size > MOST_HELD:
+        if seconds > SECONDS_FOR_ALL and (self._delayed >= MOST_DELAYED or self._held > MOST_HELD):
             log.warning("An answer is sent without its delay: %s are waiting already.", self._delayed)
-            return
-        self._delayed, self._held = self._delayed + 1, self._held + size
-        try:
-            await asyncio.sleep(seconds)
-        finally:
-            self._delayed, self._held = self._delayed - 1, self._held - size
+        elif seconds:
+            self._delayed += 1
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                self._delayed -= 1
+
+    @staticmethod
+    async def _send_long(body: list[bytes], send: Send) -> None:
+        """Send in pieces what may fill the memory; a client that does not read it loses it."""
+        deadline = asyncio.get_running_loop().time() + SECONDS_FOR_A_BODY
+        with suppress(TimeoutError):
+            for part in body:
+                for start in range(0, len(part), PIECE):
+                    async with asyncio.timeout_at(deadline):
+                        piece = part[start : start + PIECE]
+                        await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    deadline += len(piece) / LEAST_RATE
+            await send({"type": "http.response.body", "body": b""})
 
     async def _stream(self, start: Message, body: Iterable[bytes], receive: Receive, send: Send) -> None:
         """Send what has no end that is known, until it ends or the client has gone."""
@@ -290,6 +317,12 @@ def _closed(body: Iterable[bytes]) -> None:
     close: Callable[[], None] | None = getattr(body, "close", None)
     if close:
         close()
+
+
+async def _send_short(body: list[bytes], send: Send) -> None:
+    for piece in body[:-1]:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": body[-1] if body else b""})
 
 
 async def _gone(receive: Receive) -> None:

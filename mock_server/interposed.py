@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 
+LONGEST_TARGET = 4000  # characters
+
+
 class Interposed:
     """Passes the calls of the contract's operations through transformations.
 
@@ -43,7 +46,7 @@ class Interposed:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
         preferred = [DEFECTS[name] for name in environ.get(DEFECT_NAMES, ())]
-        if REFUSAL in environ or not (self._is_needed or preferred):
+        if REFUSAL in environ or not (self._is_needed or preferred) or _is_long(environ):
             return self._app(environ, start_response)
         try:
             endpoint, values = self._routes.match(environ["PATH_INFO"], environ["REQUEST_METHOD"])
@@ -62,6 +65,11 @@ class Interposed:
     def _honest(self, call: Call) -> Response:
         environ = call.environ | {"wsgi.input": BytesIO(call.body)}
         return Response.from_app(self._app, environ, buffered=True)
+
+
+def _is_long(environ: WSGIEnvironment) -> bool:
+    """Whether a request may hold a number that Python refuses to read; nothing is done to such."""
+    return len(environ["PATH_INFO"]) + len(environ["QUERY_STRING"]) > LONGEST_TARGET
 
 
 def _remembering(transformation: Transformation, inner: Serve) -> Serve:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import unquote_plus
 
 MASKED = "[key]"
+HIDDEN = "[not shown: it may hold a key]"
 SCHEMES = ("bearer", "basic", "digest", "token")
 SECRET = re.compile(r"key|token|secret|passw|credential|authorization|cookie|session", re.IGNORECASE)
-JSON_TEXT = re.compile(r'"((?:[^"\\]|\\.){0,200})"(\s*:\s*)("(?:[^"\\]|\\.)*"?|-?\d[\w.+-]*)')
+PAIR = re.compile(r"(?<![\w%.\[\]-])([\w%.\[\]-]{1,300})=([^&;,\s\"'<>]+)")
+LONGEST_JSON = 64 * 2**10  # characters that are parsed
 
 
 def is_secret(name: str) -> bool:
@@ -19,7 +23,7 @@ def is_secret(name: str) -> bool:
 
 def masked(texts: Mapping[str, str]) -> dict[str, str]:
     """Texts by name, without secrets; of an Authorization header, its scheme stays."""
-    return {name: _without_key(text) if is_secret(name) else text for name, text in texts.items()}
+    return {name: _without_key(text) if is_secret(name) else masked_pairs(text) for name, text in texts.items()}
 
 
 def masked_query(query: str) -> str:
@@ -33,13 +37,40 @@ def masked_query(query: str) -> str:
     )
 
 
-def masked_json(text: str) -> str:
-    """The beginning of a JSON text without secrets; any other text likewise, as far as it looks like JSON."""
-    return JSON_TEXT.sub(lambda found: _masked_pair(found) if is_secret(found[1]) else found[0], text)
+def masked_pairs(text: str) -> str:
+    """A text in which `name=value` may stand, as in a URL, without secrets."""
+    if "=" not in text or not is_secret(unquote_plus(text)):
+        return text
+    return PAIR.sub(lambda found: f"{found[1]}={MASKED}" if is_secret(unquote_plus(found[1])) else found[0], text)
 
 
-def _masked_pair(found: re.Match[str]) -> str:
-    return f'"{found[1]}"{found[2]}"{MASKED}"'
+def masked_body(text: str) -> str:
+    """A body that is no form: JSON without secrets, and any other only if it speaks of none."""
+    if len(text) <= LONGEST_JSON:
+        try:
+            return _dumped(json.loads(text), text)
+        except (ValueError, RecursionError):
+            pass
+    return HIDDEN if is_secret(text) or "\\u" in text else text
+
+
+def masked_answer(text: str) -> str:
+    """A body that the mock itself sent, without what it repeats."""
+    try:
+        return _dumped(json.loads(text), text) if len(text) <= LONGEST_JSON else masked_pairs(text)
+    except (ValueError, RecursionError):
+        return masked_pairs(text)
+
+
+def _dumped(document: Any, text: str) -> str:
+    without = _without_secrets(document)
+    return text if without == document else json.dumps(without, ensure_ascii=False)
+
+
+def _without_secrets(document: Any) -> Any:
+    if isinstance(document, dict):
+        return {name: MASKED if is_secret(name) else _without_secrets(value) for name, value in document.items()}
+    return [_without_secrets(each) for each in document] if isinstance(document, list) else document
 
 
 def _without_key(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
@@ -11,7 +12,10 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, MultipartDecoder, NeedData, State
 
 MOST_PARTS, MOST_HEADERS = 1000, 20  # of a form, and of a part
+LONGEST_HEAD, LONGEST_TEXT = 2 * 2**10, 4 * 2**20  # bytes of a part's headers, and of a text
+LONGEST_URLENCODED = 2**20  # bytes
 PIECE = 16 * 2**10  # bytes that are parsed at a time
+BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 LONGEST_NAME = 1000  # of a file and of a media type, in characters
 
 
@@ -72,8 +76,13 @@ def urlencoded(body: bytes) -> dict[str, Part]:
     """The last part of each name in an urlencoded body.
 
     Raises:
+        MalformedFormError: if the body is longer than 1 MiB.
         TooManyPartsError: if there are over 1,000 parts.
     """
+    if len(body) > LONGEST_URLENCODED:
+        raise MalformedFormError(
+            f"urlencoded, it may have {LONGEST_URLENCODED:,} bytes; send it as multipart/form-data"
+        )
     text = body.decode("utf-8", "replace")
     try:
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_PARTS)
@@ -98,10 +107,13 @@ def _events(decoder: MultipartDecoder, body: bytes) -> Iterator[Event]:
     """What there is in a body, fed in pieces, so that the headers of a part are never long."""
     for start in range(0, len(body), PIECE):
         decoder.receive_data(body[start : start + PIECE])
-        while not isinstance(event := decoder.next_event(), (NeedData, Epilogue)):
+        while True:
+            head = decoder.buffer[:LONGEST_HEAD] if decoder.state is State.PART else b""
+            if len(head) == LONGEST_HEAD and not BLANK_LINE.search(head):
+                raise MalformedFormError(f"the headers of a part are longer than {LONGEST_HEAD:,} bytes")
+            if isinstance(event := decoder.next_event(), (NeedData, Epilogue)):
+                break
             yield event
-        if decoder.state is State.PART and len(decoder.buffer) > PIECE:
-            raise MalformedFormError(f"the headers of a part are longer than {PIECE:,} bytes")
         if decoder.state in (State.EPILOGUE, State.COMPLETE):
             return
     decoder.receive_data(None)
@@ -119,6 +131,8 @@ def _part(head: Field | File, content: bytes) -> Part:
         return Part(name, content, head.filename and head.filename[-LONGEST_NAME:], media_type)
     if not media_type.startswith("text/"):
         return Part(name, content, name, media_type)
+    if len(content) > LONGEST_TEXT:
+        raise MalformedFormError(f'the text "{name[:40]}" is longer than {LONGEST_TEXT:,} bytes')
     return Part(name, content.decode("utf-8", "replace"))
 
 

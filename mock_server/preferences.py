@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DEFECT_NAMES = "mock_server.defects"
 OURS = ("code", "delay", "defect", "lost")
 OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered, and none of the mock's business
-MOST = 20  # preferences of one request
+MOST, MOST_DEFECTS = 20, 3  # preferences of one request
 LONGEST_DELAY = 60.0
 LEAST_CODE, MOST_CODE = 400, 599
 TOO_MANY = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
@@ -85,10 +85,8 @@ def preferences_of(header: str) -> Preferred:
     Raises:
         ValueError: if something in it cannot be meant; the message is one sentence for people.
     """
-    preferred, pairs = Preferred(), list(_pairs(header))
-    if len(pairs) > MOST:
-        raise ValueError(f"Prefer: {len(pairs)} preferences are too many; give {MOST} at most.")
-    for name, value in pairs:
+    preferred = Preferred()
+    for name, value in _bounded(list(_pairs(header))):
         match name:
             case "code":
                 preferred.code = _code(value)
@@ -117,6 +115,16 @@ def _pairs(header: str) -> Iterator[tuple[str, str]]:
     for item in parse_list_header(header):
         name, _, value = item.partition(";")[0].partition("=")
         yield name.strip().lower(), unquote_header_value(value.strip())
+
+
+def _bounded(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Preferences, unless they are too many: each defect may serve a request once more."""
+    if len(pairs) > MOST:
+        raise ValueError(f"Prefer: {len(pairs)} preferences are too many; give {MOST} at most.")
+    defects = [value for name, value in pairs if name == "defect"]
+    if len(defects) > MOST_DEFECTS or len(set(defects)) < len(defects):
+        raise ValueError(f"Prefer: give {MOST_DEFECTS} defects at most, each once.")
+    return pairs
 
 
 def _code(value: str) -> int:

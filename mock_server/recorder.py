@@ -19,7 +19,7 @@ from mock_server.authentication import scheme_and_key
 from mock_server.forced import ForcedAnswers
 from mock_server.forms import MULTIPART, URLENCODED
 from mock_server.journal import Entry, File, Journal
-from mock_server.masking import masked, masked_json, masked_query
+from mock_server.masking import MASKED, is_secret, masked, masked_answer, masked_body, masked_query
 from mock_server.notes import notes_of
 from mock_server.parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.remarks import Remarks
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LONGEST_TEXT = 2000  # characters of a body, a field, a path
+LONGEST_READ = 64 * 2**10  # bytes of a body that are looked at
 MOST_FIELDS = 100
 BY_HAND = "mock_server.console"  # set where somebody uses the console: no client's mistakes, and no test's answers
 HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # of the console's origin
@@ -90,7 +91,7 @@ class Recorder:
             answer = self._carried_out(environ, start)
             body = _plain(b"".join(answer), entry)
         finally:
-            entry.answer = body[:LONGEST_TEXT].decode("utf-8", "replace")
+            entry.answer = masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"))[:LONGEST_TEXT]
             entry.forced, entry.broken = notes.forced, notes.broken
             entry.status = None if notes.broken == "dropped" else entry.status
             parts = _parts(entry, environ, sent)
@@ -146,12 +147,11 @@ def _parts(entry: Entry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, 
 
 def _note_form(entry: Entry, parts: Mapping[str, Part], body: bytes) -> None:
     for name, part in list(parts.items())[:MOST_FIELDS]:
+        shown = name[:LONGEST_TEXT]
         if isinstance(part.content, bytes):
-            entry.files[name[:LONGEST_TEXT]] = File(
-                (part.file_name or "")[:LONGEST_TEXT], part.media_type, len(part.content)
-            )
+            file_name = MASKED if is_secret(name) else (part.file_name or "")[:LONGEST_TEXT]
+            entry.files[shown] = File(file_name, part.media_type, len(part.content))
         else:
-            entry.fields[name[:LONGEST_TEXT]] = part.content[:LONGEST_TEXT]
-    entry.fields = masked(entry.fields)
+            entry.fields[shown] = MASKED if is_secret(name) else part.content[:LONGEST_TEXT]
     if not parts and not entry.is_form:
-        entry.body = masked_json(body[:LONGEST_TEXT].decode("utf-8", "replace"))
+        entry.body = masked_body(body[:LONGEST_READ].decode("utf-8", "replace"))[:LONGEST_TEXT]

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from json import dumps
 from sys import getsizeof
 from typing import Any
 
@@ -252,4 +253,11 @@ class Collection:
 
 def size_of(values: Values) -> int:
     """How much memory a record of these values takes, in bytes, about."""
-    return BARE + sum(getsizeof(value) for value in values.values() if isinstance(value, str))
+    return BARE + sum(map(_size, values.values()))
+
+
+def _size(value: Any) -> int:
+    """What a value takes: a text in answers too, where some characters are escaped; a file with what is said of it."""
+    if isinstance(value, str):
+        return max(getsizeof(value), len(dumps(value)))
+    return getsizeof(value) + sum(getsizeof(getattr(value, name)) for name in getattr(value, "__slots__", ()))

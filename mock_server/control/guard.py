@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hmac import compare_digest
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from flask import Flask, Response, abort, request
 from werkzeug.wrappers import Request
@@ -64,7 +64,7 @@ class Guard:
         return None if self.token is None or self._shows_token(given) else (401, UNAUTHORIZED)
 
     def _reasons(self, given: Request) -> Iterator[str]:
-        environ, host = given.environ, urlsplit(f"//{given.host}")
+        environ, host = given.environ, _host(f"//{given.host}")
         if not self.token:
             if self.public_base_url:
                 yield BY_PROXY.format(f"it has the public base URL {self.public_base_url}")
@@ -74,7 +74,7 @@ class Guard:
                 yield BY_PROXY.format("it speaks HTTP/1.0")
             if not is_loopback(host.hostname or ""):
                 yield OTHERS
-        if urlsplit(given.headers.get("Origin", f"http://{given.host}")).netloc != given.host:
+        if _host(given.headers.get("Origin", f"http://{given.host}")).netloc != given.host:
             yield OTHERS
         if given.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and not _is_a_visit(given):
             yield OTHERS
@@ -114,6 +114,14 @@ def protect(plane: Flask, guard: Guard) -> None:
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
         return response
+
+
+def _host(url: str) -> SplitResult:
+    """A URL split, or an empty one if it is none."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
 
 
 def _is_a_visit(given: Request) -> bool:

@@ -10,6 +10,7 @@ from walk import KINDS, Kind
 from wire import ALPINE, HARBOUR, Client, in_process
 
 from mock_server import Settings, create_app
+from mock_server.authentication import owner_of
 
 
 @contextmanager
@@ -118,12 +119,12 @@ def test_a_host_is_registered_once_in_an_account_and_free_again_when_deleted(acc
 
 
 def test_an_account_holds_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.accounts.MOST_OF_ONE", 3 * 2**20)
+    monkeypatch.setattr("mock_server.accounts.MOST_OF_ONE", 2 * 2**20)
     client = Client(in_process(create_app()))
-    text = "x" * (14 * 10**5)
+    text = "x" * (9 * 10**5)
     made = [client.post("/api/projects", {"name": f"Page {number}", "custom_css": text}) for number in range(3)]
     assert [answer.status for answer in made] == [201, 201, 413]
-    assert "This account would take over 3 MiB" in made[2].json["errors"][0]["title"]
+    assert "This account would take over 2 MiB" in made[2].json["errors"][0]["title"]
     client.delete(f"/api/splash-pages/{made[0].json['data']['id']}")
     again = client.create("/api/projects", {"name": "Again", "custom_css": text})
     assert client.post(f"/api/splash-pages/{again}", {"custom_js": text}).status == 413
@@ -155,6 +156,36 @@ def test_a_stranger_who_takes_much_evicts_no_sandbox_but_their_own(monkeypatch: 
         stranger.request("POST", "/api/projects", PAGE | {"name": "Theirs"}, headers=headers)
     assert len(app.extensions["mock_server"].accounts.sandboxes) <= 20
     assert ours.get("/api/splash-pages/").json["meta"]["total"] == 59
+
+
+@pytest.mark.parametrize(
+    ("environ", "owner"),
+    [
+        ({"REMOTE_ADDR": "127.0.0.1"}, "127.0.0.1"),
+        ({"REMOTE_ADDR": "10.0.0.7", "HTTP_ORIGIN": "https://a.b.evil.example"}, "10.0.0.7 evil.example"),
+        ({"REMOTE_ADDR": "10.0.0.7", "HTTP_ORIGIN": "https://EVIL.example:8443"}, "10.0.0.7 evil.example"),
+        ({"REMOTE_ADDR": "10.0.0.7", "HTTP_ORIGIN": "http://203.0.113.5:10007"}, "10.0.0.7 203.0.113.5"),
+        ({"REMOTE_ADDR": "10.0.0.7", "HTTP_ORIGIN": "http://[2001:db8::1]:80"}, "10.0.0.7 [2001:db8::1]"),
+        ({"REMOTE_ADDR": "::1", "HTTP_ORIGIN": "http://localhost:5173"}, "::/64 localhost"),
+        ({"REMOTE_ADDR": "2001:db8:1:2:3:4:5:6", "HTTP_ORIGIN": "null"}, "2001:db8:1:2::/64"),
+        ({"REMOTE_ADDR": "::ffff:10.0.0.7"}, "10.0.0.7"),
+        ({"REMOTE_ADDR": "fe80::1%eth0"}, "fe80::/64"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value.values()),
+)
+def test_an_owner_is_a_network_and_a_site(environ: dict[str, str], owner: str) -> None:
+    assert owner_of(environ) == owner
+
+
+def test_a_page_of_many_ports_evicts_no_sandbox_but_its_own() -> None:
+    app = create_app(Settings(sandboxes=20))
+    for number in range(3):
+        Client(in_process(app), f"sandbox-ours-{number}").delete("/api/domains/1")
+    for number in range(100):
+        headers = {"Origin": f"http://203.0.113.5:{10_000 + number}"}
+        Client(in_process(app), f"sandbox-{number}").request("GET", "/api/domains/2", headers=headers)
+    kept = [Client(in_process(app), f"sandbox-ours-{number}").get("/api/domains/1").status for number in range(3)]
+    assert kept == [404] * 3
 
 
 def test_where_nobody_gives_way_a_write_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,8 +41,20 @@ def answers_in_time(mock: Mock) -> bool:
         lambda mock: hostile.stalls(mock, HARBOUR),
         hostile.idle,
         hostile.long_answers,
+        hostile.slow_readers,
+        hostile.delayed_bodies,
     ],
-    ids=["delays", "delays in a sandbox", "stalls", "stalls in a sandbox", "stalls with a key", "idle", "long answers"],
+    ids=[
+        "delays",
+        "delays in a sandbox",
+        "stalls",
+        "stalls in a sandbox",
+        "stalls with a key",
+        "idle",
+        "long answers",
+        "slow readers",
+        "delayed bodies",
+    ],
 )
 def test_nobody_who_waits_or_stalls_stops_others(
     mock: Mock, hold: Callable[[Mock], AbstractContextManager[None]]
@@ -59,6 +71,11 @@ def test_nobody_who_waits_or_stalls_stops_others(
     ("attack", "mock"),
     [
         (hostile.part_headers, ()),
+        (hostile.escaped_texts, ()),
+        (hostile.urlencoded, ()),
+        (lambda mock: hostile.small_files(mock, 300), ()),
+        (hostile.quoted_headers, ()),
+        (hostile.hard_texts, ("--open", "text=sanitised")),
         (lambda mock: hostile.long_keys(mock, 400), ()),
         (lambda mock: hostile.large_texts(mock, 12), ()),
         (lambda mock: hostile.large_files(mock, 12), ()),
@@ -70,6 +87,11 @@ def test_nobody_who_waits_or_stalls_stops_others(
     ],
     ids=[
         "part headers",
+        "control characters",
+        "urlencoded forms",
+        "small files",
+        "headers that are hard to parse",
+        "texts that are hard to rewrite",
         "long keys",
         "large texts",
         "large files",

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from typing import Any
@@ -42,7 +43,7 @@ def ask(
     answer = connection.getresponse()
     text = answer.read()
     connection.close()
-    return answer.status, json.loads(text) if text else None
+    return answer.status, json.loads(text) if text.startswith((b"{", b"[")) else None
 
 
 def total(server: MockServer) -> int:
@@ -103,6 +104,8 @@ def test_a_wrong_switch_is_told_and_changes_nothing(server: MockServer, switches
         {"Origin": "https://www.example.com"},
         {"Origin": "http://localhost:3000"},
         {"Origin": "null"},
+        {"Origin": "http://["},
+        {"Host": "["},
         {"Host": "rebound.example.com"},
         {"Host": "127.0.0.1.example.com:8000"},
     ],
@@ -214,6 +217,15 @@ def test_a_wrong_token_is_logged_and_answered_late(caplog: pytest.LogCaptureFixt
     assert (answer.status_code, notes.delay) == (401, 1.0)
     assert "control: a wrong token" in caplog.text
     assert "guessed" not in caplog.text
+
+
+def test_a_wrong_token_is_answered_late_however_many_answers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.gateway.MOST_DELAYED", 0)
+    monkeypatch.setattr("mock_server.control.guard.SECONDS_FOR_A_WRONG_TOKEN", 0.2)
+    with MockServer(control_token=TOKEN) as server:
+        began = time.monotonic()
+        assert ask(server, "GET", "/_mock/state", headers={"Authorization": "Bearer guessed"})[0] == 401
+        assert time.monotonic() - began >= 0.2
 
 
 def test_beyond_this_machine_a_token_opens_it() -> None:

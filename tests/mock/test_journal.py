@@ -65,6 +65,66 @@ def test_keys_meant_for_others_are_masked_in_queries_forms_and_json(
     assert "a-secret" not in caplog.text + json.dumps(journal(server))
 
 
+@pytest.mark.parametrize(
+    ("media_type", "body"),
+    [
+        ("application/json", '{"passwords": ["a-secret"]}'),
+        ("application/json", '{"token": {"value": "a-secret"}}'),
+        ("application/json", '{"pass\\u0077ord": "a-secret"}'),
+        ("application/json", '{"a": [": "], "password": "a-secret"}'),
+        ("application/json", '{"' + "x" * 300 + 'password": "a-secret"}'),
+        ("application/json", '{"password": "a-secret"'),
+        ("application/json", '{"a": "' + "x" * 70_000 + '", "password": "a-secret"}'),
+        ("text/plain", "password=a-secret"),
+        ("", "password=a-secret"),
+        (
+            "multipart/mixed; boundary=b",
+            '--b\r\nContent-Disposition: form-data; name="password"\r\n\r\na-secret\r\n--b--',
+        ),
+        ("application/x-www-form-urlencoded", "x" * 3000 + "password=a-secret"),
+        (
+            "multipart/form-data; boundary=b",
+            '--b\r\nContent-Disposition: form-data; name="password"; filename="a-secret"\r\n\r\nx\r\n--b--\r\n',
+        ),
+    ],
+    ids=[
+        "list",
+        "object",
+        "escape",
+        "punctuation",
+        "long name",
+        "JSON that is cut",
+        "long JSON",
+        "plain text",
+        "no type",
+        "mixed",
+        "long field",
+        "file",
+    ],
+)
+def test_keys_meant_for_others_are_masked_in_any_body(server: MockServer, media_type: str, body: str) -> None:
+    ask(server, "POST", "/api/domains", data=body.encode(), headers={"Content-Type": media_type})
+    assert len(journal(server)) == 1
+    assert "a-secret" not in json.dumps(journal(server))
+
+
+def test_keys_meant_for_others_are_masked_in_answers_and_addresses() -> None:
+    with MockServer(choices={"list-redirect": "301"}) as server:
+        headers = {"Referer": "http://localhost/?token=a-secret", "Prefer": "token=a-secret"}
+        ask(server, "GET", "/api/domains/?api_key=a-secret", headers=headers, allow_redirects=False)
+        (entry,) = journal(server)
+    assert entry["headers"]["Referer"] == "http://localhost/?token=[key]"
+    assert "a-secret" not in json.dumps(entry)
+
+
+def test_an_answer_that_shows_a_key_is_kept_without_it() -> None:
+    with MockServer(choices={"settings-keys": "generic"}) as server:
+        form = {"name": "a", "type": "telegram", "telegram": "a-secret", "telegram_chat_id": "1"}
+        made = ask(server, "POST", "/api/notification-handlers", data=form).json()["data"]["id"]
+        assert "a-secret" in ask(server, "GET", f"/api/notification-handlers/{made}").text
+        assert "a-secret" not in journal(server)[1]["answer"]
+
+
 def test_it_is_searched_counted_and_cleared(server: MockServer) -> None:
     ask(server, "GET", "/api/domains/")
     ask(server, "GET", "/api/domains/1", headers={"Authorization": "Bearer sandbox-9"})

@@ -41,6 +41,17 @@ def test_an_answer_is_delayed_as_long_as_the_request_prefers() -> None:
     assert delays == [(200, 1.5), (401, 0), (401, 0)]
 
 
+@pytest.mark.parametrize(
+    "defects",
+    [["pages-overlap"] * 2, ["pages-overlap", "meta-total-is-text", "link-self-is-null", "next-is-null"]],
+    ids=["one twice", "four"],
+)
+def test_a_request_has_three_defects_at_most_and_each_once(defects: list[str]) -> None:
+    answer = preferring(", ".join(f"defect={name}" for name in defects))
+    assert answer.status_code == 400
+    assert answer.json["errors"][0]["title"] == "Prefer: give 3 defects at most, each once."  # type: ignore[index]
+
+
 @pytest.mark.parametrize("preference", ["defect=meta-total-is-text", "respond-async"])
 def test_too_many_preferences_are_a_clear_refusal(preference: str) -> None:
     answer = preferring(", ".join([preference] * 2000))

@@ -82,11 +82,11 @@ def test_what_is_nested_too_deep_is_refused(server: MockServer, body: str) -> No
 
 
 def test_a_file_of_an_odd_media_type_survives_a_snapshot(server: MockServer, client: Client) -> None:
-    for number, media_type in enumerate(["", "image/png,x", "a" * 5000]):
+    for number, media_type in enumerate(["", "image/png,x", "a" * 900]):
         body = (
             b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nOdd\r\n--b\r\nContent-Disposition: form-data;'
             b' name="logo"; filename="'
-            + b"n" * 5000
+            + b"n" * 900
             + b'"\r\nContent-Type: '
             + media_type.encode()
             + b"\r\n\r\nx\r\n--b--\r\n"
