@@ -71,7 +71,7 @@ class MockServer:
         settings: as for `Settings`.
 
     Attributes:
-        is_controlled: whether there are a control plane and a console.
+        is_controlled: whether control plane and console answer anybody.
 
     Raises:
         SettingsError: if a setting, a fixture or the address is not usable.
@@ -82,9 +82,10 @@ class MockServer:
     ) -> None:
         self.settings = Settings(**settings)
         self._control = Control(self.settings, control_token)
-        self.is_controlled = is_loopback(host) or control_token is not None
+        has_plane = is_loopback(host) or control_token is not None
+        self.is_controlled = has_plane and (self.settings.public_base_url is None or control_token is not None)
         self._address = (host, port)
-        self._gateway = Gateway(self._control if self.is_controlled else self.running)
+        self._gateway = Gateway(self._control if has_plane else self.running)
         self._worker: _Worker | None = None
 
     @property

@@ -234,6 +234,8 @@ def test_the_console_is_named_where_there_is_one() -> None:
         assert f"Console      {lines[0].split()[-1].removesuffix('/prefix')}/\n" in lines
     with running("--host", "0.0.0.0") as (_, lines):
         assert not [line for line in lines if line.startswith("Console")]
+    with running("--public-base-url", "https://mock.example.com") as (_, lines):
+        assert not [line for line in lines if line.startswith("Console")]
     with running("--host", "0.0.0.0", "--control-token", "a token of a test") as (_, lines):
         assert [line for line in lines if line.startswith("Console")]
 
