@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from queue import Queue
 
-from contract_tests import mocks
-from contract_tests.mocks import KEY, Mock
-from contract_tests.proof import switches
+from contract_tests.proof import mocks
+from contract_tests.proof.mocks import KEY, Mock
+from contract_tests.proof.trials import switches
 
 JOBS, RIGHT, EVERY = 2, 12, 4
 PROGRAM = Path(sys.executable).with_name("st")

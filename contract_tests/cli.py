@@ -11,8 +11,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
-from contract_tests.arguments import add_cleanup, add_compare, add_judge, add_prove, add_run
-from contract_tests.catalogue import explain, overview
+from contract_tests.commands.arguments import add_cleanup, add_compare, add_judge, add_prove, add_run
+from contract_tests.commands.rules import explain, overview
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
 
@@ -65,7 +65,7 @@ def _rules(contract: Contract, name: str | None) -> int:
 
 def _carry_out(contract: Contract, given: argparse.Namespace) -> int:
     try:
-        module = import_module(f"contract_tests.{given.command}_command")  # the rules are listed without what it needs
+        module = import_module(f"contract_tests.commands.{given.command}")  # the rules are listed without what it needs
     except ModuleNotFoundError as error:
         raise UsageError(
             f"{error.name} is not installed; install this project with its extra [tests]: see the README"

@@ -12,10 +12,10 @@ from schemathesis.core.failures import CustomFailure, FailureGroup
 from contract_tests.contract import Contract
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange
-from contract_tests.recorded import request_of, settled
 from contract_tests.rules.observation import Broken
+from contract_tests.run.recorded import request_of, settled
+from contract_tests.run.verdicts import observe
 from contract_tests.survey.strangers import NOBODY
-from contract_tests.verdicts import observe
 
 CONTRACT = Contract()
 RULES = [rule for rule in CONTRACT.rules.values() if rule.kind == "exchange" and rule.level != "advisory"]

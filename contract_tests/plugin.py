@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from contract_tests.arguments import add_run
+from contract_tests.commands.arguments import add_run
 
 HERE = Path(__file__).parent
 NAMED = "CONTRACT_TESTS_NAMED"
@@ -66,9 +66,9 @@ def outcome_of(config: pytest.Config) -> Any:
 
 def _run(config: pytest.Config) -> Any:
     from contract_tests.cli import parse_run  # noqa: PLC0415
+    from contract_tests.commands.run import Interrupts, carry_out, write_reports  # noqa: PLC0415
     from contract_tests.contract import Contract  # noqa: PLC0415
     from contract_tests.errors import InterruptedRunError  # noqa: PLC0415
-    from contract_tests.run_command import Interrupts, carry_out, write_reports  # noqa: PLC0415
 
     contract, asked, interrupts = Contract(), parse_run(_arguments(config)), Interrupts()
     outcome = carry_out(contract, asked, interrupted=lambda: interrupts.came)

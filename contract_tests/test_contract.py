@@ -9,7 +9,7 @@ import pytest
 from contract_tests.contract import Contract
 from contract_tests.plugin import given, outcome_of
 from contract_tests.reports.junit import explain
-from contract_tests.verdicts import Result, Verdict
+from contract_tests.run.verdicts import Result, Verdict
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

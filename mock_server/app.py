@@ -12,28 +12,28 @@ from flask import Flask, Response, current_app, jsonify, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import RequestRedirect
 
-from mock_server import conditions
-from mock_server.access_log import AccessLog
-from mock_server.accounts import Accounts
-from mock_server.api import Service, create_blueprint
-from mock_server.authentication import key_of
-from mock_server.calls import Transformation
-from mock_server.choices import Choices
+from mock_server.api.authentication import key_of
+from mock_server.api.error_pages import ErrorPages
+from mock_server.api.forms import Forms
+from mock_server.api.operations import Service, create_blueprint
+from mock_server.api.paging import Paging
+from mock_server.api.representations import Representations
 from mock_server.contract import Contract, shipped_contract
-from mock_server.cors import Cors, KnownHosts
-from mock_server.defects import Defect, chosen, needs
-from mock_server.error_pages import ErrorPages
 from mock_server.errors import SettingsError
-from mock_server.fixtures import FixtureReader
-from mock_server.forms import Forms
-from mock_server.grease import Grease, Voice
-from mock_server.interposed import Interposed
-from mock_server.paging import Paging
-from mock_server.preferences import Preferences, refuse_as_preferred
-from mock_server.representations import Representations
+from mock_server.faults import conditions
+from mock_server.faults.call import Transformation
+from mock_server.faults.defects import Defect, chosen, needs
+from mock_server.faults.middleware import Interposed
+from mock_server.faults.preferences import Preferences, refuse_as_preferred
+from mock_server.http.access_log import AccessLog
+from mock_server.http.cors import Cors, KnownHosts
+from mock_server.http.path_aliases import Spellings
+from mock_server.open_points.choices import Choices
+from mock_server.open_points.grease import Grease, Voice
 from mock_server.settings import Settings
-from mock_server.spellings import Spellings
-from mock_server.uploads import Uploads
+from mock_server.store.accounts import Accounts
+from mock_server.store.fixtures import FixtureReader
+from mock_server.store.uploads import Uploads
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from mock_server.clock import system_clock
-from mock_server.conditions import CONDITIONS
 from mock_server.contract import shipped_contract
-from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
-from mock_server.grease import HEADER
+from mock_server.faults.conditions import CONDITIONS
+from mock_server.faults.defects import DEFECTS
+from mock_server.open_points.grease import HEADER
 from mock_server.server import MockServer
 from mock_server.settings import SANDBOX_PREFIX, read_profile
 

@@ -19,9 +19,9 @@ from granian.net import SocketHolder
 from granian.server.mt import MTServer
 
 from mock_server.control import Control, is_loopback
+from mock_server.control.instance import Running
 from mock_server.errors import SettingsError
-from mock_server.gateway import Gateway
-from mock_server.running import Running
+from mock_server.http.gateway import Gateway
 from mock_server.settings import Settings
 
 BACKLOG = 1024

@@ -29,7 +29,7 @@ CHROMIUM = [
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visitor, "PAUSES", (0.0,))
     monkeypatch.setattr(visitor, "SETTLING", 0.0)
-    monkeypatch.setattr("contract_tests.target.PAUSE", 0.0)
+    monkeypatch.setattr("contract_tests.target.target.PAUSE", 0.0)
 
 
 @pytest.fixture

@@ -28,17 +28,18 @@ from mutants import Mutant, mutants_of
 from test_subtle import CHOICES, FAULTS, FULL
 from test_weather import EMPTY, WEATHER
 
-from contract_tests import target, verdicts
 from contract_tests.contract import Kind, Rule
 from contract_tests.evidence import Evidence
 from contract_tests.explore import Exploration
-from contract_tests.proof import RECORDS
+from contract_tests.proof.trials import RECORDS
 from contract_tests.rules import AREAS, judge_of, observation
+from contract_tests.run import verdicts
+from contract_tests.run.verdicts import FELL, Verdict, judge
 from contract_tests.survey import visitor
-from contract_tests.target import Limits
-from contract_tests.verdicts import FELL, Verdict, judge
+from contract_tests.target import target
+from contract_tests.target.target import Limits
 from mock_server import Settings
-from mock_server.defects import DEFECTS
+from mock_server.faults.defects import DEFECTS
 
 MODULES = [*dict.fromkeys(module for area in AREAS.values() for module in area), observation]
 NAMES = {module.__name__ for module in MODULES}

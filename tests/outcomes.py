@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from contract_tests.contract import Contract
-from contract_tests.entries import Entry
 from contract_tests.exchange import OWN, Exchange, FormValue, Request
 from contract_tests.masking import Masking
 from contract_tests.reports import folder, results
 from contract_tests.rules.observation import Broken
-from contract_tests.runner import Outcome
-from contract_tests.verdicts import Result, Verdict
+from contract_tests.run.runner import Outcome
+from contract_tests.run.verdicts import Result, Verdict
+from contract_tests.target.entries import Entry
 
 CONTRACT = Contract()
 GOLDEN = Path(__file__).parent / "golden"

@@ -22,7 +22,7 @@ from contract_tests.explore.probes import Proceed, probe
 from contract_tests.explore.walk import Walk
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import BudgetSpentError
+from contract_tests.target.target import BudgetSpentError
 
 STEPS = 10  # of a walk, each of some three requests
 

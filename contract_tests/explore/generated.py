@@ -13,7 +13,7 @@ from contract_tests.exchange import FormValue
 from contract_tests.survey.lifecycle import delete
 from contract_tests.survey.samples import harmless
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import WriteRefusedError
+from contract_tests.target.target import WriteRefusedError
 
 
 class Generated:

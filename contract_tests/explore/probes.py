@@ -16,7 +16,7 @@ from contract_tests.survey.lifecycle import remove, reshape
 from contract_tests.survey.samples import SCRIPTS, alone, of_type
 from contract_tests.survey.strangers import knock
 from contract_tests.survey.visitor import Visitor, mark_of
-from contract_tests.target import WriteRefusedError
+from contract_tests.target.target import WriteRefusedError
 
 ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")
 ODD_SIZES = (*ODD_NUMBERS, "1", "15", "30", "200", "2000")

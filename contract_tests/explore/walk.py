@@ -16,7 +16,7 @@ from contract_tests.survey.creating import create
 from contract_tests.survey.lifecycle import remove
 from contract_tests.survey.samples import of_type, value
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import WriteRefusedError
+from contract_tests.target.target import WriteRefusedError
 
 Form = dict[str, FormValue]
 VARIANTS = st.sampled_from(("", "other-", "third-"))

@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 
 from contract_tests.contract import Contract
-from contract_tests.fingerprint import profile
+from contract_tests.open_points import profile
 from contract_tests.reports import har, html, junit, results, summary
-from contract_tests.runner import Outcome
+from contract_tests.run.runner import Outcome
 
 PROFILE = "profile.yaml"
 

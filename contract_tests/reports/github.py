@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from contract_tests.reports.summary import fallen_of, markdown
-from contract_tests.verdicts import FELL, Verdict
+from contract_tests.run.verdicts import FELL, Verdict
 
 MOST = 10  # annotations of one sort that GitHub shows for a step
 

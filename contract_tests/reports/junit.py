@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
-from contract_tests.runner import Outcome
-from contract_tests.verdicts import Result, Verdict
+from contract_tests.run.runner import Outcome
+from contract_tests.run.verdicts import Result, Verdict
 
 FILE = "junit.xml"
 UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold

@@ -12,14 +12,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from contract_tests import mocks
-from contract_tests.connection import Connection
 from contract_tests.contract import Contract
 from contract_tests.exchange import Exchange
-from contract_tests.ledger import Ledger
-from contract_tests.mocks import KEY, SECOND_KEY, Mock
-from contract_tests.options import Options
-from contract_tests.runner import run
+from contract_tests.proof import mocks
+from contract_tests.proof.mocks import KEY, SECOND_KEY, Mock
+from contract_tests.run.options import Options
+from contract_tests.run.runner import run
+from contract_tests.target.connection import Connection
+from contract_tests.target.ledger import Ledger
 
 SIZES = (40, 0)  # how many records of each kind the rehearsal's accounts have
 NAME = re.compile(r"ct\d+-\d+")

@@ -12,8 +12,8 @@ from contract_tests.errors import UsageError
 from contract_tests.exchange import Exchange
 from contract_tests.reports.curl import curl
 from contract_tests.rules.observation import Broken
-from contract_tests.runner import MOST_TOLD, Outcome
-from contract_tests.verdicts import Result
+from contract_tests.run.runner import MOST_TOLD, Outcome
+from contract_tests.run.verdicts import Result
 
 SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("results.schema.json")

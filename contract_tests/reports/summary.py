@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from contract_tests.verdicts import FELL, Verdict
+from contract_tests.run.verdicts import FELL, Verdict
 
 FILE = "summary.md"
 COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)

@@ -10,7 +10,7 @@ from contract_tests.exchange import Exchange
 from contract_tests.multipart import USUAL
 from contract_tests.rules.observation import Observations, Unclear, decide
 from contract_tests.rules.operations import own_requests
-from contract_tests.target import TRIES
+from contract_tests.target.target import TRIES
 
 
 def odd_pages_do_not_fail(evidence: Evidence, kind: Kind) -> Observations:

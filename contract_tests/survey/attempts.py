@@ -9,7 +9,7 @@ from contract_tests.exchange import Exchange, FormValue, is_integer
 from contract_tests.markers import begins, shows
 from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import TRIES
+from contract_tests.target.target import TRIES
 
 CONTROLS = 3  # looks without a create between them
 

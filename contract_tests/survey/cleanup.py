@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contract_tests.contract import Kind
-from contract_tests.entries import Entry
 from contract_tests.evidence import Evidence, Record, Removal, Snapshot
 from contract_tests.exchange import OTHER, OWN, Exchange, id_of, is_integer
 from contract_tests.markers import shows
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import Target
+from contract_tests.target.entries import Entry
+from contract_tests.target.target import Target
 
 ALL_PAGES = 1000  # of an account with a million records
 KEY_REFUSED = (401, 403)

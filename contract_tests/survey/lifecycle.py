@@ -11,7 +11,7 @@ from contract_tests.exchange import FormValue
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.survey.samples import SCRIPTS, image, of_type, optional, value
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import WriteRefusedError
+from contract_tests.target.target import WriteRefusedError
 
 
 def update(visitor: Visitor, identifier: int) -> Record:

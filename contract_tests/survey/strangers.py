@@ -8,7 +8,7 @@ from contract_tests.evidence import Intrusion, Snapshot
 from contract_tests.exchange import OTHER, Exchange
 from contract_tests.survey.creating import create
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import WriteRefusedError
+from contract_tests.target.target import WriteRefusedError
 
 NOBODY = "no key"
 EVERYTHING = ("list", "read", "create", "update", "delete")

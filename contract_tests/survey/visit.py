@@ -20,7 +20,7 @@ from contract_tests.survey.pages import look_around, page
 from contract_tests.survey.samples import alone, of_type, optional
 from contract_tests.survey.strangers import ATTEMPTS, NOBODY, intrude
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target import BudgetSpentError, Target
+from contract_tests.target.target import BudgetSpentError, Target
 
 ENOUGH = 26  # more than the default page size, and three pages of the smallest
 

@@ -13,14 +13,14 @@ from typing import Any
 
 from flask import Blueprint, Response, abort, jsonify, request
 
-from mock_server.conditions import CONDITIONS
+from mock_server.api.representations import TIME_FORMAT
+from mock_server.control.instance import Running
 from mock_server.control.switches import read_switches, told
-from mock_server.defects import DEFECTS
 from mock_server.documents import read_document
 from mock_server.errors import SettingsError
-from mock_server.journal import FILTERS
-from mock_server.representations import TIME_FORMAT
-from mock_server.running import Running
+from mock_server.faults.conditions import CONDITIONS
+from mock_server.faults.defects import DEFECTS
+from mock_server.journal.journal import FILTERS
 
 YAML = "application/yaml"
 MOST_FOLLOWERS = 16

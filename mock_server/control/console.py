@@ -10,16 +10,16 @@ from flask import Blueprint, Response, abort, redirect, render_template, request
 from markupsafe import Markup, escape
 from werkzeug.wrappers import Response as AnyResponse
 
-from mock_server.accounts import Account
-from mock_server.conditions import CONDITIONS
 from mock_server.contract import Resource
 from mock_server.control import editing
+from mock_server.control.instance import Running
 from mock_server.control.switches import told
-from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
-from mock_server.running import Running
-from mock_server.store import UnknownIdError
-from mock_server.uploads import Upload
+from mock_server.faults.conditions import CONDITIONS
+from mock_server.faults.defects import DEFECTS
+from mock_server.store.accounts import Account
+from mock_server.store.collection import UnknownIdError
+from mock_server.store.uploads import Upload
 
 PAGE_SIZE = 25
 LONG = ("description", "custom_css", "custom_js", "ads_header", "ads_footer")  # texts of several lines

@@ -11,11 +11,11 @@ from typing import Any
 from flask import request
 from werkzeug.test import Client
 
-from mock_server.broken import NO_LENGTH
 from mock_server.contract import Field, Resource
+from mock_server.control.instance import Running
 from mock_server.errors import SettingsError
-from mock_server.recorder import BY_HAND
-from mock_server.running import Running
+from mock_server.http.broken_answers import NO_LENGTH
+from mock_server.journal.recorder import BY_HAND
 
 
 def save(running: Running, key: str, resource: Resource, identifier: int | None, present: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from flask import Flask, Response, abort, request
 from werkzeug.wrappers import Request
 
 from mock_server.errors import SettingsError
-from mock_server.notes import notes_of
+from mock_server.http.request_notes import notes_of
 
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 OTHERS = "The control plane answers programs on this machine, and the mock's own pages, alone."

@@ -12,8 +12,8 @@ from werkzeug.wrappers import Request
 from mock_server.control.api import create_api
 from mock_server.control.console import create_console
 from mock_server.control.guard import Guard, protect
+from mock_server.control.instance import Running
 from mock_server.errors import SettingsError
-from mock_server.running import Running
 from mock_server.settings import Settings
 
 if TYPE_CHECKING:

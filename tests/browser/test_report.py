@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from outcomes import CONTRACT, outcome
 from playwright.sync_api import Browser, Page
 
-from contract_tests.compare_command import comparison
+from contract_tests.commands.compare import comparison
 from contract_tests.reports import folder, results
 from contract_tests.reports.html import render
 

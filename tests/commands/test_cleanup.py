@@ -14,7 +14,7 @@ from werkzeug.serving import make_server
 from werkzeug.test import Client
 from wire import ALPINE, HARBOUR
 
-from contract_tests.ledger import Ledger
+from contract_tests.target.ledger import Ledger
 from mock_server import Settings, create_app
 
 KINDS = ("splash-pages", "domains", "notification-handlers")

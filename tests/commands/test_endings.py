@@ -14,9 +14,9 @@ from threading import Thread
 import pytest
 from shell import COMMANDS, ENVIRONMENT, answering, command, everything
 
-from contract_tests import run_command
-from contract_tests.ledger import Ledger
+from contract_tests.commands import run as run_command
 from contract_tests.reports.screen import Screen
+from contract_tests.target.ledger import Ledger
 from mock_server import MockServer
 
 

@@ -14,13 +14,13 @@ from shell import COMMANDS, command
 from wire import ALPINE, HARBOUR
 
 from contract_tests.contract import Contract
-from contract_tests.fingerprint import profile
-from contract_tests.options import Options
-from contract_tests.runner import Outcome, run
-from contract_tests.target import Limits
+from contract_tests.open_points import profile
+from contract_tests.run.options import Options
+from contract_tests.run.runner import Outcome, run
+from contract_tests.target.target import Limits
 from mock_server import MockServer
 from mock_server.contract import shipped_contract
-from mock_server.grease import greased
+from mock_server.open_points.grease import greased
 
 BROKEN = "pagination.total-counts-the-records"
 QUICK = ("--explore", "0", "--lag", "0", "--resources", "domains", "--rules", "pagination.*")

@@ -10,7 +10,7 @@ from walk import KINDS, Kind
 from wire import ALPINE, HARBOUR, Client, in_process
 
 from mock_server import Settings, create_app
-from mock_server.authentication import owner_of
+from mock_server.api.authentication import owner_of
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def test_a_host_is_registered_once_in_an_account_and_free_again_when_deleted(acc
 
 
 def test_an_account_holds_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.accounts.MOST_OF_ONE", 2 * 2**20)
+    monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ONE", 2 * 2**20)
     client = Client(in_process(create_app()))
     text = "x" * (9 * 10**5)
     made = [client.post("/api/projects", {"name": f"Page {number}", "custom_css": text}) for number in range(3)]
@@ -136,7 +136,7 @@ PAGE = {"name": "Page", "custom_css": "x" * 100_000}
 
 
 def test_the_oldest_sandboxes_of_an_owner_go_when_all_take_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.accounts.MOST_OF_ALL", 300_000)
+    monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ALL", 300_000)
     send = in_process(create_app())
     for number in range(3):
         Client(send, f"sandbox-{number}").create("/api/projects", PAGE)
@@ -145,7 +145,7 @@ def test_the_oldest_sandboxes_of_an_owner_go_when_all_take_too_much(monkeypatch:
 
 
 def test_a_stranger_who_takes_much_evicts_no_sandbox_but_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.accounts.MOST_OF_ALL", 500_000)
+    monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ALL", 500_000)
     app = create_app(Settings(sandboxes=20))
     ours = Client(in_process(app), "sandbox-ours")
     ours.create("/api/projects", PAGE)
@@ -189,7 +189,7 @@ def test_a_page_of_many_ports_evicts_no_sandbox_but_its_own() -> None:
 
 
 def test_where_nobody_gives_way_a_write_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.accounts.MOST_OF_ALL", 250_000)
+    monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ALL", 250_000)
     send = in_process(create_app())
     made = [Client(send).post("/api/projects", PAGE).status for _ in range(3)]
     assert made == [201, 201, 413]

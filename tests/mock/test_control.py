@@ -18,11 +18,11 @@ from werkzeug.wrappers import Response
 from wire import HARBOUR
 
 from mock_server import MockServer, Settings
-from mock_server.conditions import CONDITIONS
 from mock_server.control.guard import Guard
 from mock_server.control.plane import Control, create_plane
-from mock_server.defects import DEFECTS
-from mock_server.notes import notes_of
+from mock_server.faults.conditions import CONDITIONS
+from mock_server.faults.defects import DEFECTS
+from mock_server.http.request_notes import notes_of
 
 JSON = {"Content-Type": "application/json"}
 TOKEN = "a token of a test"
@@ -220,7 +220,7 @@ def test_a_wrong_token_is_logged_and_answered_late(caplog: pytest.LogCaptureFixt
 
 
 def test_a_wrong_token_is_answered_late_however_many_answers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.gateway.MOST_DELAYED", 0)
+    monkeypatch.setattr("mock_server.http.gateway.MOST_DELAYED", 0)
     monkeypatch.setattr("mock_server.control.guard.SECONDS_FOR_A_WRONG_TOKEN", 0.2)
     with MockServer(control_token=TOKEN) as server:
         began = time.monotonic()

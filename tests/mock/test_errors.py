@@ -6,7 +6,7 @@ import pytest
 from wire import Answer, Client, in_process
 
 from mock_server import Settings, create_app
-from mock_server.store import Collection
+from mock_server.store.collection import Collection
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from asking import ask, journal
 from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
-from mock_server.journal import Entry, Journal, Remark
+from mock_server.journal.journal import Entry, Journal, Remark
 
 
 def test_it_tells_what_was_sent_and_answered_and_masks_the_key(server: MockServer) -> None:

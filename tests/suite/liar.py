@@ -16,11 +16,11 @@ from werkzeug.test import EnvironBuilder
 
 from contract_tests.contract import Contract
 from contract_tests.evidence import Evidence
-from contract_tests.identities import identities
-from contract_tests.ledger import Ledger
+from contract_tests.run.verdicts import Result, judge, needs_second_look
 from contract_tests.survey import Visitor, visit
-from contract_tests.target import Limits, Target
-from contract_tests.verdicts import Result, judge, needs_second_look
+from contract_tests.target.identities import identities
+from contract_tests.target.ledger import Ledger
+from contract_tests.target.target import Limits, Target
 from mock_server import Settings, create_app
 
 CONTRACT = Contract()

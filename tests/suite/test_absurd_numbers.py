@@ -12,7 +12,7 @@ from liar import CONTRACT, Ask, Lie, Reply, Serve, looks, survey_alone, verdicts
 
 from contract_tests.exchange import Exchange, Request
 from contract_tests.explore import Exploration
-from contract_tests.verdicts import FELL
+from contract_tests.run.verdicts import FELL
 from mock_server import Settings
 
 pytestmark = pytest.mark.usefixtures("no_pauses")

@@ -10,8 +10,8 @@ from lies import D, N, S, is_owner, link
 
 from contract_tests.exchange import Request
 from contract_tests.explore import Exploration
+from contract_tests.run.verdicts import Verdict
 from contract_tests.survey import visit
-from contract_tests.verdicts import Verdict
 from mock_server import Settings
 
 ADDRESSES = ("email", "webhook", "slack", "discord", "microsoft_teams")

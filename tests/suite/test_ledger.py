@@ -12,10 +12,10 @@ from werkzeug.test import Client
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OTHER, OWN, Request
 from contract_tests.explore import Exploration
-from contract_tests.ledger import Ledger
 from contract_tests.survey import Visitor, visit
 from contract_tests.survey.cleanup import clean_up
-from contract_tests.target import WriteRefusedError
+from contract_tests.target.ledger import Ledger
+from contract_tests.target.target import WriteRefusedError
 from mock_server import Settings, create_app
 
 

@@ -10,10 +10,10 @@ from liar import BASE_URL, CONTRACT, Ask, Reply, Serve, looks
 from contract_tests.exchange import OTHER, OWN, Exchange, Request
 from contract_tests.masking import Masking
 from contract_tests.reports.results import as_dict
-from contract_tests.runner import Outcome
-from contract_tests.verdicts import judge
+from contract_tests.run.runner import Outcome
+from contract_tests.run.verdicts import judge
 from mock_server import Settings
-from mock_server.defects import DEFECTS
+from mock_server.faults.defects import DEFECTS
 
 CANARY = "Zeisig"
 SECRET = "Kolibri-5f2c"

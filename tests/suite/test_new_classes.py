@@ -12,8 +12,8 @@ from liar import CONTRACT, Ask, Lie, Reply, Serve, honest, looks, verdicts
 from lies import D, N, S, form, is_owner, rows
 
 from contract_tests.explore import Exploration
-from contract_tests.fingerprint import observed, remarks
-from contract_tests.verdicts import FELL, Verdict
+from contract_tests.open_points import observed, remarks
+from contract_tests.run.verdicts import FELL, Verdict
 from mock_server import Settings
 
 pytestmark = pytest.mark.usefixtures("no_pauses")

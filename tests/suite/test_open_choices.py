@@ -8,8 +8,8 @@ import pytest
 from liar import CONTRACT, honest, survey_alone, verdicts
 
 from contract_tests.explore import Exploration
+from contract_tests.run.verdicts import Verdict
 from contract_tests.survey import Visitor
-from contract_tests.verdicts import Verdict
 from mock_server import Settings
 from mock_server.contract import shipped_contract
 

@@ -9,10 +9,10 @@ from liar import BASE_URL, CONTRACT, honest, looks, survey_alone, verdicts
 
 from contract_tests.evidence import Evidence
 from contract_tests.explore import Exploration
-from contract_tests.proof import RECORDS
-from contract_tests.verdicts import FELL, Result, Verdict, judge
+from contract_tests.proof.trials import RECORDS
+from contract_tests.run.verdicts import FELL, Result, Verdict, judge
 from mock_server import Settings
-from mock_server.defects import DEFECTS
+from mock_server.faults.defects import DEFECTS
 
 EVERY = [(rule, kind) for rule in CONTRACT.rules.values() for kind in rule.resources]
 NEVER_ON_AN_HONEST_SERVER = {"operations.reads-redirected-within-host"}

@@ -19,7 +19,7 @@ from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
 from contract_tests.explore import Exploration
 from contract_tests.rules.observation import Broken
-from contract_tests.verdicts import Verdict, observe
+from contract_tests.run.verdicts import Verdict, observe
 from mock_server import Settings
 
 OTHERS: tuple[Any, ...] = (
@@ -141,7 +141,7 @@ def raving(seed: int) -> Lie:
 def test_no_answer_breaks_the_suite(monkeypatch: pytest.MonkeyPatch, kind: str, seed: int) -> None:
     monkeypatch.setattr("contract_tests.survey.visitor.PAUSES", (0.0,))
     monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.0)
-    monkeypatch.setattr("contract_tests.target.PAUSE", 0.0)
+    monkeypatch.setattr("contract_tests.target.target.PAUSE", 0.0)
     results = verdicts(raving(seed), kind, explore=Exploration(CONTRACT, 60, seed))
     assert [
         each.id for each in results.values() if each.verdict is not Verdict.PASS and not each.findings + each.reasons

@@ -5,8 +5,8 @@ from liar import CONTRACT, LyingTarget, honest
 from stranger import Stranger
 from werkzeug.test import Client as WsgiClient
 
+from contract_tests.run.verdicts import Verdict, judge, needs_second_look
 from contract_tests.survey import visit
-from contract_tests.verdicts import Verdict, judge, needs_second_look
 from mock_server import Settings
 
 

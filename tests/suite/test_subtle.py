@@ -12,8 +12,8 @@ from liar import CONTRACT, Ask, Lie, Reply, Serve, looks, verdicts
 from lies import D, N, S, answers, get, is_owner, label, let_in, record, sets, then
 
 from contract_tests.explore import Exploration
+from contract_tests.run.verdicts import Verdict
 from contract_tests.survey import visitor
-from contract_tests.verdicts import Verdict
 from mock_server import Settings
 
 EXPLORE = Exploration(CONTRACT, 120, seed=0)

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from liar import LyingTarget, Reply, honest
 
-from contract_tests import target
 from contract_tests.exchange import Request
-from contract_tests.ledger import Ledger
-from contract_tests.target import Limits, Target
+from contract_tests.target import target
+from contract_tests.target.ledger import Ledger
+from contract_tests.target.target import Limits, Target
 from mock_server import Settings
 
 LIST = Request("list", "domains", "GET", "/api/domains/")
@@ -111,7 +111,7 @@ def dripping(body: Iterable[bytes]) -> Iterator[Target]:
 
 
 def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contract_tests.target.TRIES", 1)
+    monkeypatch.setattr("contract_tests.target.target.TRIES", 1)
 
     def slowly() -> Iterator[bytes]:
         while True:
@@ -124,8 +124,8 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pyte
 
 
 def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contract_tests.target.TRIES", 1)
-    monkeypatch.setattr("contract_tests.connection.LONGEST_BODY", 3 << 20)
+    monkeypatch.setattr("contract_tests.target.target.TRIES", 1)
+    monkeypatch.setattr("contract_tests.target.connection.LONGEST_BODY", 3 << 20)
     with dripping(repeat(b" " * 65_536)) as target:
         exchange = target.send(LIST)
     assert (exchange.status, exchange.error) == (None, "the answer is longer than 3 MiB")

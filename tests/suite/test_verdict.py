@@ -6,7 +6,7 @@ import pytest
 from outcomes import CONTRACT, READ, result
 
 from contract_tests.rules.observation import Broken
-from contract_tests.verdicts import Result, Verdict, overall, unjudged
+from contract_tests.run.verdicts import Result, Verdict, overall, unjudged
 
 PASS = result("pagination.page-is-filled", Verdict.PASS)
 FAIL = result("envelopes.body-is-json", Verdict.FAIL, Broken(READ, "JSON", "none"))

@@ -8,8 +8,8 @@ import pytest
 from liar import CONTRACT, Ask, LyingTarget, Reply, Serve, honest, verdicts
 
 from contract_tests.explore import Exploration
+from contract_tests.run.verdicts import FELL, Verdict
 from contract_tests.survey import visit, visitor
-from contract_tests.verdicts import FELL, Verdict
 from mock_server import Settings
 
 EMPTY, FULL = Settings(fixture="empty"), Settings(fixture="empty", records=40)
@@ -33,7 +33,7 @@ def test_no_condition_makes_a_correct_server_fail(
     monkeypatch: pytest.MonkeyPatch, no_pauses: None, weather: dict[str, float], records: int, kind: str
 ) -> None:
     monkeypatch.setattr(visitor, "PAUSES", (0.0, 0.0))
-    monkeypatch.setattr("contract_tests.target.time.sleep", lambda _: None)
+    monkeypatch.setattr("contract_tests.target.target.time.sleep", lambda _: None)
     settings = Settings(fixture="empty", records=records, conditions=weather)
     results = verdicts(honest, kind, settings, Exploration(CONTRACT, 60, seed=1)).values()
     broken = [result for result in results if result.verdict in FELL]

@@ -1,0 +1,1 @@
+"""The commands of `contract-tests`, a module each."""

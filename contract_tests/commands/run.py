@@ -1,0 +1,202 @@
+"""The command `contract-tests run`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic, strftime
+from types import FrameType, TracebackType
+from typing import Self
+
+import platformdirs
+
+from contract_tests.contract import Contract
+from contract_tests.errors import BROKEN, InterruptedRunError, UsageError
+from contract_tests.reports import github, plan, results, terminal
+from contract_tests.reports.screen import Screen, complain, say
+from contract_tests.run import waivers
+from contract_tests.run.options import Options, options_of
+from contract_tests.run.runner import TOO_MANY, Outcome, Progress, run
+from contract_tests.target.ledger import Ledger, digest_of
+
+PROGRAM = "link-management-contract"
+BETWEEN_LINES = 30  # seconds between two lines of progress where there is no terminal
+PASSED_OVER = 2  # of several interrupts: a second one comes of impatience, and clean-up takes a moment
+
+
+def run_command(contract: Contract, given: argparse.Namespace) -> int:
+    """Judge an implementation, and tell the outcome.
+
+    Args:
+        contract: the rules.
+        given: the options, as the command line has them.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        UsageError: if the options cannot be meant.
+        NothingSelectedError: if they select nothing.
+        UnusableTargetError: if nothing can be judged there.
+    """
+    if given.plan:
+        plan.show(contract, _options(contract, given), Screen())
+        return 0
+    interrupts = Interrupts()
+    with Watch(Screen(stderr=True)) as watch:
+        outcome = carry_out(contract, given, watch, lambda: interrupts.came)
+    if not write_reports(contract, outcome, given):
+        outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
+    if outcome.interrupted:
+        complain(str(InterruptedRunError(left=len(outcome.left))))
+    elif given.quiet:
+        say(outcome.verdict)
+    else:
+        terminal.show(outcome, Screen())
+    return outcome.status
+
+
+class Watch:
+    """Shows how far a run is: on a terminal all the while, elsewhere a line now and then; a context manager."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._status = screen.status("")
+        self._began = monotonic()
+        self._line = "beginning"
+        self._ended = Event()
+        self._thread = Thread(target=self._tell, daemon=True)
+
+    def __call__(self, chapter: str, requests: int) -> None:
+        """Take note of a chapter, and of the requests so far."""
+        self._line = f"{chapter}  ·  {requests} requests"
+        self._status.update(f"{self._line}  ·  {monotonic() - self._began:.0f} s")
+        if TOO_MANY in chapter and not self._screen.is_terminal:
+            complain(self._line)
+
+    def __enter__(self) -> Self:
+        """Begin to show it."""
+        if self._screen.is_terminal:
+            self._status.start()
+        else:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Show no more."""
+        self._status.stop()
+        self._ended.set()
+
+    def _tell(self) -> None:
+        while not self._ended.wait(BETWEEN_LINES):
+            complain(f"{self._line}  ·  {monotonic() - self._began:.0f} s")
+
+
+def carry_out(
+    contract: Contract,
+    given: argparse.Namespace,
+    progress: Progress = lambda _chapter, _requests: None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Judge an implementation as a command line says; what is left behind is told on the way out, whatever happens.
+
+    Args:
+        contract: the rules.
+        given: the options.
+        progress: told of each chapter and of the requests so far.
+        interrupted: whether the run is to end.
+
+    Raises:
+        StoppedError: if nothing can be judged.
+    """
+    options = _options(contract, given)
+    cache = platformdirs.user_cache_path(PROGRAM) / "hypothesis"
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache))  # by default it is the folder that one works in
+    if options.connection.insecure:
+        complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
+    account, token = digest_of(options.api_key), secrets.token_hex(2)
+    with Ledger(given.ledger or _state_file(), options.base_url, account, f"x{token}") as ledger:
+        try:
+            return run(contract, options, ledger, progress, interrupted)
+        finally:
+            tell_left(ledger)
+            if ledger.needed and ledger.path:
+                complain(f"to look again, and remove what is there, run: contract-tests cleanup {ledger.path}")
+            if not ledger.needed:
+                ledger.discard()
+
+
+def _options(contract: Contract, given: argparse.Namespace) -> Options:
+    unknown = [name for name in given.resources if name not in contract.kinds]
+    if unknown:
+        raise UsageError(f'no kind "{unknown[0]}"; kinds are {", ".join(contract.kinds)}')
+    return options_of(given)
+
+
+def tell_left(ledger: Ledger) -> None:
+    """Tell what is left behind, or may yet appear."""
+    for entry in ledger.left:
+        complain(f"left behind: {entry}")
+    if ledger.unanswered:
+        complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.unanswered)}")
+
+
+class Interrupts:
+    """Ctrl-C, SIGTERM and SIGHUP: an exception, and a flag too, since one in a finalizer or a callback gets lost.
+
+    A second one, while what was made is removed, is passed over; a third ends that too.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._interrupt)
+        sys.unraisablehook = lambda lost: lost.exc_type is KeyboardInterrupt or sys.__unraisablehook__(lost)
+
+    @property
+    def came(self) -> bool:
+        """Whether there was one."""
+        return self._count > 0
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        self._count += 1
+        if self._count != PASSED_OVER:
+            raise KeyboardInterrupt
+
+
+def _state_file() -> Path:
+    return platformdirs.user_state_path(PROGRAM) / "ledgers" / f"{strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
+
+
+def write_reports(contract: Contract, outcome: Outcome, given: argparse.Namespace) -> bool:
+    """Write what a command line asks for, each as far as that can be done; whether all of it could."""
+    today = datetime.fromtimestamp(outcome.began, UTC).date()
+    told = results.as_dict(outcome) if given.report_dir or github.runs_here() else {}
+    wanted: list[Callable[[], None]] = []
+    if given.write_waivers:
+        wanted.append(lambda: waivers.write(given.write_waivers, outcome.results, today, strict=outcome.strict))
+    if given.report_dir:
+        from contract_tests.reports import folder  # noqa: PLC0415 - who wants none does not wait for Jinja
+
+        wanted.append(lambda: folder.write(contract, outcome, told, given.report_dir))
+    if github.runs_here():
+        wanted.append(lambda: github.tell(told))
+    written = True
+    for write in wanted:
+        try:
+            write()
+        except OSError as error:
+            written = False
+            complain(f"no report could be written: {error}")
+    return written

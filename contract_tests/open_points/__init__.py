@@ -1,0 +1,49 @@
+"""What an implementation chose where the contract leaves it open, as far as a run saw it.
+
+Each look takes a run's exchanges and yields the value of one open point wherever it shows; a point without one cannot
+be seen from outside, or not without writing more than a run does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from contract_tests.contract import Contract
+from contract_tests.exchange import Exchange
+from contract_tests.open_points import answers, lists, records
+
+LOOKS = answers.LOOKS | records.LOOKS | lists.LOOKS
+
+
+def observed(exchanges: Iterable[Exchange]) -> dict[str, Counter[str]]:
+    """The values that were seen of each open point, by its name, each with how often; those without any are left out.
+
+    A value that the contract does not know is a status or the like, told as it was seen.
+    """
+    every = list(exchanges)
+    seen = {name: Counter(look(every)) for name, look in LOOKS.items()}
+    return {name: values for name, values in seen.items() if values}
+
+
+def profile(seen: dict[str, Counter[str]], contract: Contract) -> dict[str, str]:
+    """The choices to give a mock so that it behaves likewise: of each point the value that was seen most."""
+    chosen = {}
+    for name, values in seen.items():
+        known = Counter({each: values[each] for each in contract.open_points[f"open.{name}"].values if values[each]})
+        if known:
+            chosen[name] = known.most_common(1)[0][0]
+    return chosen
+
+
+def remarks(exchanges: Iterable[Exchange]) -> list[str]:
+    """What every client meets there, and no rule forbids: page links that lead to no page."""
+    answers: dict[str, list[str]] = {}
+    for kind, how in dict.fromkeys(lists.followed(list(exchanges))):
+        if how != "served":
+            answers.setdefault(how, []).append(kind)
+    return [
+        f"a page link that is followed as it stands is answered with {'a redirect' if how == 'redirected' else how}"
+        f" ({', '.join(kinds)}); ask the documented path for the page that the link names"
+        for how, kinds in answers.items()
+    ]

@@ -1,0 +1,1 @@
+"""Shows that the suite catches every defect and fails no correct server."""

@@ -1,0 +1,189 @@
+"""The proof that the suite can fail, and fails only when it should: trials of servers known to be right or wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import monotonic
+from typing import Any, Self
+
+from contract_tests.contract import Contract
+from contract_tests.proof import mocks
+from contract_tests.proof.mocks import KEY, SECOND_KEY, Defect
+from contract_tests.run.options import Options
+from contract_tests.run.runner import Outcome, run
+from contract_tests.run.verdicts import FELL, Result, Verdict
+from contract_tests.target.target import Limits
+
+RECORDS = (28, 0, 25, 40, 30)  # of each kind, at the start
+ENOUGH = 26  # with fewer, the survey makes as many as pages need; servers that are wrong begin with so many
+EXPLORE = 600  # as by default
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A server to be judged: the mock with some switches.
+
+    Attributes:
+        name: the defect's or the condition's; empty for a server that is right.
+        seed: what its open points and its records are chosen by.
+        switches: what the mock is told.
+        kinds: the kinds to judge.
+        rule: the rule that is to fall, or None.
+        explore: as for a run.
+        may_be_undecided: whether rules may stay inconclusive.
+    """
+
+    name: str
+    seed: int
+    switches: Mapping[str, Any]
+    kinds: tuple[str, ...]
+    rule: str | None = None
+    explore: int = 0
+    may_be_undecided: bool = False
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a run said of a trial's server.
+
+    Attributes:
+        fell: the rules that fell.
+        undecided: the results that stayed inconclusive, each with its reason.
+        first: after how many requests the trial's own rule first seemed broken, or None.
+        explored: whether that took more than the survey.
+    """
+
+    trial: Trial
+    fell: frozenset[str]
+    undecided: tuple[str, ...]
+    first: int | None = None
+    explored: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the kill matrix: a defect, and what all its trials came to."""
+
+    defect: Defect
+    judged: tuple[Judged, ...]
+
+    @property
+    def caught(self) -> int:
+        """How many of its trials its own rule fell in."""
+        return sum(self.defect.rule in each.fell for each in self.judged)
+
+    @property
+    def others(self) -> frozenset[str]:
+        """The other rules that fell."""
+        return frozenset().union(*(each.fell for each in self.judged)) - {self.defect.rule}
+
+    @property
+    def requests(self) -> int | None:
+        """After how many requests, in the middle of all trials, its own rule first seemed broken."""
+        counts = [each.first for each in self.judged if each.first is not None]
+        return int(median(counts)) if counts else None
+
+    @property
+    def verdict(self) -> str:
+        """`caught`; or what is wrong: it `survives`, is `misnamed`, or makes `unrelated` rules fall."""
+        if any(not each.fell for each in self.judged):
+            return "survives"
+        if self.caught < len(self.judged):
+            return "misnamed"
+        return "caught" if self.others <= self.defect.also else "unrelated"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What all trials came to: those of defects, of servers that are right, and of such under a condition."""
+
+    rows: tuple[Row, ...]
+    right: tuple[Judged, ...]
+    hostile: tuple[Judged, ...]
+    seconds: float
+
+    @classmethod
+    def of(cls, defects: Mapping[str, Defect], judged: Iterable[Judged]) -> Self:
+        """Sort what was judged."""
+        began = monotonic()
+        every = sorted(judged, key=lambda each: each.trial.seed)
+        rows = (Row(each, tuple(one for one in every if one.trial.name == name)) for name, each in defects.items())
+        return cls(
+            tuple(row for row in rows if row.judged),
+            tuple(each for each in every if not each.trial.name),
+            tuple(each for each in every if each.trial.may_be_undecided),
+            monotonic() - began,
+        )
+
+    @property
+    def failures(self) -> list[str]:
+        """What goes against the proof, a line each."""
+        lines = [f"{row.defect.name}: {row.verdict}" for row in self.rows if row.verdict != "caught"]
+        for each in (*self.right, *self.hostile):
+            place = each.trial.name or f"grease {each.trial.seed}"
+            lines += [f"{place}: {rule} fell, and the server is right" for rule in sorted(each.fell)]
+            if not each.trial.may_be_undecided:
+                lines += [f"{place}: undecided, {text}" for text in each.undecided]
+        return lines
+
+
+def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[Trial]:
+    """A trial for each seed; they take turns with the kinds that a defect befalls."""
+    kinds = defect.kinds or contract.rules[defect.rule].resources
+    return [
+        Trial(
+            defect.name,
+            seed,
+            switches(seed) | {"records": max(ENOUGH, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
+            (kinds[seed % len(kinds)],),
+            defect.rule,
+        )
+        for seed in seeds
+    ]
+
+
+def greased(seed: int, kinds: Sequence[str]) -> Trial:
+    """A trial of a server that is right, whatever it chose; some choose anew with each request, some are explored."""
+    told = switches(seed) | {"grease_each_request": seed % 3 == 0}
+    return Trial("", seed, told, tuple(kinds), explore=EXPLORE if seed % 60 == 0 else 0)
+
+
+def hostile(name: str, measure: float, seed: int, kinds: Sequence[str]) -> Trial:
+    """A trial of a server that is right, under a condition."""
+    told = switches(seed) | {"conditions": {name: measure}}
+    return Trial(name, seed, told, tuple(kinds), may_be_undecided=True)
+
+
+def switches(seed: int) -> dict[str, Any]:
+    """What the mock is told for a seed; 0 is the mock as it is by default."""
+    return {"fixture": "empty", "records": RECORDS[seed % len(RECORDS)], "grease": seed or None}
+
+
+def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
+    """Judge a trial's server; if the survey does not see what is wrong, explore too, as a run does by default."""
+    outcome = _run(contract, base_url, trial, trial.explore)
+    explored = trial.rule is not None and not _of(outcome, trial.rule)
+    if explored:
+        outcome = _run(contract, base_url, trial, EXPLORE)
+    numbers = [finding.exchange.number for each in _of(outcome, trial.rule) for finding in each.findings]
+    undecided = [each for each in outcome.results if each.verdict is Verdict.INCONCLUSIVE]
+    return Judged(
+        trial,
+        frozenset(each.rule.id for each in outcome.results if each.verdict in FELL),
+        tuple(f"{each.id}: {'; '.join(each.reasons)}" for each in undecided),
+        min(numbers, default=None),
+        explored,
+    )
+
+
+def _of(outcome: Outcome, rule: str | None) -> list[Result]:
+    return [each for each in outcome.results if each.rule.id == rule and each.verdict in FELL]
+
+
+def _run(contract: Contract, base_url: str, trial: Trial, explore: int) -> Outcome:
+    mocks.reset(base_url, **trial.switches)
+    limits = Limits() if "conditions" in trial.switches else Limits(lag=0)
+    options = Options(base_url, KEY, SECOND_KEY, trial.kinds, explore=explore, seed=trial.seed, limits=limits)
+    return run(contract, options)

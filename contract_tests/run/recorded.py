@@ -1,0 +1,266 @@
+"""Exchanges that somebody else recorded: an HTTP archive (HAR) from a browser, a proxy or a run."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from contract_tests.contract import Contract, Kind
+from contract_tests.errors import UsageError
+from contract_tests.exchange import OWN, Exchange, Request, id_of, integer
+from contract_tests.rules.operations import TOLD_WRONG
+from contract_tests.target.connection import LONGEST_BODY
+
+GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
+ON_A_RECORD = {"GET": "read", "POST": "update", "DELETE": "delete"}
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a file holds.
+
+    Attributes:
+        base_url: where most of the recognised requests were sent.
+        exchanges: those recognised as requests to that service, in order.
+        every: how many there are in the file.
+        passed_over: why others were left out, and how many for each reason.
+    """
+
+    base_url: str
+    exchanges: tuple[Exchange, ...]
+    every: int
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+
+
+def read(path: Path, contract: Contract, base_url: str | None = None) -> Recording:
+    """Read a HAR file.
+
+    Args:
+        path: the file.
+        contract: what requests are recognised by.
+        base_url: which service to take, where the file holds several; that of most requests, if None.
+
+    Raises:
+        UsageError: if it cannot be read, or is none.
+    """
+    found: list[tuple[str, Exchange]] = []
+    passed_over: Counter[str] = Counter()
+    entries = _entries(path)
+    for number, entry in enumerate(entries, 1):
+        try:
+            recognised = _recognised(contract, entry, number)
+        except _UnreadableError as error:
+            passed_over[str(error)] += 1
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            passed_over[f"no exchange that can be read (the first is entry {number}: {type(error).__name__})"] += 1
+        else:
+            if recognised is None:
+                passed_over["to no list, record or create of this API"] += 1
+            elif _is_cut_short(entry):
+                passed_over["without the body of its answer; record it with bodies"] += 1
+            else:
+                found.append(recognised)
+    chosen = base_url or (Counter(base for base, _ in found).most_common(1)[0][0] if found else "")
+    exchanges = tuple(each for base, each in found if base == chosen)
+    others = Counter(base for base, _ in found if base != chosen)
+    passed_over.update({f"to {base}, which --base-url chooses": count for base, count in others.items()})
+    return Recording(chosen, _with_refusals(exchanges, contract), len(entries), _merged(passed_over))
+
+
+class _UnreadableError(ValueError):
+    """An entry cannot be read, for a reason that others share."""
+
+
+def _merged(passed_over: Counter[str]) -> dict[str, int]:
+    """The reasons with how often each is met; of entries that cannot be read at all, the first is named alone."""
+    merged: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for reason, count in passed_over.items():
+        merged[first.setdefault(reason.partition(" (the first")[0], reason)] += count
+    return dict(merged)
+
+
+def _entries(path: Path) -> list[Any]:
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8-sig"))["log"]["entries"]
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no HTTP archive (HAR): it is no UTF-8 text") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no HTTP archive (HAR): it is no JSON") from error
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"{path} is no HTTP archive (HAR): it has no log.entries") from error
+    if not isinstance(entries, list):
+        raise UsageError(f"{path} is no HTTP archive (HAR): its log.entries are no list")
+    return entries
+
+
+def settled(exchange: Exchange, kind: Kind) -> Exchange:
+    """An exchange as one of a documented request, if its answer shows that the request was carried out.
+
+    What else is wrong or missing in the answer does not matter: that is what it is judged for.
+    """
+    known = {"list": _is_list, "read": _is_read, "create": _is_written, "update": _is_written}
+    carried_out = known.get(exchange.request.operation)
+    return exchange.expecting("success") if carried_out and carried_out(exchange, kind) else exchange
+
+
+def _is_list(exchange: Exchange, kind: Kind) -> bool:
+    """Whether a list at documented parameters was answered with one; a page past the end may be anything."""
+    number, page = _documented_page(exchange, kind), exchange.page
+    if number is None or not exchange.succeeded or exchange.is_refusal_in_disguise:
+        return False
+    if number == 1 or exchange.json is None:
+        return exchange.json is not None or b'"data"' in exchange.body
+    return page is not None and (page.is_there or (page.total is None and bool(page.rows)))
+
+
+def _documented_page(exchange: Exchange, kind: Kind) -> int | None:
+    """The page that a list asks for, if all its parameters are documented ones."""
+    asked = exchange.request.asked
+    sizes, number = map(str, kind.page_sizes), asked.get("page", "1")
+    known = asked.keys() <= {"page", "results_per_page"} and asked.get("results_per_page", "25") in {*sizes, "25"}
+    return integer(number) if known and number.isascii() and number.isdecimal() and integer(number) > 0 else None
+
+
+def _is_read(exchange: Exchange, _: Kind) -> bool:
+    """Whether a read shows the record that was asked for, wherever in the answer."""
+    body, sought = exchange.json, exchange.request.identifier
+    if not exchange.succeeded or exchange.is_refusal_in_disguise:
+        return False
+    if body is None:
+        return b'"data"' in exchange.body
+    data = body.get("data") if isinstance(body, dict) else body
+    shown = [body, data, *(data if isinstance(data, list) else [])]
+    return sought is not None and any(id_of(each) == sought for each in shown)
+
+
+def _is_written(exchange: Exchange, _: Kind) -> bool:
+    """Whether a create or update says that it was carried out: by an id anywhere; a create, by a success alone too."""
+    body = exchange.json
+    if not exchange.succeeded or exchange.is_refusal_in_disguise:
+        return False
+    creates = exchange.request.operation == "create"
+    if body is None:
+        return b'"id"' in exchange.body or (creates and not exchange.body.strip())
+    data = body.get("data") if isinstance(body, dict) else None
+    told = any(isinstance(each, dict) and "id" in each for each in (body, data))
+    return told or (creates and exchange.status == HTTPStatus.CREATED)
+
+
+def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple[Exchange, ...]:
+    """The exchanges, those lists too that were told wrong though the first page is there, where the key is good."""
+    if not any(each.succeeded and each.request.identity == OWN for each in exchanges):
+        return exchanges
+
+    def refused(each: Exchange) -> bool:
+        kind = contract.kinds[each.request.kind]
+        asked = each.request.path == kind.list_path and each.request.expects == "open"
+        return asked and each.status in TOLD_WRONG and _documented_page(each, kind) == 1
+
+    return tuple(each.expecting("success") if refused(each) else each for each in exchanges)
+
+
+def _is_cut_short(entry: dict[str, Any]) -> bool:
+    """Whether there was a body that was not recorded: browsers leave some out, and proxies all if asked to."""
+    content = entry["response"].get("content") or {}
+    return "text" not in content and content.get("size", 0) > 0
+
+
+def request_of(contract: Contract, method: str, url: str) -> tuple[str, Kind, Request] | None:
+    """The base URL, kind and request that a method and URL come to, or None if they are none of the contract's."""
+    parts = urlsplit(url)
+    prefix, slash, path = parts.path.rpartition("/api/")
+    base_url = f"{parts.scheme}://{parts.netloc}{prefix}"
+    for kind in contract.kinds.values() if slash else ():
+        operation, identifier = _operation(kind, method, f"/api/{path}")
+        if operation:
+            query = tuple(parse_qsl(parts.query, keep_blank_values=True))
+            return base_url, kind, Request(operation, kind.name, method, f"/api/{path}", query, None, OWN, identifier)
+    return None
+
+
+def _operation(kind: Kind, method: str, path: str) -> tuple[str, int | None]:
+    """The operation on a kind and the id in its path; an empty operation if there is none."""
+    last = path.removeprefix(kind.record_path)
+    if path.startswith(kind.record_path) and last.removeprefix("-").isdecimal():
+        return ON_A_RECORD.get(method, ""), int(last)
+    if method == "GET" and path.rstrip("/") == kind.list_path.rstrip("/"):  # page links have no slash at the end
+        return "list", None
+    if method == "GET" and path == f"/api/{kind.collection}":
+        return "follow", None
+    if method == "POST" and path == kind.create_path:
+        return "create", None
+    return "", None
+
+
+def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple[str, Exchange] | None:
+    """An entry's base URL and exchange, if it is one of this API's; what was accepted counts as documented."""
+    request, response = entry["request"], entry["response"]
+    recognised = request_of(contract, request["method"].upper(), request["url"])
+    if recognised is None:
+        return None
+    base_url, kind, asked = recognised
+    told = dict(_told(entry))
+    identity, expects = (str(told.get(name, usual)) for name, usual in (("identity", OWN), ("expects", "open")))
+    asked = replace(asked, identity=identity, expects=expects)
+    headers = {header["name"]: header["value"] for header in response["headers"]}
+    body = _body(response.get("content") or {}, {name.casefold(): value for name, value in headers.items()})
+    exchange = Exchange(asked, number, response["status"] or None, headers, body)
+    return base_url, exchange if told else settled(exchange, kind)
+
+
+def _told(entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What a run's own record tells of a request."""
+    try:
+        told = json.loads(entry.get("comment") or "null")
+    except ValueError:
+        return
+    if isinstance(told, dict):
+        yield from told.items()
+
+
+def _body(content: dict[str, Any], headers: Mapping[str, str]) -> bytes:
+    """The body of an answer, out of base64 and compression."""
+    text = content.get("text") or ""
+    if content.get("encoding") != "base64":
+        return str(text).encode()
+    try:
+        body = b64decode("".join(text.split()), validate=True)
+    except Base64Error as error:
+        raise _UnreadableError("with a body that is no base64") from error
+    how = headers.get("content-encoding", "").strip().casefold()
+    if how in ("gzip", "x-gzip", "deflate") and body.lstrip()[:1] not in (b"{", b"["):
+        return _decompressed(body)
+    if how not in ("", "identity") and not _is_text(body):
+        raise _UnreadableError(f"with a body that is compressed in a way that is not read here ({how[:20]})")
+    return body
+
+
+def _decompressed(body: bytes) -> bytes:
+    for form in (GZIP_OR_ZLIB, RAW_DEFLATE):
+        stream = zlib.decompressobj(form)
+        with suppress(zlib.error):
+            whole = stream.decompress(body, LONGEST_BODY)
+            if stream.eof:
+                return whole
+    raise _UnreadableError("with a body that cannot be decompressed")
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

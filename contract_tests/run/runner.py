@@ -1,0 +1,299 @@
+"""A run: visits to each kind, a second look where one is needed, and the verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from functools import cached_property, partial
+from time import time
+
+from contract_tests.contract import Contract, Kind, Rule
+from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
+from contract_tests.evidence import Evidence
+from contract_tests.exchange import Exchange
+from contract_tests.masking import Masking
+from contract_tests.open_points import observed, remarks
+from contract_tests.run import waivers
+from contract_tests.run.options import Options
+from contract_tests.run.verdicts import Result, Verdict, judge, needs_second_look, overall, unjudged
+from contract_tests.survey import Visitor, visit
+from contract_tests.target.entries import Entry
+from contract_tests.target.identities import identities
+from contract_tests.target.ledger import Ledger
+from contract_tests.target.preflight import preflight
+from contract_tests.target.target import TIME_UP, BudgetSpentError, Target
+
+MOST_TOLD = 5  # findings of one rule and kind
+TOO_MANY = "the server says that there were too many requests"
+Progress = Callable[[str, int], None]
+Chosen = list[tuple[Rule, Kind]]
+Explore = Callable[[Visitor], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        base_url: the target.
+        version: the contract's.
+        began: when, in seconds since 1970.
+        word: *conforms*, *does not conform*, *undecided*, *partial: no claim* or *interrupted: no claim*; with records
+            left behind, it says so.
+        status: the exit status that goes with it.
+        not_judged: what the word says nothing of.
+        notes: what every client meets there, and no rule forbids.
+        not_run: how many results there might have been beside these.
+        created: how many records the run made.
+        left: what it made and could not remove.
+        strict: whether advisory rules gate.
+        insecure: whether any certificate was trusted.
+        stale: what is wrong with the waivers.
+        interrupted: whether it was stopped before its end.
+        masking: what must not be told of the exchanges.
+    """
+
+    base_url: str
+    version: str
+    began: float
+    seconds: float
+    word: str
+    status: int
+    results: tuple[Result, ...]
+    exchanges: tuple[Exchange, ...]
+    requests: int
+    not_run: int
+    created: int = 0
+    left: tuple[Entry, ...] = ()
+    strict: bool = False
+    insecure: bool = False
+    not_judged: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    interrupted: bool = False
+    masking: Masking = field(default_factory=lambda: Masking.of({}, []))
+
+    @property
+    def verdict(self) -> str:
+        """The word, and what it says nothing of."""
+        return f"{self.word}; not judged: {', '.join(self.not_judged)}" if self.not_judged else self.word
+
+    @cached_property
+    def observed(self) -> dict[str, Counter[str]]:
+        """The values that were seen of each open point, each with how often."""
+        return observed(self.exchanges)
+
+
+def selected(contract: Contract, options: Options) -> Chosen:
+    """The rules to judge, each for each kind.
+
+    Raises:
+        NothingSelectedError: if there are none.
+    """
+    unused = [each for each in options.rules if not any(fnmatchcase(rule, each) for rule in contract.rules)]
+    if unused:
+        raise NothingSelectedError(f'no rule of the contract matches "{unused[0]}"; areas are chosen as pagination.*')
+    chosen = [
+        (rule, contract.kinds[name])
+        for rule in contract.rules.values()
+        if not options.rules or any(fnmatchcase(rule.id, pattern) for pattern in options.rules)
+        for name in rule.resources
+        if not options.resources or name in options.resources
+    ]
+    if not chosen:
+        raise NothingSelectedError("no rule of the contract matches what was selected")
+    return chosen
+
+
+def run(
+    contract: Contract,
+    options: Options,
+    ledger: Ledger | None = None,
+    progress: Progress = lambda _chapter, _requests: None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Judge an implementation.
+
+    Args:
+        contract: the rules.
+        options: what to judge, and how.
+        ledger: where creates are noted; in memory alone, if None.
+        progress: told of each chapter and of the requests so far.
+        interrupted: whether the run is to end; what it made is then removed.
+
+    Raises:
+        NothingSelectedError: if there is nothing to judge.
+        UnusableTargetError: if nothing can be judged there.
+        KeyboardInterrupt: if the run was to end.
+    """
+    chosen, began = selected(contract, options), time()
+    keys = identities(options.api_key, options.second_api_key)
+    target = Target(options.base_url, keys, ledger or Ledger(), options.limits, options.connection)
+    target.interrupted = interrupted
+    target.waiting = lambda seconds: progress(f"{TOO_MANY}: waiting for {seconds:.3g} s", target.sent)
+    _preflight(target, contract)
+    visit_kind = partial(visit, target, explore=_exploration(contract, options))
+    judged = _Judged()
+    try:
+        for kind in contract.kinds.values():
+            rules = [rule for rule, of in chosen if of is kind]
+            if rules:
+                judged.begin(rules, kind)
+                _look(visit_kind, judged, options, lambda chapter: progress(chapter, target.sent))
+    except (Exception, KeyboardInterrupt):
+        if not interrupted():  # else what the interrupt came upon may not have been made for exceptions
+            raise
+        judged.is_whole = False
+    target.close()
+    return _outcome(contract, options, target, judged, began)
+
+
+def _preflight(target: Target, contract: Contract) -> None:
+    try:
+        preflight(target, contract.kinds.values())
+    except BudgetSpentError as error:
+        if str(error) == TIME_UP:
+            raise UnusableTargetError(f"{error} before its lists could be read") from error
+        raise UsageError(f"{error} before the lists could be read; allow more") from error
+
+
+class _Judged:
+    """What the looks at each kind saw, and what the rules say of it.
+
+    Attributes:
+        is_whole: whether each kind was visited to the end.
+    """
+
+    def __init__(self) -> None:
+        self.is_whole = True
+        self._kinds: list[tuple[list[Rule], Kind, list[Evidence]]] = []
+
+    def begin(self, rules: list[Rule], kind: Kind) -> None:
+        """Begin with another kind."""
+        self._kinds.append((rules, kind, []))
+
+    @property
+    def latest(self) -> tuple[list[Rule], Kind, list[Evidence]]:
+        """The rules, the kind and the looks that were begun last."""
+        return self._kinds[-1]
+
+    @property
+    def results(self) -> list[Result]:
+        """The verdicts."""
+        return [judge(rule, kind, *looks) for rules, kind, looks in self._kinds if looks for rule in rules]
+
+    @property
+    def notes(self) -> list[str]:
+        """Why something could not be tried, by kind."""
+        told = [(kind.name, note) for _, kind, looks in self._kinds for each in looks for note in each.notes[kind.name]]
+        return [f"the rest of {kind} ({note})" for kind, note in dict.fromkeys(told)]
+
+
+def _outcome(contract: Contract, options: Options, target: Target, judged: _Judged, began: float) -> Outcome:
+    """What results come to, with what must not be told masked and what is waived marked."""
+    ledger, masking, results = target.ledger, _masking(options, target.ledger), judged.results
+    if options.limits.read_only:
+        results = [each for each in results if each.verdict is not Verdict.INCONCLUSIVE or each.findings]
+    told = [_told(result, masking) for result in results]
+    marked, stale = waivers.apply(options.waivers, told, contract, datetime.now(UTC).date())
+    not_run = possible(contract) - len(marked)
+    word, status = overall(
+        marked,
+        partial=not_run > 0,
+        strict=options.strict,
+        stale=bool(stale),
+        left=bool(ledger.left),
+        interrupted=not judged.is_whole,
+    )
+    return Outcome(
+        base_url=options.base_url,
+        version=contract.version,
+        began=began,
+        seconds=time() - began,
+        word=word,
+        status=status,
+        not_judged=tuple(map(masking.text, _not_judged(marked, judged, options, not_run))),
+        results=tuple(marked),
+        exchanges=tuple(target.exchanges),
+        requests=target.sent,
+        not_run=not_run,
+        created=sum(entry.identifier is not None for entry in ledger.entries),
+        left=tuple(ledger.left),
+        strict=options.strict,
+        insecure=options.connection.insecure,
+        notes=tuple(remarks(target.exchanges)),
+        stale=tuple(stale),
+        interrupted=not judged.is_whole,
+        masking=masking,
+    )
+
+
+def _not_judged(results: list[Result], judged: _Judged, options: Options, not_run: int) -> list[str]:
+    """What the verdict says nothing of."""
+    why = "the run was interrupted" if not judged.is_whole else "deselected, or in need of writes"
+    left_out = [f"{not_run} results ({why})"] if not_run else []
+    rare = ["rarer input (--explore 0)"] if not options.explore else []
+    return [*unjudged(results), *judged.notes, *rare, *left_out]
+
+
+def possible(contract: Contract) -> int:
+    """How many results there may be: one for each rule and kind."""
+    return sum(len(rule.resources) for rule in contract.rules.values())
+
+
+def _masking(options: Options, ledger: Ledger) -> Masking:
+    seen = [entry for entry in ledger.entries if entry.seen]
+    own = [(entry.kind, entry.owner, entry.identifier) for entry in seen if entry.identifier is not None]
+    markers = {marker for entry in ledger.entries for marker in entry.markers if marker}
+    return Masking.of(_secrets(options), own, markers)
+
+
+def _secrets(options: Options) -> dict[str, str]:
+    """What must not be told, each with what is told in its place."""
+    words = [word for value in options.connection.headers.values() for word in (value, *value.split())]
+    sent = identities(options.api_key, options.second_api_key)
+    nearly = [value.partition(" ")[2] for identity, value in sent.items() if identity != "a wrong key"]
+    secrets = dict.fromkeys(words, "[hidden]") | dict.fromkeys(nearly, "[nearly the key]") | {options.api_key: "[key]"}
+    return secrets | ({options.second_api_key: "[second key]"} if options.second_api_key else {})
+
+
+def _told(result: Result, masking: Masking) -> Result:
+    """A result whose texts hold no secret; of many findings, those beyond the first few are counted, and not told."""
+    findings = [
+        replace(
+            each,
+            expected=masking.findings(each.exchange, each.expected) if number < MOST_TOLD else "",
+            received=masking.findings(each.exchange, each.received) if number < MOST_TOLD else "",
+        )
+        for number, each in enumerate(result.findings)
+    ]
+    return replace(result, findings=tuple(findings), reasons=tuple(map(masking.text, result.reasons)))
+
+
+def _exploration(contract: Contract, options: Options) -> Explore:
+    if not options.explore:
+        return lambda _visitor: None
+    from contract_tests.explore import Exploration  # noqa: PLC0415 - who does not explore does not wait for Schemathesis
+
+    return Exploration(contract, -(-options.explore // len(contract.kinds)), options.seed)
+
+
+def _look(
+    visit_kind: Callable[..., Evidence], judged: _Judged, options: Options, progress: Callable[[str], None]
+) -> None:
+    """Visit a kind and, if a rule that several requests decide seems broken, once more."""
+    rules, kind, looks = judged.latest
+    create_path = options.splash_create_path if kind.name == "splash-pages" else None
+
+    def go() -> None:
+        looks.append(Evidence(options.base_url, public_base_url=options.public_base_url))
+        visit_kind(
+            kind, looks[-1], create_path=create_path, progress=lambda chapter: progress(f"{kind.name}: {chapter}")
+        )
+
+    go()
+    if needs_second_look(rules, kind, looks[0]):
+        go()

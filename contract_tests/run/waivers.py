@@ -1,0 +1,110 @@
+"""Waivers: failures that are known, allowed for a time, and said to be so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from contract_tests.contract import Contract
+from contract_tests.errors import UsageError
+from contract_tests.run.verdicts import FELL, Result, Verdict
+
+DAYS = 90  # that a waiver lasts, unless it is changed
+FIELDS = ("rule", "kind", "reason", "until")
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """A failure of one rule for one kind, allowed until the end of a day."""
+
+    rule: str
+    kind: str
+    reason: str
+    until: date
+
+    def __str__(self) -> str:
+        """The waiver, for people."""
+        return f"{self.rule}[{self.kind}], until {self.until}"
+
+
+def read(path: Path) -> list[Waiver]:
+    """Read a file of waivers.
+
+    Raises:
+        UsageError: if it cannot be read, or holds something else.
+    """
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    if not isinstance(entries, list):
+        raise UsageError(f"{path} holds no list of waivers; each has {', '.join(FIELDS)}")
+    waivers = [_waiver(path, number, entry) for number, entry in enumerate(entries, 1)]
+    (place, count), *_ = Counter((each.rule, each.kind) for each in waivers).most_common(1) or [(("", ""), 0)]
+    if count > 1:
+        raise UsageError(f"{path}: {place[0]}[{place[1]}] is waived {count} times; keep one of them")
+    return waivers
+
+
+def _waiver(path: Path, number: int, entry: Any) -> Waiver:
+    if not isinstance(entry, dict) or set(entry) != set(FIELDS):
+        raise UsageError(f"{path}: waiver {number} must have {', '.join(FIELDS)}, and nothing else")
+    if type(entry["until"]) is not date:
+        raise UsageError(f"{path}: waiver {number}: until is {entry['until']!r}; give a date such as 2027-01-31")
+    if not isinstance(entry["reason"], str) or not entry["reason"].strip():
+        raise UsageError(f"{path}: waiver {number}: the reason is missing; say why this may be, and who mends it")
+    return Waiver(str(entry["rule"]), str(entry["kind"]), entry["reason"].strip(), entry["until"])
+
+
+def apply(
+    waivers: Iterable[Waiver], results: Iterable[Result], contract: Contract, today: date
+) -> tuple[list[Result], list[str]]:
+    """Mark what is waived.
+
+    Returns:
+        The results, and what is wrong with the waivers: each of those fails the run.
+    """
+    every = {(result.rule.id, result.kind): result for result in results}
+    stale = []
+    for waiver in waivers:
+        place = (waiver.rule, waiver.kind)
+        result = every.get(place)
+        if waiver.rule not in contract.rules or waiver.kind not in contract.rules[waiver.rule].resources:
+            stale.append(f"{waiver}: the contract has no such rule for this kind")
+        elif waiver.until < today:
+            stale.append(f"{waiver}: its time is over")
+        elif result and result.verdict in FELL:
+            every[place] = replace(result, waived=f"{waiver.reason} (until {waiver.until})")
+        elif result and result.verdict is not Verdict.INCONCLUSIVE:
+            stale.append(f"{waiver}: nothing fails there any more; take it out")
+    return list(every.values()), stale
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes each date out, and no references between entries."""
+
+    def ignore_aliases(self, _: Any) -> bool:
+        return True
+
+
+def write(path: Path, results: Iterable[Result], today: date, *, strict: bool) -> None:
+    """Begin a file of waivers with what fails; each reason is still to be given.
+
+    Raises:
+        OSError: if it cannot be written; there may be such a file already.
+    """
+    until = today + timedelta(days=DAYS)
+    entries = [
+        {"rule": each.rule.id, "kind": each.kind, "reason": "", "until": until}
+        for each in results
+        if not each.waived and (each.verdict is Verdict.FAIL or (strict and each.verdict is Verdict.WARN))
+    ]
+    with path.open("x", encoding="utf-8") as file:
+        file.write("# Failures that are allowed for a time. Give each a reason: why, and who mends it.\n")
+        file.write(yaml.dump(entries, Dumper=_Dumper, sort_keys=False))

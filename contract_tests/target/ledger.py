@@ -1,0 +1,213 @@
+"""What a run created: written down before each create, so that nothing is ever left behind unknown."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from types import TracebackType
+from typing import IO, Any, Self
+
+from contract_tests.errors import UsageError
+from contract_tests.exchange import OWN
+from contract_tests.target.entries import Entry, is_finished, parsed, whole_lines
+
+ALONE = "x"  # in the place of a token, for runs that no other meets
+
+
+class Ledger:
+    """The creates of one run, as JSON lines in a file: first what the run is about, then each step of each create.
+
+    Args:
+        path: the file to make, or None for none.
+        base_url: the target.
+        account: what tells its account from others, as `digest_of` makes it.
+        token: what sets the markers of this run apart from those of all others.
+
+    Raises:
+        UsageError: if there is such a file, and it may be all that is known of what an earlier run left.
+    """
+
+    def __init__(self, path: Path | None = None, base_url: str = "", account: str = "", token: str = ALONE) -> None:
+        self.path = path
+        self.base_url = base_url
+        self.account = account
+        self.token = token
+        self.entries: list[Entry] = []
+        self.unread: list[str] = []
+        self._file: IO[str] | None = None
+        if path and path.exists() and not is_finished(path):
+            raise UsageError(
+                f"{path} is there already, and may be all that is known of what another run left; give another file,"
+                f" or run: contract-tests cleanup {path}"
+            )
+
+    @classmethod
+    def resume(cls, path: Path) -> Self:
+        """Take up what an earlier run wrote down; every record must be seen again before it is written to.
+
+        Raises:
+            UsageError: if the file cannot be read, or is no ledger.
+            OSError: if it cannot be written.
+        """
+        ledger = cls()
+        text = whole_lines(path)
+        ledger.base_url, ledger.account, ledger.entries, ledger.unread = parsed(path, text)
+        ledger.path, ledger._file = path, path.open("r+", encoding="utf-8")
+        ledger._file.seek(len(text.encode()))
+        ledger._file.truncate()  # a last line that was cut off
+        return ledger
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything that clean-up may yet find."""
+        return bool(self.left or self.unanswered)
+
+    def __enter__(self) -> Self:
+        """Keep the file open."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        if self._file:
+            self._file.close()
+
+    def discard(self) -> None:
+        """Remove the file: nothing in it is of use any more."""
+        if self.path and self._file:
+            self._file.close()
+            self.path.unlink(missing_ok=True)
+
+    def plan(self, kind: str, marker: str, owner: str = OWN, without: str = "") -> Entry:
+        """Note a create that is about to be sent; the first one makes the file.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        if self.path and not self._file:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.path.unlink(missing_ok=True)  # that of a run of which nothing is left
+                self._file = self.path.open("x", encoding="utf-8")
+            except OSError as error:
+                told = f"the ledger {self.path} cannot be written: {error.strerror}"
+                raise OSError(f"{told}; nothing is created without it, so name another with --ledger FILE") from error
+            self._write({"event": "begun", "base_url": self.base_url, "account": self.account})
+        entry = Entry(kind, [marker], owner, without=without)
+        self.entries.append(entry)
+        self._write(self._line("planned", entry))
+        return entry
+
+    def answer(self, entry: Entry, *, refused: bool) -> None:
+        """Note that a create was answered without an id."""
+        entry.answered, entry.refused = True, refused
+        self._note("answered", entry)
+
+    def complete(self, entry: Entry, identifier: int) -> None:
+        """Note the id that a create answered; it may yet name a record of somebody else."""
+        entry.identifier = identifier
+        entry.answered, entry.missing = True, False
+        self._note("created", entry)
+
+    def mark(self, kind: str, identifier: int, marker: str) -> None:
+        """Note another text by which a record may be known from now on: an update with it is about to be sent."""
+        for entry in self.entries:
+            mine = (entry.kind, entry.identifier, entry.owner) == (kind, identifier, OWN)
+            if mine and entry.seen and not entry.removed:
+                entry.markers.append(marker)
+                self._note("marked", entry)
+
+    def see(self, kind: str, identifier: int, shown: str, owner: str = OWN) -> None:
+        """Note that a record was read or listed; if its own marker is in it, the run may write to it."""
+        for entry in self._of(kind, identifier, owner):
+            if (not entry.seen or entry.stale) and entry.is_in(shown):
+                self.vouch(entry)
+
+    def awaited(self, kind: str, owner: str = OWN) -> set[int | None]:
+        """The ids under which records of the run's must still be seen, or seen again."""
+        return {
+            entry.identifier
+            for entry in self.entries
+            if (entry.kind, entry.owner) == (kind, owner) and (not entry.seen or entry.stale)
+        }
+
+    def vouch(self, entry: Entry) -> None:
+        """Note that a record is the run's own."""
+        if not entry.seen or entry.stale:
+            entry.seen, entry.stale = True, False
+            self._note("seen", entry)
+
+    def remove(self, kind: str, identifier: int, owner: str = OWN) -> None:
+        """Note that a record is gone."""
+        entries = [entry for entry in self._of(kind, identifier, owner) if not entry.removed]
+        for entry in [entry for entry in entries if entry.seen] or entries:
+            self.forget(entry)
+
+    def forget(self, entry: Entry) -> None:
+        """Note that a create has left nothing."""
+        entry.removed = True
+        self._note("removed", entry)
+
+    def miss(self, entry: Entry) -> None:
+        """Note that a create which was never answered has left nothing so far."""
+        entry.missing = True
+        self._note("missing", entry)
+
+    def is_shown(self, kind: str, identifier: int, text: str) -> bool:
+        """Whether a text shows one of the account's records that the run has made, by its marker."""
+        return any(entry.is_in(text) for entry in self._of(kind, identifier, OWN))
+
+    def allows_write(self, kind: str, identifier: int, owner: str = OWN) -> bool:
+        """Whether a record is the run's own: created by it, and seen with its marker."""
+        return any(entry.seen and not entry.stale for entry in self._of(kind, identifier, owner))
+
+    @property
+    def left(self) -> list[Entry]:
+        """What was created, or may have been, and was not removed."""
+        return [entry for entry in self.entries if not entry.missing and entry.may_exist]
+
+    @property
+    def unanswered(self) -> list[Entry]:
+        """The creates of which nothing was found, though nobody knows what became of them."""
+        return [entry for entry in self.entries if entry.missing and entry.identifier is None]
+
+    def _of(self, kind: str, identifier: int, owner: str) -> list[Entry]:
+        """The entries of an id: those not removed, for a create may answer an id that was there; or else the latest.
+
+        Some services give an id again when it is free, and some answer that of another record.
+        """
+        sought = (kind, identifier, owner)
+        found = [entry for entry in self.entries if (entry.kind, entry.identifier, entry.owner) == sought]
+        return [entry for entry in found if not entry.removed] or found[-1:]
+
+    def _note(self, event: str, entry: Entry) -> None:
+        """Write down a step; where the disk is full, the run goes on with what it knows, and cleans up all the same."""
+        with suppress(OSError):
+            self._write(self._line(event, entry))
+
+    def _line(self, event: str, entry: Entry) -> dict[str, Any]:
+        if not self._file:
+            return {}
+        number = next(number for number, each in enumerate(self.entries) if each is entry)
+        return {"event": event, "number": number} | asdict(entry)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self._file:
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
+
+
+def digest_of(api_key: str, salt: str = "") -> str:
+    """What tells an API key from others and does not give it away: a salt, and a hash with it."""
+    salt = salt or token_hex(8)
+    return f"{salt}:{sha256(f'{salt}:{api_key}'.encode()).hexdigest()[:16]}"
+
+
+def is_key_of(account: str, api_key: str) -> bool:
+    """Whether a digest is that of a key; one that is not there is anybody's."""
+    return not account or digest_of(api_key, account.partition(":")[0]) == account

@@ -1,0 +1,82 @@
+"""A few reads that tell whether there is such a service, and whether the key opens it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from contract_tests.contract import Kind
+from contract_tests.errors import UnusableTargetError
+from contract_tests.exchange import OTHER, OWN, Exchange, Request
+from contract_tests.target.target import Target
+
+REASONS = {
+    401: "the key was refused",
+    403: "the key was refused",
+    404: "nothing is found under this path; is the base URL right, its prefix too?",
+}
+ASKED = (("results_per_page", "10"), ("page", "1"))
+TLS = ("certificate", "SSL", "TLS")
+
+
+def preflight(target: Target, kinds: Iterable[Kind]) -> None:
+    """List each kind once; one list that can be read is enough to go on.
+
+    Raises:
+        UnusableTargetError: if none can be read; the message says why.
+    """
+    every = list(kinds)
+    lists = list[Exchange]()
+    for kind in every:
+        lists.append(_list(target, kind))
+        if lists[-1].timed_out:
+            raise UnusableTargetError(
+                f"{lists[-1].error}, tried twice ({lists[-1].request.path}); give a longer --timeout if it is only slow"
+            )
+    if any(map(_is_list, lists)):
+        _check_second_key(target, every)
+        return
+    refused = [exchange for exchange in lists if exchange.status not in (None, *REASONS)]
+    if any(_is_list(_list(target, kind, *ASKED)) for kind in every if refused):  # it may want to be asked for a page
+        return
+    answered = [exchange for exchange in lists if exchange.status is not None]
+    raise UnusableTargetError(_reason((refused or answered or lists)[0]))
+
+
+def _check_second_key(target: Target, kinds: list[Kind]) -> None:
+    """Refuse to judge the walls between accounts by a key that opens none."""
+    if OTHER in target.keys:
+        lists = [_list(target, kinds[0], identity=OTHER)]
+        if not _is_list(lists[0]):
+            lists += [_list(target, kind, *ASKED, identity=OTHER) for kind in kinds]
+        if not any(map(_is_list, lists)):
+            raise UnusableTargetError(
+                f"the second API key opens nothing (status {lists[0].status}); give another account's"
+            )
+
+
+def _list(target: Target, kind: Kind, *query: tuple[str, str], identity: str = OWN) -> Exchange:
+    expects = "success" if identity == OWN else "open"
+    return target.send(Request("list", kind.name, "GET", kind.list_path, query, identity=identity, expects=expects))
+
+
+def _is_list(exchange: Exchange) -> bool:
+    """Whether a list succeeded, with JSON or what was meant to be some."""
+    return exchange.succeeded and (exchange.json is not None or b'"data"' in exchange.body)
+
+
+def _reason(exchange: Exchange) -> str:
+    if exchange.status is None and any(word in exchange.error for word in TLS):
+        return f"TLS: {exchange.error[:200]}; give --ca-bundle if its authority is one of your own"
+    if exchange.status is None:
+        return f"unreachable: {exchange.error[:200]}"
+    if exchange.redirects:
+        there = urlsplit(exchange.redirects[-1][1])
+        return f"redirected to {there.scheme}://{there.netloc}; give the URL that it leads to"
+    where = f"(status {exchange.status} for {exchange.request.path})"
+    if exchange.status in REASONS:
+        return f"{REASONS[exchange.status]} {where}"
+    media_type = exchange.headers.get("Content-Type", "no media type")
+    if exchange.succeeded:
+        return f"{media_type} in the place of JSON; is the base URL right? {where}"
+    return f"no list could be had {where}"

@@ -1,0 +1,289 @@
+"""The implementation under test: the only place that opens a socket."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+import urllib3
+
+from contract_tests.exchange import OWN, Exchange, Request
+from contract_tests.multipart import encode
+from contract_tests.target.connection import Connection, read_whole
+from contract_tests.target.ledger import Ledger
+
+TRIES, TRIES_OF_A_HANG = 3, 2
+PAUSE = 0.2
+EPOCH = 1e9
+MOST_REDIRECTS = 5
+LEAST_WAIT, MOST_WAIT = 0.5, 90.0  # seconds for a rate limit to pass
+SPENT, TIME_UP = "the budget of requests was spent", "the time for the run was up"
+KEPT, KEPT_A_RECORD = 10, 3  # requests for removing what a run has made, and for each record of it
+REDIRECTS = {301, 302, 303, 307, 308}
+
+
+class BudgetSpentError(Exception):
+    """The run may send no more requests; the message says why."""
+
+
+class WriteRefusedError(Exception):
+    """A write to a record that the run did not create, or has not yet seen with its own marker."""
+
+
+class Answer(NamedTuple):
+    """What came back: a status, headers and the whole body."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How hard a target may be pressed.
+
+    Attributes:
+        requests: how many may be sent; room is kept for clean-up.
+        seconds: how long the run may take, clean-up aside; None for as long as it takes.
+        interval: seconds between two requests at least.
+        timeout: seconds to wait for an answer, to its last byte.
+        patience: seconds to wait, in all, for rate limits to pass.
+        lag: seconds by which reads may lag behind writes.
+        read_only: whether nothing may be written.
+    """
+
+    requests: int = 2000
+    seconds: float | None = None
+    interval: float = 0.0
+    timeout: float = 30.0
+    patience: float = 300.0
+    lag: float = 2.1
+    read_only: bool = False
+
+
+class Target:
+    """Sends requests to one base URL, one after the other, and keeps what came back.
+
+    Args:
+        base_url: where the implementation answers.
+        keys: the `Authorization` header of each identity; an identity without one sends none.
+        ledger: what the run created.
+        limits: how hard the target may be pressed.
+        connection: how it is reached.
+
+    Attributes:
+        interrupted: tells whether the run is to end; asked before each request, clean-up aside.
+        waiting: told for how many seconds the run waits, because the server says that there were too many requests.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        keys: Mapping[str, str],
+        ledger: Ledger,
+        limits: Limits | None = None,
+        connection: Connection | None = None,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.keys = dict(keys)
+        self.ledger = ledger
+        self.limits = limits or Limits()
+        self.sent = 0
+        self.exchanges: list[Exchange] = []
+        self.interrupted: Callable[[], bool] = lambda: False
+        self.waiting: Callable[[float], None] = lambda _seconds: None
+        self._strange: set[tuple[str, int, str]] = set()
+        self._waited = 0.0
+        self._timeout = self.limits.timeout
+        self._last = 0.0
+        self._counting = True
+        self._began = time.monotonic()
+        connection = connection or Connection()
+        self._headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate"} | dict(connection.headers)
+        self._pool = connection.pool(base_url, self.limits.timeout)
+
+    @contextmanager
+    def cleaning_up(self) -> Iterator[None]:
+        """Send requests for which some of the budget was kept, whatever the time: what was made is removed."""
+        self._counting = False
+        try:
+            yield
+        finally:
+            self._counting = True
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.clear()
+
+    def send(self, request: Request) -> Exchange:
+        """Send a request; again after a rate limit, and up to three times after a failure, but for creates.
+
+        Raises:
+            BudgetSpentError: if no more may be sent.
+            WriteRefusedError: if it would write to a record that is not the run's own.
+            KeyboardInterrupt: if the run is to end.
+        """
+        if self.limits.read_only and request.method != "GET":
+            raise WriteRefusedError("this run is to write nothing")
+        writes = request.operation in ("update", "delete") and request.identifier is not None
+        if writes:
+            self._check_owner(request)
+        exchange = self._insist(request)
+        self.exchanges.append(exchange)
+        if request.operation == "read" and request.identity != OWN:
+            self._note_strange(exchange)
+        return exchange
+
+    def _insist(self, request: Request) -> Exchange:
+        """The last answer of a few tries; of those that time out, two are enough."""
+        attempts: list[int | None] = []
+        exchange = self._once(request, ())
+        with suppress(BudgetSpentError):  # then the last answer is all there is
+            while True:
+                if exchange.status == HTTPStatus.TOO_MANY_REQUESTS and self._wait_for_limit(exchange):
+                    exchange = self._once(request, tuple(attempts))
+                    continue
+                tries = TRIES_OF_A_HANG if exchange.timed_out else TRIES
+                if not exchange.failed or request.operation == "create" or len(attempts) >= tries - 1:
+                    break
+                attempts.append(exchange.status)
+                time.sleep(PAUSE)
+                exchange = self._once(request, tuple(attempts))
+        return exchange
+
+    def _check_owner(self, request: Request) -> None:
+        """Refuse to write to what is not the run's own, or may not be for whoever is to write.
+
+        Accounts may share ids: before somebody else's key writes to one of the account's records, it must be told
+        that there is none under this id, or be shown that very record.
+        """
+        kind, identifier, identity = request.kind, request.identifier or 0, request.identity
+        if self.ledger.allows_write(kind, identifier, identity):
+            return
+        if identity == OWN or not self.ledger.allows_write(kind, identifier):
+            raise WriteRefusedError(f"{kind} {identifier} is not known to be this run's own")
+        if identity in self.keys and (kind, identifier, identity) not in self._strange:
+            path = request.path
+            self._note_strange(self.send(Request("read", kind, "GET", path, (), None, identity, identifier, "open")))
+            if (kind, identifier, identity) not in self._strange:
+                raise WriteRefusedError(f"{kind} {identifier} may be a record of somebody else's, to {identity}")
+
+    def _note_strange(self, exchange: Exchange) -> None:
+        """Note to whom an id of the run's is nobody else's: a read was refused, or showed the record itself."""
+        request, text = exchange.request, exchange.body.decode("utf-8", "replace")
+        refused = exchange.status is not None and not exchange.failed and not re.search(r'"id\W*:\W*\d', text)
+        if refused or self.ledger.is_shown(request.kind, request.identifier or 0, text):
+            self._strange.add((request.kind, request.identifier or 0, request.identity))
+
+    def _once(self, request: Request, attempts: tuple[int | None, ...]) -> Exchange:
+        if self._counting:
+            self._go_on()
+        headers = dict(self._headers)
+        if request.identity in self.keys:
+            headers["Authorization"] = self.keys[request.identity]
+        body = None
+        if request.body is not None:
+            headers["Content-Type"], body = request.body
+        elif request.form is not None:
+            body, headers["Content-Type"] = encode(request.form, request.shape)
+        url = f"{self.base_url}{request.target}"
+        redirects: list[tuple[int, str]] = []
+        try:
+            answer = self._call(request.method, url, body, headers)
+            there = url
+            while answer.status in REDIRECTS and len(redirects) < MOST_REDIRECTS:
+                location = answer.headers.get("Location", "")
+                redirects.append((answer.status, location))
+                there = _joined(there, location)
+                if request.method != "GET" or not location or not _is_safe(url, there):
+                    break
+                answer = self._call("GET", there, None, headers)
+        except urllib3.exceptions.HTTPError as error:
+            late = isinstance(error, urllib3.exceptions.TimeoutError)
+            late = late and not isinstance(error, urllib3.exceptions.NewConnectionError)
+            told = f"no whole answer came within {self._timeout:.3g} s" if late else str(error)
+            exchange = Exchange(request, self.sent, None, error=told, timed_out=late)
+        else:
+            exchange = Exchange(request, self.sent, answer.status, answer.headers, answer.data)
+        seconds = time.monotonic() - self._last
+        return replace(
+            exchange, attempts=attempts, redirects=tuple(redirects), began=time.time() - seconds, seconds=seconds
+        )
+
+    def _go_on(self) -> None:
+        """Refuse to send more if the run is to end; some requests are kept for removing what was made so far."""
+        if self.interrupted():
+            raise KeyboardInterrupt
+        unfinished = len(self.ledger.left)
+        if self.sent + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
+            raise BudgetSpentError(SPENT)
+        if self._left() <= 0:
+            raise BudgetSpentError(TIME_UP)
+
+    def _left(self) -> float:
+        """How long the run may still take, in seconds."""
+        return (self.limits.seconds or math.inf) - (time.monotonic() - self._began)
+
+    def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        if self.sent >= self.limits.requests:
+            raise BudgetSpentError(SPENT)
+        pause = self._last + self.limits.interval - time.monotonic()
+        if pause > 0:
+            time.sleep(pause)
+        self._last = time.monotonic()
+        self._timeout = min(self.limits.timeout, max(self._left(), LEAST_WAIT) if self._counting else math.inf)
+        self.sent += 1
+        if method == "POST":
+            self._pool.clear()  # where a server closes the connection meanwhile, nobody knows what became of a write
+        response = self._pool.request(
+            method,
+            url,
+            body=body,
+            headers=dict(headers),
+            redirect=False,
+            preload_content=False,
+            timeout=self._timeout,
+        )
+        return Answer(response.status, response.headers, read_whole(response))
+
+    def _wait_for_limit(self, exchange: Exchange) -> bool:
+        """Wait as long as a rate limit says, if there is patience left."""
+        said = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
+        seconds = max(min(_seconds(said), MOST_WAIT), LEAST_WAIT)
+        if self._waited + seconds > self.limits.patience or (self._counting and seconds > self._left()):
+            return False
+        self.waiting(seconds)
+        time.sleep(seconds)
+        self._waited += seconds
+        return True
+
+
+def _joined(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError:  # a location that is no URL leads nowhere
+        return ""
+
+
+def _is_safe(url: str, there: str) -> bool:
+    """Whether a key may be sent on to another URL: to the same host, and never without TLS where there was some."""
+    before, after = urlsplit(url), urlsplit(there)
+    return before.netloc == after.netloc and after.scheme in (before.scheme, "https")
+
+
+def _seconds(said: str) -> float:
+    """How long a header says to wait: some say how long, in seconds, and some say when, as a date or a Unix time."""
+    if re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", said.strip(), re.ASCII):
+        seconds = float(said)
+        return seconds - time.time() if seconds > EPOCH else seconds
+    with suppress(ValueError, OverflowError):
+        return parsedate_to_datetime(said).timestamp() - time.time()
+    return 1.0

@@ -1,0 +1,1 @@
+"""The contract's operations: from a parsed request to the answer that represents the record."""

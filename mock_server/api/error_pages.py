@@ -1,0 +1,109 @@
+"""How refusals, wrong paths and methods, and the server's own failures look on the wire."""
+
+from __future__ import annotations
+
+import logging
+from html import escape
+from http import HTTPStatus
+
+from flask import Flask, Response, current_app, redirect, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.wrappers import Response as AnyResponse
+
+from mock_server.api.representations import Representations
+from mock_server.errors import Refusal
+from mock_server.http.path_aliases import other_spelling
+from mock_server.http.request_notes import notes_of
+from mock_server.open_points.choices import Choices
+
+HTML = "text/html; charset=utf-8"
+LOGIN_PAGE = "<!doctype html><title>Log in</title><form><input name=email><input name=password></form>"
+PAGE = "<!doctype html><title>{status}</title><h1>{title}</h1>"
+
+log = logging.getLogger("mock_server")
+
+
+class ErrorPages:
+    """Turns what went wrong into answers, all in the one form that the open points choose.
+
+    Args:
+        choices: the open points.
+        representations: writes JSON.
+        base_path: what stands in front of all paths.
+    """
+
+    def __init__(self, choices: Choices, representations: Representations, base_path: str) -> None:
+        self._choices = choices
+        self._representations = representations
+        self._base_path = base_path
+
+    def register(self, app: Flask) -> None:
+        """Answer every error of an application."""
+        app.register_error_handler(Refusal, self.response)
+        app.register_error_handler(HTTPException, self._http)
+        app.register_error_handler(Exception, self._failure)
+
+    def response(self, refusal: Refusal) -> AnyResponse:
+        """The answer to a request that is not carried out."""
+        answer = self._body(refusal)
+        # The frames of a traceback hold the request, whose notes hold the refusal: without it, all is freed at once.
+        refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
+        if refusal.mistake:
+            notes_of(request.environ).refusal = refusal
+        if refusal.status == HTTPStatus.UNAUTHORIZED:
+            answer.headers["WWW-Authenticate"] = "Bearer"
+        return answer
+
+    def login_page(self) -> Response:
+        """The page to which strangers may be redirected."""
+        return Response(LOGIN_PAGE, content_type=HTML)
+
+    def _body(self, refusal: Refusal) -> AnyResponse:
+        match refusal.body or self._choices["error-body"]:
+            case "login" if refusal.status == HTTPStatus.FOUND:
+                answer: AnyResponse = redirect(f"{self._base_path}/login")
+            case "login":
+                answer = self.login_page()
+            case "html":
+                page = PAGE.format(status=refusal.status, title=escape(refusal.title))
+                answer = Response(page, refusal.status, content_type=HTML)
+            case "empty":
+                answer = Response(status=refusal.status)
+            case "null":
+                answer = self._representations.json({"data": None}, refusal.status)
+            case "problem":
+                answer = self._representations.json(refusal.as_dict(), refusal.status)
+                answer.content_type = "application/problem+json"
+            case _:
+                answer = self._representations.json({"errors": [refusal.as_dict()]}, refusal.status)
+        return answer
+
+    def _http(self, error: HTTPException) -> AnyResponse:
+        title = error.description or error.name
+        allowed = ""
+        if isinstance(error, NotFound):
+            title = f'There is nothing at "{request.path}"; the API is under {self._base_path}/api/.'
+        elif isinstance(error, MethodNotAllowed):
+            allowed = ", ".join(sorted(self._allowed(error)))
+            title = f"{request.method} is not for this path; try {allowed}."
+            if request.path.rstrip("/").endswith("/api/splash-pages"):
+                title = f"{title[:-1]}, or POST {self._base_path}/api/projects to create a splash page."
+        answer = self.response(Refusal(str(error.code), title))
+        if allowed:
+            answer.headers["Allow"] = allowed
+        return answer
+
+    def _allowed(self, error: MethodNotAllowed) -> set[str]:
+        """The methods that a path takes, in its other spelling too where that is served."""
+        allowed = set(error.valid_methods or ())
+        if self._choices["other-slash"] == "served":
+            other = other_spelling(request.path)
+            rules = [rule for rule in current_app.url_map.iter_rules() if rule.rule == other]
+            allowed |= set().union(*(rule.methods or set() for rule in rules))
+        if self._choices["put-and-patch"] == "update" and "DELETE" in allowed:
+            allowed |= {"PUT", "PATCH"}
+        return allowed - {request.method}
+
+    def _failure(self, error: Exception) -> AnyResponse:
+        log.error("%s %s failed", request.method, request.path, exc_info=error)
+        return self.response(Refusal("500", "The server failed to answer this request; its log says why."))

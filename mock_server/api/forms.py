@@ -1,0 +1,205 @@
+"""Forms: the parts of a request body, and the values of a record that they stand for."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Request
+
+from mock_server.contract import Field, Resource
+from mock_server.errors import Refusal
+from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
+from mock_server.http.request_body import read_body
+from mock_server.http.request_notes import notes_of
+from mock_server.open_points.choices import Choices
+from mock_server.store.uploads import Uploads
+
+MULTIPART, URLENCODED = "multipart/form-data", "application/x-www-form-urlencoded"
+INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
+BOOLEANS = {"1": True, "0": False}
+BOOLEAN_WORDS = BOOLEANS | dict.fromkeys(("true", "on", "yes"), True) | dict.fromkeys(("false", "off", "no"), False)
+LONGEST_NAME, LONGEST_TEXT = 255, 2**20  # characters
+EXPECTED = {"text": "a text", "integer": "a whole number", "boolean": "1 or 0", "file": "a file with a name"}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form that was understood: values by field, and the names of parts that have no influence."""
+
+    values: Mapping[str, Any]
+    ignored: tuple[str, ...]
+
+
+class Forms:
+    """How this server reads forms.
+
+    Args:
+        choices: the open points.
+        rules: the ids of the contract's rules.
+        uploads: where the content of files goes.
+        max_body: the longest body, in bytes.
+    """
+
+    def __init__(self, choices: Choices, rules: frozenset[str], uploads: Uploads, max_body: int) -> None:
+        self._choices = choices
+        self._rules = rules
+        self.uploads = uploads
+        self._max_body = max_body
+
+    def read(self, request: Request, resource: Resource, operation: str) -> Form:
+        """The values that a create or update gives.
+
+        Raises:
+            Refusal: if the body or a value in it cannot be taken.
+        """
+        parts = self._parts(request)
+        known = [field for name, field in resource.fields.items() if name in parts]
+        taken = [field for field in known if operation in field.operations]
+        if len(taken) < len(known) and self._choices["is-enabled-on-create"] == "refused":
+            field = next(field for field in known if field not in taken)
+            raise self._invalid(
+                f'A {operation} does not take the field "{field.name}".', field, "forms.{}-is-not-accepted-on-create"
+            )
+        cleared = [field for field in taken if operation == "update" and _is_cleared(field, parts[field.name])]
+        if cleared and self._choices["cleared-text"] == "refused":
+            raise self._invalid(f'The field "{cleared[0].name}" cannot be emptied; leave it out.', cleared[0])
+        if self._choices["cleared-text"] == "kept":
+            taken = [field for field in taken if field not in cleared]
+        values = {field.name: self._value(field, parts[field.name]) for field in taken}
+        values = {name: value for name, value in values.items() if value is not None}
+        if operation == "create":
+            self._require(resource.fields.values(), values)
+        return Form(values, tuple(name for name in parts if name not in values))
+
+    def applicable(self, resource: Resource, given: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+        """The values among those given that go with a record of these values; the content of files is kept.
+
+        Raises:
+            Refusal: if others were given and this server refuses that, or if a field that goes with it is missing.
+        """
+        others = [name for name in given if not resource.fields[name].applies_to(record)]
+        if others and self._choices["other-types-fields"] == "refused":
+            title = f'The field "{others[0]}" does not go with this record; leave it out.'
+            raise self._invalid(title, resource.fields[others[0]])
+        if given.get("type") == "email" and not record.get("email") and self._choices["email-missing"] == "refused":
+            raise self._invalid('A handler of type "email" needs the field "email".', resource.fields["email"])
+        return {name: self._kept(value) for name, value in given.items() if name not in others}
+
+    def _kept(self, value: Any) -> Any:
+        if isinstance(value, Part):
+            return self.uploads.add(value.file_name or value.name, value.media_type, bytes(value.content))  # type: ignore[arg-type]
+        return value
+
+    def _parts(self, request: Request) -> dict[str, Part]:
+        if request.mimetype == URLENCODED and self._choices["other-form-encoding"] == "415":
+            raise Refusal("415", f"Send forms as {MULTIPART}, not urlencoded.")
+        if request.mimetype not in (MULTIPART, URLENCODED):
+            if self._choices["json-body"] == "415":
+                sent = f'not "{request.mimetype}"' if request.mimetype else "and say so in the Content-Type"
+                raise Refusal("415", f"Send a form as {MULTIPART}, {sent}.")
+            return {}
+        body = read_body(request.environ, self._max_body)
+        try:
+            if request.mimetype == URLENCODED:
+                parts = urlencoded(body)
+            else:
+                parts = multipart(body, request.mimetype_params.get("boundary", ""))
+        except TooManyPartsError as error:
+            raise Refusal("413", f"The form has too many parts; send {error} at most.") from error
+        except MalformedFormError as error:
+            raise Refusal("400", f"The form cannot be read: {error}.") from error
+        notes_of(request.environ).parts = parts
+        return parts
+
+    def _value(self, field: Field, part: Part) -> Any:
+        """What a part stands for, or None if it has no influence."""
+        if isinstance(part.content, bytes):
+            if field.kind != "file":
+                raise self._misplaced(field, "a file")
+            return part
+        text = part.content
+        if len(text) > LONGEST_TEXT:
+            raise self._invalid(f'The field "{field.name}" has over {LONGEST_TEXT:,} characters.', field)
+        value: Any
+        match field.kind:
+            case "file":
+                if text:
+                    raise self._misplaced(field, "text")
+                return None
+            case "text":
+                return self._text(field, text)
+            case "integer":
+                value = int(text) if INTEGER.fullmatch(text) else None
+            case _:
+                understood = self._choices["boolean-words"] == "understood"
+                value = (BOOLEAN_WORDS if understood else BOOLEANS).get(text.lower())
+        if value is None and self._choices["bad-value"] == "refused":
+            raise self._misplaced(field, f'"{text[:40]}"')
+        return value
+
+    def _text(self, field: Field, text: str) -> str:
+        if field.values and text not in field.values:
+            allowed = ", ".join(field.values)
+            raise self._invalid(
+                f'The field "{field.name}" is one of {allowed}, not "{text[:40]}".',
+                field,
+                "representations.{}-is-one-of-six",
+            )
+        text = self._rewritten(field, text)
+        if field.required and not text.strip() and self._choices["blank-required"] == "refused":
+            raise self._invalid(f'The field "{field.name}" must not be blank.', field, "forms.{}-required")
+        return text
+
+    def _rewritten(self, field: Field, text: str) -> str:
+        if field.name == "name":
+            return self._name(field, text)
+        if field.name == "host" and self._choices["host-letters"] == "lowered":
+            return re.sub(r"\s+", "", text).lower()
+        if field.name.endswith("_url") and self._choices["url-form"] == "normalised":
+            return _normalised(text)
+        return text
+
+    def _name(self, field: Field, text: str) -> str:
+        match self._choices["text"]:
+            case "trimmed":
+                return text.strip()
+            case "sanitised":
+                return html.escape(re.sub(r"<[^<>]*>", "", text).strip()[:64])
+            case "refused" if len(text) > LONGEST_NAME:
+                raise self._invalid(f"A name has {LONGEST_NAME} characters at most; this one has {len(text)}.", field)
+            case _:
+                return text
+
+    def _require(self, fields: Iterable[Field], values: Mapping[str, Any]) -> None:
+        for field in fields:
+            if field.required and field.name not in values:
+                raise self._invalid(f'The field "{field.name}" is required.', field, "forms.{}-required")
+
+    def _misplaced(self, field: Field, got: str) -> Refusal:
+        return self._invalid(f'The field "{field.name}" is {EXPECTED[field.kind]}, not {got}.', field)
+
+    def _invalid(self, title: str, field: Field, rule: str = "") -> Refusal:
+        rule = rule.format(field.name.replace("_", "-"))
+        return Refusal(self._choices["invalid-field"], title, rule if rule in self._rules else None, field.name)
+
+
+def _is_cleared(field: Field, part: Part) -> bool:
+    """Whether an optional text is given as an empty one."""
+    return field.kind == "text" and not field.required and part.content == ""
+
+
+def _normalised(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    if not parts.scheme or not parts.netloc:
+        return url
+    user, at, host = parts.netloc.rpartition("@")
+    netloc = f"{user}{at}{host.lower()}"
+    return parts._replace(scheme=parts.scheme.lower(), netloc=netloc, path=parts.path or "/").geturl()

@@ -1,0 +1,207 @@
+"""The contract's paths: one implementation of the five operations, for each kind of record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from flask import Blueprint, Response, g, request
+from werkzeug.wrappers import Response as AnyResponse
+
+from mock_server.api.authentication import SCHEME, owner_of, scheme_and_key
+from mock_server.api.error_pages import ErrorPages
+from mock_server.api.forms import Forms
+from mock_server.api.paging import Paging
+from mock_server.api.representations import Representations
+from mock_server.contract import Contract, Resource
+from mock_server.errors import Refusal
+from mock_server.http.request_notes import notes_of
+from mock_server.open_points.choices import Choices
+from mock_server.settings import Settings
+from mock_server.store.accounts import Account, Accounts
+from mock_server.store.collection import Collection, Record, UnknownIdError, ValueTakenError, size_of
+
+ID = re.compile(r"[0-9]{1,30}", re.ASCII)
+REQUESTS_A_MINUTE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What the operations work with."""
+
+    settings: Settings
+    contract: Contract
+    choices: Choices
+    accounts: Accounts
+    forms: Forms
+    paging: Paging
+    representations: Representations
+    errors: ErrorPages
+
+    def base_url(self) -> str:
+        """What page links begin with."""
+        host = request.host or f"{request.environ['SERVER_NAME']}:{request.environ['SERVER_PORT']}"
+        return self.settings.public_base_url or f"{request.scheme}://{host}{self.settings.base_path}"
+
+    def account(self) -> Account:
+        """The account whose key the request carries.
+
+        Raises:
+            Refusal: if it carries none, or one that is not known.
+        """
+        scheme, key = scheme_and_key(request.environ)
+        exact = self.choices["scheme-letters"] == "exact"
+        if (scheme if exact else scheme.capitalize()) == SCHEME and key:
+            account = self.accounts.get(key, owner_of(request.environ))
+            if account:
+                return account
+            problem = "This API key is not known"
+        else:
+            problem = "This request carries no API key" if not scheme else "This Authorization header is not understood"
+        raise Refusal(
+            self.choices["stranger-status"],
+            f"{problem}; send the header `Authorization: Bearer <API_KEY>`.",
+            "accounts.bearer-key-is-accepted",
+        )
+
+
+def create_blueprint(service: Service) -> Blueprint:
+    """The routes of the contract.
+
+    Args:
+        service: what the operations work with.
+
+    Returns:
+        A blueprint for the base path.
+    """
+    api = Blueprint("api", __name__)
+    for resource in service.contract.resources:
+        for name, (method, operation) in OPERATIONS.items():
+            path = resource.paths[name].replace("{id}", "<identifier>")
+            api.add_url_rule(path, f"{resource.name}:{name}", partial(operation, service, resource), methods=[method])
+
+    @api.errorhandler(UnknownIdError)
+    def unknown_id(error: UnknownIdError) -> AnyResponse:
+        refusal = Refusal(service.choices["unknown-id"], f'This account has no such record: "{error}".', mistake=False)
+        return service.errors.response(refusal)
+
+    @api.errorhandler(ValueTakenError)
+    def value_taken(error: ValueTakenError) -> AnyResponse:
+        title = f'The host "{error}" is registered already.'
+        refusal = Refusal(service.choices["host-taken"], title, field="host", mistake=False)
+        return service.errors.response(refusal)
+
+    @api.before_request
+    def authenticate() -> None:
+        g.account = service.account()
+
+    @api.after_request
+    def tell_limits(response: Response) -> Response:
+        if service.choices["rate-limit-headers"] == "present":
+            response.headers["X-RateLimit-Limit"] = str(REQUESTS_A_MINUTE)
+            response.headers["X-RateLimit-Remaining"] = str(REQUESTS_A_MINUTE - 1)
+        return response
+
+    return api
+
+
+def _list(service: Service, resource: Resource) -> Response:
+    number, size = service.paging.asked(request.args)
+    records, total = _collection(resource).page(partial(_positions, service.paging, number, size))
+    page = service.paging.locate(number, size, total)
+    links = service.paging.links(page, f"{service.base_url()}/api/{resource.link_collection}")
+    envelope = service.representations.listed(resource, records, service.paging.meta(page), links)
+    return service.representations.json(envelope, 200)
+
+
+def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int, int]:
+    page = paging.locate(number, size, total)
+    return (page.number - 1) * size, page.number * size
+
+
+def _read(service: Service, resource: Resource, identifier: str) -> Response:
+    record = _collection(resource).get(_number(identifier))
+    return service.representations.json(service.representations.read(resource, record), 200)
+
+
+def _create(service: Service, resource: Resource) -> Response:
+    form = _form(service, resource, "create")
+    given = _applicable(service, resource, form, form)
+    collection = _collection(resource)
+    service.accounts.make_room(g.account, size_of(given) + collection.price)
+    record = collection.add(lambda number: service.representations.initial(resource, number) | given, g.account.clock)
+    envelope = service.representations.written(resource, record)
+    return service.representations.json(envelope, int(service.choices["create-status"]))
+
+
+def _update(service: Service, resource: Resource, identifier: str) -> Response:
+    number, collection = _number(identifier), _collection(resource)
+    collection.get(number)
+    form = _form(service, resource, "update")
+    service.accounts.make_room(g.account, size_of(form) + collection.price)
+    change = partial(_changed, service, resource, form)
+    envelope = service.representations.written(resource, collection.update(number, change))
+    return service.representations.json(envelope, int(service.choices["update-status"]))
+
+
+def _changed(service: Service, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:
+    """What an update makes of a record."""
+    given = _applicable(service, resource, form, {**record.values, **form})
+    moved = "host" in given and given["host"] != record.values["host"]
+    if moved and service.choices["domain-after-host-change"] == "disabled":
+        given["is_enabled"] = False
+    dated = {"set": True, "null": False, "unless-toggled": set(given) != {"is_enabled"}}
+    updated = g.account.clock() if dated[service.choices["last-datetime-after-update"]] else record.updated
+    return replace(record, values={**record.values, **given}, updated=updated)
+
+
+def _delete(service: Service, resource: Resource, identifier: str) -> Response:
+    number, collection = _number(identifier), _collection(resource)
+    collection.get(number)
+    service.accounts.make_room(g.account, collection.price)
+    collection.delete(number)
+    status, _, body = service.choices["delete-status"].partition("-")
+    match body:
+        case "json":
+            return service.representations.json({"data": None}, int(status))
+        case "text":
+            return Response("deleted", int(status), content_type="text/plain; charset=utf-8")
+        case _:
+            return Response(status=int(status), content_type="application/json" if body else None)
+
+
+def _collection(resource: Resource) -> Collection:
+    collection: Collection = g.account.collections[resource.name]
+    return collection
+
+
+def _number(identifier: str) -> int:
+    if not ID.fullmatch(identifier):
+        raise UnknownIdError(identifier)
+    return int(identifier)
+
+
+def _form(service: Service, resource: Resource, operation: str) -> Mapping[str, Any]:
+    form = service.forms.read(request, resource, operation)
+    notes_of(request.environ).ignored = form.ignored
+    return form.values
+
+
+def _applicable(
+    service: Service, resource: Resource, form: Mapping[str, Any], record: Mapping[str, Any]
+) -> dict[str, Any]:
+    given = service.forms.applicable(resource, form, record)
+    notes_of(request.environ).ignored += tuple(name for name in form if name not in given)
+    return given
+
+
+OPERATIONS: dict[str, tuple[str, Callable[..., Response]]] = {
+    "list": ("GET", _list),
+    "create": ("POST", _create),
+    "read": ("GET", _read),
+    "update": ("POST", _update),
+    "delete": ("DELETE", _delete),
+}

@@ -1,0 +1,112 @@
+"""Pages of a collection: what a query asks for, which records that is, and the links around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mock_server.contract import Contract
+from mock_server.errors import Refusal
+from mock_server.open_points.choices import Choices
+
+NUMBER = re.compile(r"[0-9]{1,4000}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a collection of so many records."""
+
+    number: int
+    size: int
+    total: int
+
+    @property
+    def pages(self) -> int:
+        """How many pages hold all records; none hold none."""
+        return -(-self.total // self.size)
+
+    @property
+    def is_past_the_end(self) -> bool:
+        """Whether there is no such page; page 1 there always is."""
+        return self.number > max(self.pages, 1)
+
+
+class Paging:
+    """How this server pages.
+
+    Args:
+        contract: the page sizes and defaults.
+        choices: the open points.
+    """
+
+    def __init__(self, contract: Contract, choices: Choices) -> None:
+        self._contract = contract
+        self._choices = choices
+
+    def asked(self, query: Mapping[str, str]) -> tuple[int, int]:
+        """The page number and size that a query asks for.
+
+        Raises:
+            Refusal: if they are odd and this server refuses that.
+        """
+        return self._number(query.get("page")), self._size(query.get("results_per_page"))
+
+    def locate(self, number: int, size: int, total: int) -> Page:
+        """The page that is shown to who asked for this one.
+
+        Raises:
+            Refusal: if it is behind the last and this server refuses that.
+        """
+        page = Page(number, size, total)
+        if page.is_past_the_end and self._choices["page-past-the-end"] != "empty":
+            if self._choices["page-past-the-end"] == "404":
+                raise Refusal("404", f"There is no page {number}; the last is {page.pages}.", field="page")
+            return Page(max(page.pages, 1), size, total)
+        return page
+
+    def meta(self, page: Page) -> dict[str, int]:
+        """The list envelope's `meta`."""
+        pages = page.pages or int(self._choices["empty-collection-pages"])
+        return {"page": page.number, "results_per_page": page.size, "total": page.total, "total_pages": pages}
+
+    def links(self, page: Page, collection_url: str) -> dict[str, str | None]:
+        """The list envelope's `links`, each the collection's URL with a page number alone."""
+        mark = "?&page=" if self._choices["link-query"] == "ampersand" else "?page="
+
+        def link(number: int) -> str | None:
+            return f"{collection_url}{mark}{number}" if 1 <= number <= page.pages else None
+
+        last = page.pages or int(self._choices["empty-collection-last"])
+        return {
+            "first": f"{collection_url}{mark}1",
+            "last": f"{collection_url}{mark}{last}",
+            "next": link(page.number + 1),
+            "prev": link(min(page.number - 1, page.pages)),
+            "self": f"{collection_url}{mark}{page.number}",
+        }
+
+    def _number(self, text: str | None) -> int:
+        if text is None:
+            return self._contract.default_page
+        if NUMBER.fullmatch(text) and int(text) >= 1:
+            return int(text)
+        if self._choices["odd-page"] == "first":
+            return 1
+        raise Refusal(self._choices["odd-page"], f'No page "{text}"; pages are numbered from 1.', field="page")
+
+    def _size(self, text: str | None) -> int:
+        sizes = self._contract.page_sizes
+        if text is not None and text in map(str, sizes):
+            return int(text)
+        if text is None or self._choices["size-not-allowed"] == "default":
+            return self._contract.default_page_size
+        if self._choices["size-not-allowed"] == "nearest":
+            wanted = int(text) if NUMBER.fullmatch(text) else 0
+            return min(sizes, key=lambda size: abs(size - wanted))
+        raise Refusal(
+            self._choices["size-not-allowed"],
+            f'No page size "{text}"; the sizes are {", ".join(map(str, sizes))}.',
+            "pagination.other-sizes-are-not-used",
+            "results_per_page",
+        )

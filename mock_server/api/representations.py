@@ -1,0 +1,134 @@
+"""What a new record starts with, and how records, pages and answers look on the wire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from zlib import crc32
+
+from flask import Response
+
+from mock_server.contract import Field, Resource
+from mock_server.open_points.choices import Choices
+from mock_server.store.collection import Record
+from mock_server.store.uploads import Upload
+
+TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
+HOURS_FROM_UTC = {"utc": 0, "ahead": 9, "behind": -5}
+MEDIA_TYPES = {
+    "json": "application/json",
+    "charset": "application/json; charset=utf-8",
+    "vendor": "application/vnd.api+json",
+    "html": "text/html; charset=utf-8",
+}
+GENERIC_KEYS = {"telegram": "token", "telegram_chat_id": "chat"}
+
+
+class Representations:
+    """How this server shows things.
+
+    Args:
+        choices: the open points.
+        seed: what colours are derived from.
+        voice: has the last word about JSON.
+    """
+
+    def __init__(self, choices: Choices, seed: int, voice: Callable[[Any], Any] = lambda payload: payload) -> None:
+        self._choices = choices
+        self._seed = seed
+        self._voice = voice
+
+    def initial(self, resource: Resource, identifier: int) -> dict[str, Any]:
+        """The values of a new record's fields that no form sets."""
+        varied = self._choices["color"] == "varied"
+        starts = {
+            "color": f"#{crc32(f'{self._seed}/{identifier}'.encode()) & 0xFFFFFF:06x}" if varied else "#5a67d8",
+            "scheme": f"{self._choices['domain-scheme']}://",
+            "is_enabled": self._starts_enabled(resource),
+        }
+        return {name: value for name, value in starts.items() if name in resource.shape}
+
+    def record(self, resource: Resource, record: Record) -> dict[str, Any]:
+        """A record's read representation."""
+        shown = {name: self._value(resource, record, name) for name in resource.shape}
+        if self._choices["splash-page-fields"] == "shown" and resource.name == "splash-pages":
+            written = {name: record.values[name] for name in resource.fields if name in record.values}
+            shown |= {name: value.name if isinstance(value, Upload) else value for name, value in written.items()}
+        return self._further(shown, kind=resource.name)
+
+    def read(self, resource: Resource, record: Record) -> dict[str, Any]:
+        """The envelope of one record."""
+        return self._further({"data": self.record(resource, record)}, version="1.0")
+
+    def written(self, resource: Resource, record: Record) -> dict[str, Any]:
+        """The envelope of a create or update."""
+        if self._choices["write-answer"] == "record":
+            return self.read(resource, record)
+        return self._further({"data": self._further({"id": record.id}, kind=resource.name)}, version="1.0")
+
+    def listed(
+        self, resource: Resource, records: list[Record], meta: Mapping[str, int], links: Mapping[str, str | None]
+    ) -> dict[str, Any]:
+        """The envelope of one page."""
+        envelope = {
+            "data": [self.record(resource, record) for record in records],
+            "meta": self._further(dict(meta), count=len(records)),
+            "links": dict(links),
+        }
+        return self._further(envelope, version="1.0")
+
+    def json(self, payload: Any, status: int) -> Response:
+        """An answer with a JSON body."""
+        escaped = self._choices["json-escapes"] == "escaped"
+        text = json.dumps(self._voice(payload), ensure_ascii=escaped, sort_keys=self._choices["key-order"] == "sorted")
+        if escaped:
+            text = text.replace("/", "\\/")
+        return Response(f"{text}\n", status, content_type=MEDIA_TYPES[self._choices["media-type"]])
+
+    def _starts_enabled(self, resource: Resource) -> bool:
+        point = "handler-starts" if "is_enabled" in resource.fields else "domain-starts"
+        return self._choices[point] == "enabled"
+
+    def _value(self, resource: Resource, record: Record, name: str) -> Any:
+        match name:
+            case "id":
+                return record.id
+            case "datetime":
+                return self._time(record.created)
+            case "last_datetime":
+                return record.updated and self._time(record.updated)
+            case "settings":
+                return self._settings(resource, record)
+            case "color" if self._choices["hex-letters"] == "capital":
+                return record.values[name].upper()
+            case _:
+                return record.values.get(name, "")
+
+    def _time(self, moment: datetime) -> str:
+        return (moment + timedelta(hours=HOURS_FROM_UTC[self._choices["time-zone"]])).isoformat(" ", "seconds")
+
+    def _settings(self, resource: Resource, record: Record) -> dict[str, Any]:
+        own = [field for field in resource.fields.values() if field.applies_when and field.applies_to(record.values)]
+        if record.values.get("type") == "email":
+            return {field.name: record.values.get(field.name, "") for field in own}
+        return {
+            self._settings_key(field): record.values.get(field.name, "" if self._unset == "empty" else None)
+            for field in own
+            if field.name in record.values or self._unset != "absent"
+        }
+
+    @property
+    def _unset(self) -> str:
+        return self._choices["settings-unset"]
+
+    def _settings_key(self, field: Field) -> str:
+        if self._choices["settings-keys"] == "fields":
+            return field.name
+        if field.applies_when and field.applies_when[1] == field.name:
+            return GENERIC_KEYS.get(field.name, "url")
+        return GENERIC_KEYS.get(field.name, field.name)
+
+    def _further(self, known: dict[str, Any], **further: Any) -> dict[str, Any]:
+        return known | further if self._choices["further-keys"] == "some" else known

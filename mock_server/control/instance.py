@@ -1,0 +1,157 @@
+"""A mock that can be changed while it runs: begun anew, switched, taken down as a snapshot and brought back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from sys import getsizeof
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from flask import Flask
+
+from mock_server.api.authentication import key_of
+from mock_server.api.operations import Service
+from mock_server.app import create_app
+from mock_server.documents import read_document, write_document
+from mock_server.errors import SettingsError
+from mock_server.faults.forced import Forced, ForcedAnswers
+from mock_server.journal.journal import Journal
+from mock_server.journal.recorder import Recorder
+from mock_server.journal.remarks import Remarks
+from mock_server.settings import Settings
+from mock_server.store.snapshots import fixture_of, size_of_fixture
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+LONGEST_OF_STRANGERS = 16 * 2**10  # bytes of a body
+MOST_SNAPSHOTS, MOST_BYTES = 20, 64 * 2**20
+
+
+class Running:
+    """A mock under way.
+
+    Args:
+        settings: how it starts.
+
+    Attributes:
+        settings: how it is at present.
+        journal: the latest requests.
+        remarks: what there is to remark.
+        forced: answers that are forced on requests.
+        snapshots: fixtures by name, as files have them.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._start = self.settings = settings
+        self.journal = Journal(settings.journal)
+        self.forced = ForcedAnswers()
+        self.snapshots: dict[str, str] = {}
+        self._lock = threading.Lock()
+        app = create_app(settings)
+        self.remarks = Remarks(app.extensions["mock_server"].contract, settings.base_path)
+        self._put(settings, app)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request, and keep it in the journal."""
+        return self._recorder(environ, start_response)
+
+    @staticmethod
+    def is_control(_: WSGIEnvironment) -> bool:
+        """Whether a request is a control plane's; this has none."""
+        return False
+
+    def body_limit(self, environ: WSGIEnvironment) -> int:
+        """How long the body of a request may be, in bytes; of one without an account little is kept."""
+        is_known = self.service.accounts.knows(key_of(environ))
+        return self.settings.max_body if is_known else min(LONGEST_OF_STRANGERS, self.settings.max_body)
+
+    @property
+    def service(self) -> Service:
+        """What the application works with."""
+        service: Service = self.app.extensions["mock_server"]
+        return service
+
+    def reset(self, **switches: Any) -> None:
+        """Begin anew, with switches in the place of those of the start.
+
+        Raises:
+            SettingsError: if one cannot be meant; nothing is changed then.
+        """
+        with self._lock:
+            settings = replace(self._start, **switches)
+            self._put(settings, create_app(settings))
+            self.forced.remove()
+            self.remarks.forget()
+
+    def change(self, **switches: Any) -> None:
+        """Go on with all records and other switches.
+
+        Raises:
+            SettingsError: if one cannot be meant; nothing is changed then.
+        """
+        with self._lock:
+            settings = replace(self.settings, **switches)
+            self._put(settings, create_app(settings, self.service))
+
+    def force(self, given: Any) -> Forced:
+        """Force an answer; an account may be given by its key too.
+
+        Raises:
+            SettingsError: if it cannot be meant.
+        """
+        if isinstance(given, dict) and isinstance(given.get("account"), str):
+            given = given | {"account": self.account_named(given["account"])}
+        return self.forced.add(given)
+
+    def account_named(self, name: str) -> str:
+        """The name of an account that is given by its name or its key."""
+        return self.service.accounts.keys.get(name, name)
+
+    def clear_journal(self) -> None:
+        """Forget all requests, and what remarks would rest on."""
+        self.journal.clear()
+        self.remarks.forget()
+
+    def keep(self, name: str, fixture: Mapping[str, Any] | None = None) -> None:
+        """Keep a snapshot of what the accounts hold, or a fixture, under a name.
+
+        Raises:
+            SettingsError: if there are too many, or the fixture cannot be used.
+        """
+        if name in (".", "..") or "/" in name:
+            raise SettingsError(f'"{name}" cannot be the name of a snapshot; give one without slashes')
+        if name not in self.snapshots and len(self.snapshots) >= MOST_SNAPSHOTS:
+            raise SettingsError(f"there are {MOST_SNAPSHOTS} snapshots already; delete one")
+        if fixture is not None:
+            create_app(self._under(self.settings, fixture))
+        room = MOST_BYTES - sum(getsizeof(text) for other, text in self.snapshots.items() if other != name)
+        if fixture is None and size_of_fixture(self.service) > room:
+            self._refuse_snapshot()
+        kept = write_document(fixture_of(self.service) if fixture is None else fixture)
+        if getsizeof(kept) > room:
+            self._refuse_snapshot()
+        self.snapshots[name] = kept
+
+    @staticmethod
+    def _refuse_snapshot() -> NoReturn:
+        raise SettingsError(f"snapshots would take over {MOST_BYTES >> 20} MiB together; delete one")
+
+    def restore(self, name: str) -> None:
+        """Bring back what a snapshot holds; switches stay as they are, and sandboxes begin anew.
+
+        Raises:
+            KeyError: if there is none of this name.
+        """
+        with self._lock:
+            self._put(self.settings, create_app(self._under(self.settings, read_document(self.snapshots[name]))))
+            self.remarks.forget()
+
+    @staticmethod
+    def _under(settings: Settings, fixture: Mapping[str, Any]) -> Settings:
+        return replace(settings, fixture=fixture, records=0, api_keys=())
+
+    def _put(self, settings: Settings, app: Flask) -> None:
+        self.settings, self.app = settings, app
+        self._recorder = Recorder(app, self.journal, self.remarks, self.forced, self.service)

@@ -1,6 +1,0 @@
-"""Defects: each breaks one rule of the contract in one named way, between the network and the honest server."""
-
-from mock_server.defects.defect import Defect
-from mock_server.defects.table import DEFECTS, chosen, needs
-
-__all__ = ["DEFECTS", "Defect", "chosen", "needs"]

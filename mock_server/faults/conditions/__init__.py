@@ -1,0 +1,133 @@
+"""What befalls a correct server from outside: slow networks, gateways, replicas, limits, plans, other users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+from mock_server.errors import SettingsError
+from mock_server.faults.call import Transformation
+from mock_server.faults.conditions import limits, network
+from mock_server.http.broken_answers import cut_off, dropped, dropped_after
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+MOST = 1000
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something that may befall a server.
+
+    Attributes:
+        what: what happens, with the measure as `N`.
+        measures: the usual one, and perhaps another that is worth a try.
+        around: from an application, the measure and a way to make another server like it, to the application under
+            this condition; or None.
+        allowed: the measures that can be meant; any from 0 to 1,000, if empty.
+        within: from the measure to what happens to calls of operations, or None.
+    """
+
+    what: str
+    measures: tuple[float, ...] = (0,)
+    around: Callable[[WSGIApplication, float, Callable[[], WSGIApplication]], WSGIApplication] | None = None
+    within: Callable[[float], Transformation] | None = None
+    allowed: tuple[float, ...] = ()
+
+
+CONDITIONS = {
+    "latency": Condition("each answer takes N seconds longer", (0.05,), network.waiting(repeat)),
+    "lag": Condition("reads show a write N seconds after it was made", (0.3, 0.9), network.Replica),
+    "gateway-errors": Condition(
+        "one request in N is answered with 502, every other time once the server did its work",
+        (40,),
+        network.now_and_then(network.failed),
+    ),
+    "retry-after": Condition(
+        "one request in N is one too many, and told in how many seconds it may be sent again",
+        (40,),
+        network.limited(Retry_After="1"),
+    ),
+    "rate-limit-reset": Condition(
+        "likewise, told by X-RateLimit-Reset alone", (40,), network.limited(X_RateLimit_Reset="1")
+    ),
+    "too-many": Condition("likewise, and not told when", (40,), network.limited()),
+    "rate-limit": Condition("an account may send N requests in a minute", (600,), within=limits.rate_limit),
+    "latency-up-to": Condition(
+        "each answer takes up to N seconds longer, by chance", (0.05,), network.waiting(network.by_chance)
+    ),
+    "slow-body": Condition("the body of each answer comes N seconds behind its head", (0.02,), network.late_body),
+    "dropped-before": Condition(
+        "one request in N is not carried out, and its connection closed",
+        (40,),
+        network.now_and_then(lambda _turn, _inner, *request: dropped(*request)),
+    ),
+    "dropped-after": Condition(
+        "one request in N is carried out, and its connection closed without an answer",
+        (40,),
+        network.now_and_then(lambda _turn, *rest: dropped_after(*rest)),
+    ),
+    "cut-off": Condition(
+        "one answer in N breaks off in the middle of its body",
+        (40,),
+        network.now_and_then(lambda _turn, *rest: cut_off(*rest)),
+    ),
+    "connection-close": Condition(
+        "each connection is closed behind its answer", around=network.answering(network.closed)
+    ),
+    "compressed": Condition(
+        "each answer is compressed, if the client takes that", around=network.answering(network.compressed)
+    ),
+    "redirecting-proxy": Condition(
+        "a proxy redirects each read, with status N", (307,), network.redirected, allowed=(301, 302, 303, 307, 308)
+    ),
+    "quota": Condition("an account may have N records of a kind", (6,), within=limits.quota),
+    "plan-without-writes": Condition(
+        "the account's plan has no writes", within=lambda _: limits.refusing(402, limits.writes)
+    ),
+    "plan-without-types": Condition(
+        "the plan has no handlers for Discord and Telegram", within=limits.plan_without_types
+    ),
+    "other-writer": Condition(
+        "with one call in N, another user adds a record to the first account, or removes one",
+        (11,),
+        within=limits.others,
+    ),
+    "chunked": Condition("each answer comes in pieces", around=network.answering(network.chunked)),
+}
+
+
+def check(measures: Mapping[str, float]) -> None:
+    """Refuse conditions that there are not, or of no measure.
+
+    Raises:
+        SettingsError: naming one.
+    """
+    for name, measure in measures.items():
+        if name not in CONDITIONS:
+            raise SettingsError(f'no condition "{name}"; conditions are {", ".join(CONDITIONS)}')
+        allowed = CONDITIONS[name].allowed
+        if allowed and measure not in allowed:
+            raise SettingsError(
+                f'the condition "{name}" is {measure!r}; expected one of {", ".join(map(str, allowed))}'
+            )
+        if isinstance(measure, bool) or not isinstance(measure, int | float) or not 0 <= measure <= MOST:
+            raise SettingsError(f'the condition "{name}" is {measure!r}; expected a number from 0 to {MOST}')
+
+
+def within(measures: Mapping[str, float]) -> list[Transformation]:
+    """What happens to calls of operations under some conditions, each with its measure."""
+    return [make(measure) for name, measure in measures.items() if (make := CONDITIONS[name].within)]
+
+
+def around(
+    app: WSGIApplication, measures: Mapping[str, float], another: Callable[[], WSGIApplication]
+) -> WSGIApplication:
+    """An application under some conditions, each with its measure."""
+    for name, condition in CONDITIONS.items():
+        if name in measures and condition.around:
+            app = condition.around(app, measures[name], another)
+    return app

@@ -1,0 +1,96 @@
+"""What befalls a correct server by its own policy, or by its users: rate limits, quotas, plans, colleagues."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from math import ceil
+
+from werkzeug.wrappers import Response
+
+from mock_server.faults.call import Call, Serve, Transformation
+from mock_server.store.collection import UnknownIdError, ValueTakenError
+
+MINUTE = 60.0  # seconds
+MOST_OF_OTHERS = 100  # records
+
+
+def rate_limit(most: float) -> Transformation:
+    """So many requests in a minute, counted for each account from its first one on."""
+    lock = threading.Lock()
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if not call.account:
+            return serve(call)
+        now = time.monotonic()
+        with lock:
+            if now - call.memory.get("began", -MINUTE) >= MINUTE:
+                call.memory.update(began=now, count=0)
+            call.memory["count"] += 1
+            left, ends = int(most) - call.memory["count"], ceil(call.memory["began"] + MINUTE - now)
+        if left >= 0:
+            answer = serve(call)
+        else:
+            title = f"This is more than {int(most)} requests in a minute; wait for {ends} seconds."
+            body = {"errors": [{"title": title, "status": 429}]}
+            answer = Response(json.dumps(body), 429, content_type="application/json")
+            answer.headers["X-RateLimit-Reset"] = str(ends)
+        answer.headers["X-RateLimit-Limit"] = str(int(most))
+        answer.headers["X-RateLimit-Remaining"] = str(max(0, left))
+        return answer
+
+    return transformation
+
+
+def refusing(status: int, when: Callable[[Call], bool]) -> Transformation:
+    """Refuse some of the calls of those who have an account."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.account and when(call):
+            return Response(b'{"errors": [{"title": "Your plan does not cover this."}]}', status)
+        return serve(call)
+
+    return transformation
+
+
+def writes(call: Call) -> bool:
+    """Whether a call would write."""
+    return call.operation in ("create", "update", "delete")
+
+
+def quota(most: float) -> Transformation:
+    """Refuse creates beyond so many records of a kind."""
+    return refusing(403, lambda call: call.operation == "create" and len(call.records) >= most)
+
+
+def plan_without_types(_: float) -> Transformation:
+    """Refuse creates of handlers of two types."""
+    return refusing(403, lambda call: call.operation == "create" and call.form.get("type") in ("discord", "telegram"))
+
+
+def others(every: float) -> Transformation:
+    """Another user of the first account adds a record, twice, and then removes one of theirs, all the while."""
+    numbers, made = count(1), dict[str, deque[int]]()
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        turn, left = divmod(next(numbers), max(1, int(every)))
+        account = call.service.accounts.get(next(iter(call.service.accounts.keys)))
+        if not left and account:
+            collection, theirs = account.collections[call.kind], made.setdefault(call.kind, deque())
+            with suppress(UnknownIdError, ValueTakenError):  # the client may have deleted it, or made one like it
+                if theirs and (turn % 3 == 0 or len(theirs) >= MOST_OF_OTHERS):
+                    collection.delete(theirs.popleft())
+                    return serve(call)
+                form = {"name": f"Colleague's {turn}", "host": f"colleague-{turn}.example.com", "type": "slack"}
+                given = {name: form[name] for name, field in call.resource.fields.items() if field.required}
+                resource, representations = call.resource, call.service.representations
+                record = collection.add(lambda number: representations.initial(resource, number) | given, account.clock)
+                theirs.append(record.id)
+        return serve(call)
+
+    return transformation

@@ -1,0 +1,218 @@
+"""Keys that open what is not theirs, or do not open what is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from werkzeug.wrappers import Response
+
+from mock_server.faults.call import Call, Serve, Transformation, content, done
+from mock_server.faults.defects.defect import D, Defect, N, S
+from mock_server.faults.defects.means import Asked, answers, says
+
+
+def _first_key(call: Call) -> str:
+    return next(iter(call.service.accounts.keys))
+
+
+def _let_in(operations: str, when: Asked) -> Transformation:
+    """Take callers for the first account."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation in operations.split() and when(call):
+            return serve(call.by(f"Bearer {_first_key(call)}"))
+        return serve(call)
+
+    return transformation
+
+
+def _nobody(call: Call) -> bool:
+    return not call.authorization
+
+
+def _wrong(call: Call) -> bool:
+    """Whether the call carries some key that is no account's."""
+    return bool(call.authorization) and call.account is None
+
+
+def _with(match: Callable[[str, str], bool]) -> Asked:
+    """Whether scheme aside, what a stranger sends goes with the first account's key."""
+
+    def when(call: Call) -> bool:
+        scheme, _, sent = call.authorization.partition(" ")
+        return scheme == "Bearer" and call.account is None and match(sent.strip(), _first_key(call))
+
+    return when
+
+
+def _other(call: Call) -> bool:
+    """Whether the call is another account's than the first's."""
+    return call.account is not None and call.account is not call.service.accounts.get(_first_key(call))
+
+
+def _is_prefix(sent: str, key: str) -> bool:
+    return bool(sent) and sent != key and key.startswith(sent)
+
+
+def _is_longer(sent: str, key: str) -> bool:
+    return sent != key and sent.startswith(key)
+
+
+def _another_scheme(call: Call) -> bool:
+    return call.authorization.startswith("Basic")
+
+
+def _mixed_lists(call: Call, serve: Serve) -> Response:
+    """Another account's lists begin with a record of the first account."""
+    answer = serve(call)
+    if call.operation != "list" or not _other(call) or not done(call, answer):
+        return answer
+    rows = content(serve(call.by(f"Bearer {_first_key(call)}")))["data"]
+    body = content(answer)
+    body["data"] = sorted(rows, key=lambda row: row["id"])[-1:] + body["data"]
+    return says(call, answer, body)
+
+
+def _refuses_and_does(operations: str, status: int, when: Asked) -> Transformation:
+    """Refuse a stranger, and carry the call out all the same."""
+    inner = _let_in(operations, when)
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer = inner(call, serve)
+        if call.operation in operations.split() and when(call):
+            return Response(b"{}", status, content_type="application/json")
+        return answer
+
+    return transformation
+
+
+def _forbids_and_shows(call: Call, serve: Serve) -> Response:
+    """Refuse another account's read in its status alone."""
+    answer = _let_in("read", _other)(call, serve)
+    if call.operation == "read" and _other(call):
+        answer.status_code = 403
+    return answer
+
+
+DEFECTS = (
+    Defect(
+        "key-is-not-understood",
+        "accounts.bearer-key-is-accepted",
+        "The account's key opens no splash page.",
+        answers("list create read update delete", 401),
+        (S,),
+    ),
+    Defect(
+        "key-is-forbidden",
+        "accounts.bearer-key-is-accepted",
+        "The account's key may read no handler.",
+        answers("list read", 403),
+        (N,),
+    ),
+    *(
+        Defect(
+            f"{name}-{verb}",
+            f"accounts.strangers-{rule}",
+            f"{who} {what}.",
+            _let_in(operation, when),
+        )
+        for operation, verb, rule, what in (
+            ("list", "lists", "see-no-list", "can list the account's records"),
+            ("read", "reads", "read-no-record", "can read the account's records"),
+            ("create", "creates", "create-nothing", "can make records in the account"),
+            ("update", "updates", "update-nothing", "can change the account's records"),
+            ("delete", "deletes", "delete-nothing", "can remove the account's records"),
+        )
+        for name, who, when in (
+            ("nobody", "Who sends no key", _nobody),
+            ("wrong-key", "Who sends any key", _wrong),
+            ("shorter-key", "Who sends the beginning of the key", _with(_is_prefix)),
+        )
+    ),
+    Defect(
+        "longer-key-reads",
+        "accounts.strangers-read-no-record",
+        "Who sends the key and more can read the account's records.",
+        _let_in("read", _with(_is_longer)),
+        (D,),
+    ),
+    Defect(
+        "another-scheme-lists",
+        "accounts.strangers-see-no-list",
+        "Who sends the key under another scheme can list the account's records.",
+        _let_in("list", _another_scheme),
+        (S,),
+    ),
+    Defect(
+        "nobody-is-refused-and-creates",
+        "accounts.strangers-create-nothing",
+        "Who sends no key is refused, and makes a record all the same.",
+        _refuses_and_does("create", 401, _nobody),
+    ),
+    Defect(
+        "nobody-is-refused-and-updates",
+        "accounts.strangers-update-nothing",
+        "Who sends no key is refused, and changes the record all the same.",
+        _refuses_and_does("update", 401, _nobody),
+    ),
+    Defect(
+        "nobody-is-refused-and-deletes",
+        "accounts.strangers-delete-nothing",
+        "Who sends no key is refused, and removes the record all the same.",
+        _refuses_and_does("delete", 401, _nobody),
+    ),
+    Defect(
+        "other-account-lists",
+        "accounts.other-account-sees-no-list",
+        "Another account's lists show this account's records.",
+        _let_in("list", _other),
+    ),
+    Defect(
+        "other-account-lists-one",
+        "accounts.other-account-sees-no-list",
+        "Another account's lists begin with this account's newest record.",
+        _mixed_lists,
+    ),
+    Defect(
+        "other-account-reads",
+        "accounts.other-account-reads-nothing",
+        "Another account can read this account's records.",
+        _let_in("read", _other),
+    ),
+    Defect(
+        "other-account-is-forbidden-and-shown",
+        "accounts.other-account-reads-nothing",
+        "Another account's read is refused, and shows the record in its body.",
+        _forbids_and_shows,
+    ),
+    Defect(
+        "other-account-creates",
+        "accounts.other-account-creates-apart",
+        "Another account's create makes a record in this account.",
+        _let_in("create", _other),
+    ),
+    Defect(
+        "other-account-updates",
+        "accounts.other-account-updates-nothing",
+        "Another account can change this account's records.",
+        _let_in("update", _other),
+    ),
+    Defect(
+        "other-account-is-refused-and-updates",
+        "accounts.other-account-updates-nothing",
+        "Another account's update is refused, and changes the record all the same.",
+        _refuses_and_does("update", 404, _other),
+    ),
+    Defect(
+        "other-account-deletes",
+        "accounts.other-account-deletes-nothing",
+        "Another account can remove this account's records.",
+        _let_in("delete", _other),
+    ),
+    Defect(
+        "other-account-is-refused-and-deletes",
+        "accounts.other-account-deletes-nothing",
+        "Another account's delete is refused, and removes the record all the same.",
+        _refuses_and_does("delete", 404, _other),
+    ),
+)

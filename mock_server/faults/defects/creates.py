@@ -1,0 +1,139 @@
+"""Creates that do less, more or something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from werkzeug.wrappers import Response
+
+from mock_server.faults.call import Call, Serve, Transformation, content, done
+from mock_server.faults.defects.defect import D, N, S, breaks
+from mock_server.faults.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, toggled
+from mock_server.faults.defects.means import Body, also, on, says
+from mock_server.store.collection import Record
+
+
+def _old_id(choose: Callable[[list[Record]], Record]) -> Transformation:
+    """Answer a create with the id of a record that was there before."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        known = call.records if call.operation == "create" and call.account else []
+        answer = serve(call)
+        if not known or not done(call, answer):
+            return answer
+        body = content(answer)
+        body["data"]["id"] = choose(known).id
+        return says(call, answer, body)
+
+    return transformation
+
+
+def _instead(choose: Callable[[list[Record]], Record]) -> Transformation:
+    """Read another record than the one that was asked for."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation == "read" and call.record:
+            return serve(call.at("read", choose(call.records).id))
+        return serve(call)
+
+    return transformation
+
+
+def _newest(records: list[Record]) -> Record:
+    return max(records, key=lambda record: record.id)
+
+
+def _oldest(records: list[Record]) -> Record:
+    return min(records, key=lambda record: record.id)
+
+
+def _listing(change: Callable[[list[Body], set[int]], list[Body]]) -> Transformation:
+    """List otherwise what was made; `change` is given the rows and the ids of what was made."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer = serve(call)
+        if not call.account or not done(call, answer):
+            return answer
+        made: set[int] = call.memory.setdefault("made", set())
+        body = content(answer)
+        if call.operation == "create":
+            made.add(body["data"]["id"])
+        if call.operation == "list":
+            return says(call, answer, body | {"data": change(body["data"], made)})
+        return answer
+
+    return transformation
+
+
+def _same_name(call: Call, serve: Serve) -> Response:
+    if call.operation == "create" and call.account:
+        label = call.resource.label
+        found = [record.id for record in call.records if record.values[label] == call.form.get(label)]
+        if found:
+            return call.service.representations.json({"data": {"id": found[0]}}, 200)
+    return serve(call)
+
+
+DEFECTS = (
+    breaks(
+        "create-answers-an-id-that-is-not-there",
+        "created-record-is-read",
+        "A create answers an id that no record has.",
+        on("create", lambda body: {"data": {"id": body["data"]["id"] + 7000}}),
+        D,
+        N,
+    ),
+    breaks("reads-show-the-newest", "created-record-is-read", "A read shows the newest record.", _instead(_newest)),
+    breaks("reads-show-the-oldest", "created-record-is-read", "A read shows the oldest record.", _instead(_oldest)),
+    breaks(
+        "created-records-are-not-listed",
+        "created-record-is-listed-once",
+        "Records that were created are never listed.",
+        _listing(lambda rows, made: [row for row in rows if row["id"] not in made]),
+    ),
+    breaks(
+        "created-records-are-listed-twice",
+        "created-record-is-listed-once",
+        "Records that were created are listed twice.",
+        _listing(lambda rows, made: rows + [row for row in rows if row["id"] in made]),
+    ),
+    breaks(
+        "create-answers-the-oldest-id",
+        "created-id-is-new",
+        "A create answers the id of the oldest record.",
+        _old_id(_oldest),
+    ),
+    breaks(
+        "create-answers-the-last-id",
+        "created-id-is-new",
+        "A create answers the id of the record before it.",
+        _old_id(_newest),
+    ),
+    breaks(
+        "create-answers-the-id-of-the-same-name",
+        "created-id-is-new",
+        "A create of a name that there is answers the id of the record that has it, and makes none.",
+        _same_name,
+        S,
+        N,
+    ),
+    breaks(
+        "create-renames-another",
+        "create-leaves-other-records",
+        "A create renames another record.",
+        also("create", changes_a_neighbour(renamed)),
+    ),
+    breaks(
+        "create-removes-another",
+        "create-leaves-other-records",
+        "A create removes another record.",
+        also("create", removes_a_neighbour),
+    ),
+    breaks(
+        "create-toggles-another",
+        "create-leaves-other-records",
+        "A create enables or disables another record.",
+        also("create", changes_a_neighbour(toggled)),
+        N,
+    ),
+)

@@ -1,0 +1,52 @@
+"""What a defect is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from werkzeug.wrappers import Response
+
+from mock_server.contract import shipped_contract
+from mock_server.faults.call import Call, Serve, Transformation
+from mock_server.faults.defects.consequences import also
+
+S, D, N = "splash-pages", "domains", "notification-handlers"
+RESOURCES = {resource.name: resource for resource in shipped_contract().resources}
+TYPES = RESOURCES[N].fields["type"].values
+SHOWN = {"list": "lists", "read": "reads"}
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A named way of being wrong.
+
+    Attributes:
+        name: what is wrong, in a few words.
+        rule: the id of the rule that it breaks.
+        what: what is wrong, in a sentence.
+        transformation: what stands between the network and the honest server.
+        kinds: the kinds of record that it befalls; all of which the rule speaks, if empty.
+        needs: the values of open points without which it does not show.
+    """
+
+    name: str
+    rule: str
+    what: str
+    transformation: Transformation
+    kinds: tuple[str, ...] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def also(self) -> frozenset[str]:
+        """Further rules that a server with this defect cannot keep either."""
+        return also(self.rule)
+
+    def __call__(self, call: Call, serve: Serve) -> Response:
+        """Answer a call, wrongly if it is of a kind that the defect befalls."""
+        return self.transformation(call, serve) if not self.kinds or call.kind in self.kinds else serve(call)
+
+
+def breaks(name: str, rule: str, what: str, transformation: Transformation, *kinds: str) -> Defect:
+    """A defect of how records live; `rule` is without its area."""
+    return Defect(name, f"lifecycle.{rule}", what, transformation, kinds)

@@ -1,0 +1,139 @@
+"""Deletes that do less, more or something else, and reads that do something."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from werkzeug.wrappers import Response
+
+from mock_server.faults.call import Call, Serve, Transformation
+from mock_server.faults.defects.defect import breaks
+from mock_server.faults.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, touches, undone
+from mock_server.faults.defects.means import also
+from mock_server.store.collection import Record
+
+FEW = 10  # records
+
+
+def _kept(*, until_updated: bool) -> Transformation:
+    """Show deleted records when they are read; perhaps only once they were updated."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        deleted: dict[str, Record] = call.memory.setdefault(f"{call.kind} deleted", {})
+        shown: dict[str, Record] = call.memory.setdefault(f"{call.kind} shown", {})
+        record = call.record
+        if record is None and call.identifier in deleted and call.operation == "update":
+            shown[call.identifier] = deleted[call.identifier]
+        if record is None and call.identifier in shown and call.operation == "read":
+            body = call.service.representations.read(call.resource, shown[call.identifier])
+            return call.service.representations.json(body, 200)
+        if record is not None and call.operation == "delete":
+            (deleted if until_updated else shown)[call.identifier] = record
+        return serve(call)
+
+    return transformation
+
+
+def _still_listed(call: Call, serve: Serve) -> Response:
+    """Deletes keep a record from being read or updated, but not from being listed."""
+    deleted: set[str] = call.memory.setdefault(call.kind, set())
+    if call.record is None or (call.operation != "delete" and call.identifier not in deleted):
+        return serve(call)
+    if call.identifier in deleted:
+        return Response(b"{}", 404, content_type="application/json")
+    deleted.add(call.identifier)
+    return Response(status=204)
+
+
+def _is_largest(call: Call) -> bool:
+    return call.query.get("results_per_page") == "1000" and len(call.records) > FEW
+
+
+def _renames_the_oldest(call: Call, _: Response) -> None:
+    oldest = min(call.records, key=lambda record: record.id)
+    values = {**oldest.values, **renamed(oldest, call.resource.label)}
+    call.collection.update(oldest.id, lambda old: replace(old, values=values))
+
+
+def _tires(call: Call, serve: Serve) -> Response:
+    """Deletes say that they were carried out, and are not from the third on."""
+    if call.operation == "delete" and call.record:
+        call.memory["count"] = call.memory.get("count", 0) + 1
+        if call.memory["count"] > 2:  # noqa: PLR2004 - as the docstring says
+            return Response(status=204)
+    return serve(call)
+
+
+def _shows_another_when_gone(call: Call, serve: Serve) -> Response:
+    if call.operation == "read" and call.account and call.record is None and call.identifier.isdecimal():
+        below = [record.id for record in call.records if record.id < int(call.identifier)]
+        if below:
+            return serve(call.at("read", max(below)))
+    return serve(call)
+
+
+DEFECTS = (
+    breaks(
+        "deletes-do-nothing",
+        "deleted-record-is-not-read",
+        "A delete says that it was carried out, and does nothing.",
+        undone("delete"),
+    ),
+    breaks(
+        "deleted-records-are-read",
+        "deleted-record-is-not-read",
+        "Deleted records are still read, but not listed.",
+        _kept(until_updated=False),
+    ),
+    breaks(
+        "reads-of-deleted-records-show-another",
+        "deleted-record-is-not-read",
+        "A read of a deleted record shows the one before it.",
+        _shows_another_when_gone,
+    ),
+    breaks(
+        "deleted-records-are-listed",
+        "deleted-record-is-not-listed",
+        "Deleted records are still listed, but not read.",
+        _still_listed,
+    ),
+    breaks(
+        "third-delete-does-nothing", "deleted-record-is-not-listed", "From the third on, deletes do nothing.", _tires
+    ),
+    breaks(
+        "update-brings-back",
+        "deleted-record-stays-deleted",
+        "A deleted record is read again once it was updated.",
+        _kept(until_updated=True),
+    ),
+    breaks(
+        "delete-removes-another-too",
+        "delete-leaves-other-records",
+        "A delete removes another record too.",
+        also("delete", removes_a_neighbour),
+    ),
+    breaks(
+        "delete-renames-another",
+        "delete-leaves-other-records",
+        "A delete renames another record.",
+        also("delete", changes_a_neighbour(renamed)),
+    ),
+    breaks(
+        "lists-touch-a-record",
+        "reads-change-nothing",
+        "A list sets `last_datetime` of its first record.",
+        also("list", touches(lambda call: next(iter(call.records), None))),
+    ),
+    breaks(
+        "lists-rename-the-oldest",
+        "reads-change-nothing",
+        "A list of the largest size renames the oldest record.",
+        also("list", _renames_the_oldest, _is_largest),
+    ),
+    breaks(
+        "reads-touch-the-record",
+        "reads-change-nothing",
+        "A read sets `last_datetime`.",
+        also("read", touches(lambda call: call.record)),
+    ),
+)

@@ -1,0 +1,255 @@
+"""The means of being wrong: small transformations of what an honest server does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from werkzeug.wrappers import Response
+
+from mock_server.faults.call import Call, Serve, Transformation, content, done
+from mock_server.faults.defects.defect import Defect
+
+Body = dict[str, Any]
+Asked = Callable[[Call], bool]
+
+
+def always(_: Any) -> bool:
+    """Whatever is asked or shown."""
+    return True
+
+
+def says(call: Call, answer: Response, body: Any) -> Response:
+    """An answer of the same status with another JSON body, in the server's own way of writing."""
+    return call.service.representations.json(body, answer.status_code)
+
+
+def knowing(operations: str, change: Callable[[Call, Body], Any], when: Asked = always) -> Transformation:
+    """Change the JSON with which operations succeed; what `change` returns takes its place, unless that is None."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer = serve(call)
+        if call.operation not in operations.split() or not done(call, answer) or not when(call):
+            return answer
+        body = content(answer)
+        changed = change(call, body)
+        return says(call, answer, body if changed is None else changed)
+
+    return transformation
+
+
+def on(operations: str, change: Callable[[Body], Any], when: Asked = always) -> Transformation:
+    """Likewise, where the answer is all that `change` has to know."""
+    return knowing(operations, lambda _, body: change(body), when)
+
+
+def known(call: Call) -> bool:
+    """Whether a call carries an account's key."""
+    return call.account is not None
+
+
+def raw(operations: str, change: Callable[[bytes], bytes], when: Asked = always) -> Transformation:
+    """Change the bytes with which operations succeed."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer = serve(call)
+        if call.operation in operations.split() and done(call, answer) and when(call):
+            answer.set_data(change(answer.get_data()))
+        return answer
+
+    return transformation
+
+
+def rows_of(body: Body) -> list[Body]:
+    """The records that an answer shows."""
+    rows: list[Body] = body["data"] if isinstance(body["data"], list) else [body["data"]]
+    return rows
+
+
+def record(
+    change: Callable[[Body], Any],
+    operations: str = "read list",
+    row: Callable[[Body], bool] = always,
+    when: Asked = always,
+) -> Transformation:
+    """Change, in place, the records that reads and lists show."""
+
+    def each(body: Body) -> None:
+        for shown in rows_of(body):
+            if row(shown):
+                change(shown)
+
+    return on(operations, each, when)
+
+
+def sets(name: str, value: Any) -> Callable[[Body], None]:
+    """Give a field one value."""
+    return lambda body: body.__setitem__(name, value)
+
+
+def turns(name: str, change: Callable[[Any], Any]) -> Callable[[Body], None]:
+    """Make something else of a field's value."""
+    return lambda body: body.__setitem__(name, change(body[name]))
+
+
+def drops(name: str) -> Callable[[Body], None]:
+    """Leave a field out."""
+
+    def change(body: Body) -> None:
+        body.pop(name, None)
+
+    return change
+
+
+def meta(name: str, value: Callable[[Body], Any], when: Asked = always) -> Transformation:
+    """Say something else in a list's `meta`."""
+    return on("list", lambda body: body["meta"].__setitem__(name, value(body["meta"])), when)
+
+
+def link(name: str, value: Callable[[Body], Any], when: Callable[[Body], bool] = always) -> Transformation:
+    """Say something else in one of a list's `links`; `value` and `when` see the whole answer."""
+
+    def change(body: Body) -> None:
+        if when(body):
+            body["links"][name] = value(body)
+
+    return on("list", change)
+
+
+def links(change: Callable[[str], str]) -> Transformation:
+    """Spell all page links in another way."""
+    return on(
+        "list", lambda body: body["links"].update({name: url and change(url) for name, url in body["links"].items()})
+    )
+
+
+def page_url(body: Body, number: int) -> str:
+    """The link to a page, as this server spells links."""
+    return f"{body['links']['first'].rpartition('=')[0]}={number}"
+
+
+def answers(operations: str, status: int, body: bytes = b"{}", when: Asked = always) -> Transformation:
+    """Answer the account's calls without carrying them out."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation in operations.split() and call.account and when(call):
+            return Response(body, status, content_type="application/json")
+        return serve(call)
+
+    return transformation
+
+
+def redirects(operations: str, status: int, location: Callable[[Call], str], when: Asked = always) -> Transformation:
+    """Redirect the account's calls."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation in operations.split() and call.account and when(call):
+            return Response(status=status, headers={"Location": location(call)})
+        return serve(call)
+
+    return transformation
+
+
+def tells(operations: str, status: int, body: bytes | None = b"{}") -> Transformation:
+    """Carry calls out, and say something else than that."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer = serve(call)
+        if call.operation not in operations.split() or not done(call, answer):
+            return answer
+        return Response(body, status, content_type="application/json")
+
+    return transformation
+
+
+def asks(operations: str, change: Callable[[Call], Call], when: Asked = always) -> Transformation:
+    """Understand calls as others."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        return serve(change(call) if call.operation in operations.split() and when(call) else call)
+
+    return transformation
+
+
+def form(
+    operations: str, change: Callable[[dict[str, str]], Any], when: Callable[[dict[str, str]], bool] = always
+) -> Transformation:
+    """Understand the account's forms as others; `change` returns one, or changes the one that it is given."""
+
+    def other(call: Call) -> Call:
+        fields = call.form
+        changed = change(fields)
+        return call.sending(changed if isinstance(changed, dict) else fields)
+
+    return asks(operations, other, lambda call: bool(call.account and call.parts) and when(call.form))
+
+
+def has(*names: str) -> Callable[[Mapping[str, str]], bool]:
+    """Whether a form has one of these fields."""
+    return lambda fields: any(name in fields for name in names)
+
+
+def gives(*names: str) -> Asked:
+    """Whether a call's form has one of these fields."""
+    return lambda call: has(*names)(call.form)
+
+
+def loses(*names: str) -> Callable[[dict[str, str]], dict[str, str]]:
+    """Leave fields of a form out."""
+    return lambda fields: {name: text for name, text in fields.items() if name not in names}
+
+
+def also(operation: str, effect: Callable[[Call, Response], Any], when: Asked = always) -> Transformation:
+    """Do something more when an operation was carried out for the account."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        known = call.operation != "delete" or call.record is not None
+        answer = serve(call)
+        if call.operation == operation and call.account and known and done(call, answer) and when(call):
+            effect(call, answer)
+        return answer
+
+    return transformation
+
+
+def made_id(call: Call, answer: Response) -> int:
+    """The id of the record that a create has made, or that the path names."""
+    return int(call.identifier or content(answer)["data"]["id"])
+
+
+def remembering(change: Callable[[dict[str, int], Body], None]) -> Transformation:
+    """Change lists by what was listed before."""
+    return knowing("list", lambda call, body: change(call.memory.setdefault(call.kind, {}), body))
+
+
+def is_full(body: Body) -> bool:
+    """Whether a page holds as many records as its size."""
+    return bool(len(body["data"]) == body["meta"]["results_per_page"])
+
+
+def was_updated(row: Body) -> bool:
+    """Whether a record was updated."""
+    return row["last_datetime"] is not None
+
+
+def never_updated(row: Body) -> bool:
+    """Whether a record was never updated."""
+    return row["last_datetime"] is None
+
+
+def is_email(row: Body) -> bool:
+    """Whether a handler is of type `email`."""
+    return bool(row["type"] == "email")
+
+
+def shows(  # noqa: PLR0913, PLR0917 - a line of a table
+    name: str,
+    rule: str,
+    what: str,
+    change: Callable[[Body], Any],
+    kinds: tuple[str, ...] = (),
+    operations: str = "read list",
+    row: Callable[[Body], bool] = always,
+) -> Defect:
+    """A defect of what records look like; `rule` is without its area, the rest as for `record`."""
+    return Defect(name, f"representations.{rule}", what, record(change, operations, row), kinds)

@@ -1,0 +1,251 @@
+"""Lists that page wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from werkzeug.wrappers import Response
+
+from mock_server.faults.call import Call, Serve, Transformation, content, done
+from mock_server.faults.defects.defect import Defect
+from mock_server.faults.defects.means import Asked, Body, asks, is_full, knowing, known, meta, on, remembering, says
+
+SMALL = 10  # records on a page
+
+
+def _reads(size: str, when: Asked) -> Transformation:
+    """Understand the page size as another."""
+    return asks("list", lambda call: call.asking(results_per_page=size), when)
+
+
+def _sized(*sizes: str) -> Asked:
+    return lambda call: call.query.get("results_per_page") in sizes
+
+
+def _any_size(most: int) -> Transformation:
+    """Use page sizes that are not allowed, up to some size."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        text = call.query.get("results_per_page", "")
+        allowed = call.service.contract.page_sizes
+        if call.operation != "list" or not text.isdecimal() or int(text) in allowed or not 0 < int(text) <= most:
+            return serve(call)
+        answer = serve(call.asking(results_per_page=str(max(allowed)), page="1"))
+        if not done(call, answer):
+            return answer
+        body = content(answer)
+        body["data"] = body["data"][: int(text)]
+        body["meta"] |= {"results_per_page": int(text), "total_pages": -(-body["meta"]["total"] // int(text))}
+        return says(call, answer, body)
+
+    return transformation
+
+
+def _rows(change: Callable[[list[Body]], list[Body]], when: Callable[[Body], bool]) -> Transformation:
+    """Show other records on a page."""
+    return on("list", lambda body: body | {"data": change(body["data"])} if when(body) and body["data"] else None)
+
+
+def _is_last(body: Body) -> bool:
+    return bool(body["meta"]["page"] == body["meta"]["total_pages"])
+
+
+def _turned(memory: dict[str, int], body: Body) -> None:
+    turn = memory["turn"] = memory.get("turn", 0) + 1
+    rows = body["data"]
+    at = turn % max(1, len(rows))
+    body["data"] = rows[at:] + rows[:at]
+
+
+def _reversed(memory: dict[str, int], body: Body) -> None:
+    memory["turn"] = memory.get("turn", 0) + 1
+    if memory["turn"] % 2:
+        body["data"].reverse()
+
+
+def _repeats(call: Call, serve: Serve) -> Response:
+    """Begin each page with the record that the page before ended with."""
+    answer = serve(call)
+    if call.operation != "list" or not call.account or not done(call, answer):
+        return answer
+    body = content(answer)
+    page, size = body["meta"]["page"], body["meta"]["results_per_page"]
+    if page < 2 or not body["data"]:  # noqa: PLR2004 - page 1 has none before it
+        return answer
+    before = content(serve(call.asking(page=str(page - 1), results_per_page=str(size))))
+    body["data"] = [before["data"][-1], *body["data"][:-1]]
+    return says(call, answer, body)
+
+
+def _lacks_new_records(call: Call, body: Body) -> None:
+    """Small pages lack what the account has created."""
+    made: set[int] = call.memory.setdefault(call.kind, set())
+    if call.operation == "create":
+        made.add(body["data"]["id"])
+    elif len(body["data"]) <= SMALL:
+        body["data"] = [row for row in body["data"] if row["id"] not in made]
+
+
+def _new_records_last(call: Call, body: Body) -> None:
+    """Pages of ten end with the newest record."""
+    made: list[int] = call.memory.setdefault(call.kind, [])
+    if call.operation == "create":
+        made.append(body["data"]["id"])
+    elif made and body["meta"]["results_per_page"] == SMALL and len(body["data"]) == SMALL:
+        newest = next((record for record in call.records if record.id == made[-1]), None)
+        if newest:
+            body["data"][-1] = call.service.representations.read(call.resource, newest)["data"]
+
+
+DEFECTS = (
+    Defect(
+        "small-pages-lack-new-records",
+        "pagination.page-is-filled",
+        "Pages of ten lack records that were created.",
+        knowing("create list", _lacks_new_records, known),
+    ),
+    Defect(
+        "small-pages-repeat-the-newest-record",
+        "pagination.pages-partition-the-collection",
+        "Full pages of ten end with the record that was created last.",
+        knowing("create list", _new_records_last, known),
+    ),
+    Defect(
+        "no-page-is-the-second",
+        "pagination.page-defaults-to-1",
+        "A list without `page` shows page 2.",
+        asks("list", lambda call: call.asking(page="2"), lambda call: "page" not in call.query),
+    ),
+    Defect(
+        "no-page-is-the-last",
+        "pagination.page-defaults-to-1",
+        "A list without `page` shows the last page.",
+        asks(
+            "list",
+            lambda call: call.asking(page=str(max(1, -(-len(call.records) // 25)))),
+            lambda call: call.account is not None and not call.query,
+        ),
+    ),
+    *(
+        Defect(
+            f"default-size-is-{size}",
+            "pagination.size-defaults-to-25",
+            f"A list without `results_per_page` has {size} a page.",
+            _reads(size, lambda call: "results_per_page" not in call.query),
+        )
+        for size in ("10", "50", "100")
+    ),
+    Defect(
+        "default-size-is-said-wrongly",
+        "pagination.size-defaults-to-25",
+        "A list without `results_per_page` says that a page holds 10, and shows 25.",
+        meta("results_per_page", lambda _: 10, lambda call: "results_per_page" not in call.query),
+    ),
+    *(
+        Defect(
+            f"size-{asked}-is-{used}",
+            "pagination.allowed-sizes-are-kept",
+            f"A list of {asked} a page has {used}.",
+            _reads(used, _sized(asked)),
+        )
+        for asked, used in (("10", "25"), ("50", "25"), ("100", "50"), ("250", "100"), ("500", "100"), ("1000", "500"))
+    ),
+    Defect(
+        "any-size-is-used",
+        "pagination.other-sizes-are-not-used",
+        "A list has any page size that is asked for.",
+        _any_size(10**9),
+    ),
+    Defect(
+        "any-size-below-the-largest-is-used",
+        "pagination.other-sizes-are-not-used",
+        "A list has any page size up to 1,000 that is asked for.",
+        _any_size(1000),
+    ),
+    Defect(
+        "small-sizes-are-used",
+        "pagination.other-sizes-are-not-used",
+        "A list has any page size below 10 that is asked for.",
+        _any_size(9),
+    ),
+    Defect(
+        "pages-lose-their-last-record",
+        "pagination.page-is-filled",
+        "Each page shows one record too few.",
+        _rows(lambda rows: rows[:-1], lambda _: True),
+    ),
+    Defect(
+        "full-pages-lose-a-record",
+        "pagination.page-is-filled",
+        "A full page shows one record too few.",
+        _rows(lambda rows: rows[:-1], is_full),
+    ),
+    Defect(
+        "last-page-is-empty",
+        "pagination.page-is-filled",
+        "The last of several pages is empty.",
+        _rows(lambda _: [], lambda body: _is_last(body) and body["meta"]["page"] > 1),
+    ),
+    Defect(
+        "third-page-loses-a-record",
+        "pagination.page-is-filled",
+        "Page 3 shows one record too few.",
+        _rows(lambda rows: rows[1:], lambda body: body["meta"]["page"] == 3),  # noqa: PLR2004 - the page of the name
+    ),
+    Defect(
+        "first-page-shows-one-more",
+        "pagination.page-is-filled",
+        "Page 1 of several shows its last record twice.",
+        _rows(
+            lambda rows: [*rows, rows[-1]], lambda body: body["meta"]["page"] == 1 and body["meta"]["total_pages"] > 1
+        ),
+    ),
+    Defect(
+        "meta-page-is-always-1",
+        "pagination.meta-page-is-the-page-asked-for",
+        "`meta.page` is 1 on every page.",
+        meta("page", lambda _: 1),
+    ),
+    Defect(
+        "meta-page-counts-from-0",
+        "pagination.meta-page-is-the-page-asked-for",
+        "`meta.page` is 0 on page 1.",
+        meta("page", lambda m: m["page"] - 1),
+    ),
+    Defect(
+        "meta-page-is-the-last",
+        "pagination.meta-page-is-the-page-asked-for",
+        "`meta.page` says how many pages there are.",
+        meta("page", lambda m: m["total_pages"]),
+    ),
+    Defect(
+        "second-page-is-the-first",
+        "pagination.pages-partition-the-collection",
+        "Page 2 shows the records of page 1.",
+        asks("list", lambda call: call.asking(page="1"), lambda call: call.query.get("page") == "2"),
+    ),
+    Defect(
+        "pages-overlap",
+        "pagination.pages-partition-the-collection",
+        "Each page begins with the last record of the one before.",
+        _repeats,
+    ),
+    Defect(
+        "record-is-listed-twice",
+        "pagination.pages-partition-the-collection",
+        "Page 2 shows its last record first too, instead of its first.",
+        on("list", lambda body: body["data"].__setitem__(0, body["data"][-1]) if body["meta"]["page"] == 2 else None),  # noqa: PLR2004 - likewise
+    ),
+    Defect(
+        "order-turns",
+        "pagination.order-is-the-same-again",
+        "The same page begins with another record each time.",
+        remembering(_turned),
+    ),
+    Defect(
+        "order-is-reversed-every-other-time",
+        "pagination.order-is-the-same-again",
+        "Every other list is in the opposite order.",
+        remembering(_reversed),
+    ),
+)

@@ -1,0 +1,76 @@
+"""Forms that are not understood as common clients write them."""
+
+from __future__ import annotations
+
+import re
+
+from werkzeug.http import parse_options_header
+
+from mock_server.faults.call import Call
+from mock_server.faults.defects.defect import Defect, S
+from mock_server.faults.defects.means import answers, asks
+
+
+def _media_type(call: Call) -> str:
+    return str(call.environ.get("CONTENT_TYPE", ""))
+
+
+def _boundary(call: Call) -> str:
+    return parse_options_header(_media_type(call))[1].get("boundary", "")
+
+
+def _loses_texts_after_files(call: Call) -> Call:
+    is_file = [isinstance(part.content, bytes) for part in call.parts.values()]
+    if True not in is_file:
+        return call
+    first = is_file.index(True)
+    return call.sending({name: text for at, (name, text) in enumerate(call.form.items()) if at < first or is_file[at]})
+
+
+def _loses_typed_texts(call: Call) -> Call:
+    typed = rb'name="(\w+)"\r\nContent-Type: text/plain'
+    lost = {name.decode() for name in re.findall(typed, call.body)}
+    return call.sending({name: text for name, text in call.form.items() if name not in lost}) if lost else call
+
+
+SHAPES, LONG_BOUNDARY = "forms.client-shapes-are-understood", 64
+
+DEFECTS = (
+    Defect(
+        "quoted-boundary-is-refused",
+        SHAPES,
+        "A boundary in quotes is taken with them.",
+        answers("create update", 400, when=lambda call: 'boundary="' in _media_type(call)),
+    ),
+    Defect(
+        "long-boundary-is-refused",
+        SHAPES,
+        "A boundary of over 64 characters is refused.",
+        answers("create update", 400, when=lambda call: len(_boundary(call)) > LONG_BOUNDARY),
+    ),
+    Defect(
+        "text-after-a-file-is-lost",
+        SHAPES,
+        "A text that stands behind a file is lost.",
+        asks("create update", _loses_texts_after_files),
+        (S,),
+    ),
+    Defect(
+        "typed-text-is-a-file",
+        SHAPES,
+        "A part with a media type is taken for a file.",
+        asks("create update", _loses_typed_texts),
+    ),
+    Defect(
+        "form-without-a-last-line-end-is-refused",
+        SHAPES,
+        "A form that ends with its last boundary is refused.",
+        answers("create update", 400, when=lambda call: call.body.endswith(b"--")),
+    ),
+    Defect(
+        "part-with-a-length-fails",
+        SHAPES,
+        "A part that says its length makes the server fail.",
+        answers("create update", 500, when=lambda call: b"\r\nContent-Length: " in call.body),
+    ),
+)

@@ -1,0 +1,1 @@
+"""What every HTTP server has to do: reading requests, sending answers, logging."""

@@ -1,0 +1,54 @@
+"""Answers that break off: none at all, or the first half of one, and then the connection is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from werkzeug.wrappers import Response
+
+from mock_server.http.request_notes import notes_of
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+NO_LENGTH = "1, 2"  # two lengths that differ
+
+
+def dropped(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    """Send what is no answer to any client, and close the connection.
+
+    Where a kept connection closes without a byte, browsers send a request again by themselves, a POST too. Two lengths
+    that differ are an error that is the client's to handle (RFC 9112, 6.3).
+    """
+    notes_of(environ).broken = "dropped"
+    start_response("502 Bad Gateway", [("Content-Length", NO_LENGTH), ("Connection", "close")])
+    return [b"x"]
+
+
+def dropped_after(inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    """Let a request be carried out, and close the connection without an answer."""
+    Response.from_app(inner, environ, buffered=True)
+    return dropped(environ, start_response)
+
+
+def cut_off(inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    """Send the head and the first half of an answer, and close the connection; of one without a body, nothing."""
+    answer = Response.from_app(inner, environ, buffered=True)
+    body = answer.get_data()
+    if notes_of(environ).broken or not body:
+        return dropped(environ, start_response)
+    notes_of(environ).broken = "cut off"
+    answer.headers.update({"Content-Length": str(len(body)), "Connection": "close"})
+    start_response(answer.status, answer.headers.to_wsgi_list())
+    return [body[: len(body) // 2]]
+
+
+def slowly(
+    seconds: float, inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
+) -> Iterable[bytes]:
+    """Send the head of an answer, and its body some seconds later; one that breaks off does so at once."""
+    answer = Response.from_app(inner, environ, buffered=True)
+    if not notes_of(environ).broken:
+        notes_of(environ).late = seconds
+    return answer(environ, start_response)

@@ -1,0 +1,112 @@
+"""Lets pages of other origins call the mock, as the Fetch standard asks: preflights, and every answer, refusals too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from werkzeug.datastructures import Headers
+from werkzeug.wrappers import Response
+
+from mock_server.errors import REFUSAL, Refusal
+from mock_server.http.request_notes import notes_of
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+ANY = "*"
+METHODS = "GET, POST, DELETE, PUT, PATCH, HEAD"
+EXPOSED = (
+    "Allow, Location, Preference-Applied, Retry-After, X-Mock-Grease, X-RateLimit-Limit, X-RateLimit-Remaining,"
+    " X-RateLimit-Reset"
+)
+SECONDS = 600  # for which a browser may remember a preflight
+
+
+class Cors:
+    """Answers preflights, and adds to each answer which origins may read it.
+
+    Args:
+        inner: the application.
+        origins: those that may, such as `http://localhost:5173`; `*` is all of them.
+    """
+
+    def __init__(self, inner: WSGIApplication, origins: Sequence[str]) -> None:
+        self._inner = inner
+        self._origins = frozenset(origins)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request."""
+        origin = environ.get("HTTP_ORIGIN", "")
+        allowed = ANY if ANY in self._origins else origin if origin in self._origins else ""
+        if not origin or not allowed:
+            return self._inner(environ, start_response)
+        if environ["REQUEST_METHOD"] == "OPTIONS" and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ:
+            return _preflight(environ, allowed)(environ, start_response)
+
+        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            if notes_of(environ).broken == "dropped":
+                return start_response(status, headers, *more)
+            told = Headers(headers)
+            told["Access-Control-Allow-Origin"] = allowed
+            told["Access-Control-Expose-Headers"] = EXPOSED
+            told.add("Vary", "Origin")
+            return start_response(status, told.to_wsgi_list(), *more)
+
+        return self._inner(environ, start)
+
+
+class KnownHosts:
+    """Answers requests to names that no stranger can own, so that no page elsewhere gives the mock a name of its own.
+
+    Known are addresses, names without a dot, those that end in `.localhost` and the host of the public base URL.
+
+    Args:
+        inner: the application.
+        public_base_url: that of the mock, or None.
+    """
+
+    def __init__(self, inner: WSGIApplication, public_base_url: str | None) -> None:
+        self._inner = inner
+        self._public = urlsplit(public_base_url or "").hostname
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request."""
+        if not self._knows(environ.get("HTTP_HOST", "")):
+            title = (
+                f'This mock does not go by the name "{environ["HTTP_HOST"]}"; send the request to its address, or start'
+                " it with --public-base-url or --cors on."
+            )
+            environ[REFUSAL] = Refusal("421", title)
+        return self._inner(environ, start_response)
+
+    def _knows(self, given: str) -> bool:
+        try:
+            host = urlsplit(f"//{given}").hostname or ""
+        except ValueError:
+            return False
+        return "." not in host or host == self._public or host.endswith(".localhost") or _is_address(host)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _preflight(environ: WSGIEnvironment, allowed: str) -> Response:
+    """Allow whatever is asked for; whether the mock takes it, the request itself will tell."""
+    answer = Response(status=204)
+    answer.headers["Access-Control-Allow-Origin"] = allowed
+    answer.headers["Access-Control-Allow-Methods"] = METHODS
+    answer.headers["Access-Control-Max-Age"] = str(SECONDS)
+    answer.headers["Vary"] = "Origin, Access-Control-Request-Headers"
+    if asked := environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS"):
+        answer.headers["Access-Control-Allow-Headers"] = asked
+    if "HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK" in environ:  # a page of the internet's, and a mock on this machine
+        answer.headers["Access-Control-Allow-Private-Network"] = "true"
+    return answer

@@ -1,0 +1,330 @@
+"""From ASGI to WSGI: reads each request to its end, within bounds, and sends its answer when it is due.
+
+One thread answers the API, which waits for nothing: a client that stalls or asks for a delay holds a connection and no
+thread. The control plane, which may take its time, has threads of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from io import BytesIO
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote_to_bytes
+
+from mock_server.errors import Refusal
+from mock_server.http.request_notes import Notes, notes_of
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+SECONDS_FOR_A_BODY, LEAST_RATE = 15.0, 10_000  # bytes a second that it takes from then on
+MOST_DRAINED = 64 * 2**20  # bytes of a body that nobody reads
+SMALL, MOST_LARGE = 64 * 2**10, 32 * 2**20  # bytes of one body, and of all larger ones that are read at a time
+KEPT_OF_REFUSED = 2000  # bytes, for the journal
+SECONDS_TO_LOOK_FOR_ROOM = 0.02
+MOST_DELAYED, MOST_HELD = 1000, 32 * 2**20  # answers that wait until they are due, and bytes of all that wait
+SECONDS_FOR_ALL = 1.0  # a delay so short is always kept: the answer to a wrong token has one
+LONG, PIECE = 256 * 2**10, 64 * 2**10  # bytes of an answer that may have to wait for its reader, and sent at a time
+LONGEST_BURST = 0.05  # seconds of answering one request after the other
+CONTROL_THREADS = 24  # more than may follow the journal
+
+TOO_MUCH: tuple[Message, list[bytes]] = (
+    {"type": "http.response.start", "status": 503, "headers": [(b"content-type", b"application/json")]},
+    [b'{"errors": [{"title": "Too many long answers wait to be read; ask again later.", "status": 503}]}'],
+)
+
+log = logging.getLogger("mock_server")
+
+
+class Site(Protocol):
+    """What a gateway serves."""
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request."""
+
+    def is_control(self, environ: WSGIEnvironment) -> bool:
+        """Whether a request is one of the control plane."""
+
+    def body_limit(self, environ: WSGIEnvironment) -> int:
+        """How long the body of a request may be, in bytes; 0 for those of whom nothing is read."""
+
+
+class Gateway:
+    """An ASGI application that serves a site.
+
+    Args:
+        site: what is served.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._control = ThreadPoolExecutor(CONTROL_THREADS, "control")
+        self._bodies: dict[_Body, None] = {}
+        self._busy, self._is_resting = 0.0, False
+        self._delayed = self._held = 0
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        start, body, notes = await self._received(scope, receive)
+        if not isinstance(body, list):
+            return await self._stream(start, body, receive, send)
+        size = sum(map(len, body))
+        if size > LONG and self._held + size > MOST_HELD:
+            start, body, size = *TOO_MUCH, 0
+        self._held += size
+        try:
+            await self._wait(notes.delay)
+            await send(start)
+            if notes.late:
+                await send({"type": "http.response.body", "body": b"", "more_body": True})
+                await self._wait(notes.late)
+            await (self._send_long(body, send) if size > LONG else _send_short(body, send))
+        finally:
+            self._held -= size
+
+    async def _received(self, scope: Message, receive: Receive) -> tuple[Message, Iterable[bytes], Notes]:
+        """Read a request and answer it; what was read is not held any longer."""
+        environ = environ_of(scope)
+        notes = notes_of(environ)
+        if "HTTP_TRANSFER_ENCODING" in environ or environ.get("CONTENT_LENGTH", "0") != "0":
+            read = _Body(self._site.body_limit(environ), environ.get("CONTENT_LENGTH", ""))
+            self._bodies[read] = None
+            try:
+                await self._read(read, environ, receive)
+                start, body = await self._answer(environ)
+            finally:
+                del self._bodies[read]
+        else:
+            start, body = await self._answer(environ)
+        return start, body, Notes(delay=notes.delay, late=notes.late)
+
+    def stop(self) -> None:
+        """Let no thread wait any more."""
+        self._control.shutdown(wait=False, cancel_futures=True)
+
+    async def _read(self, body: _Body, environ: WSGIEnvironment, receive: Receive) -> None:
+        """Read a body into the environment of its request."""
+        try:
+            while body.is_wanted and (body.limit or "HTTP_EXPECT" not in environ):
+                async with asyncio.timeout_at(body.deadline):
+                    message = await receive()
+                body.take(message)
+                if body.counted:
+                    await self._wait_for_room(body)
+        except TimeoutError:
+            body.refuse("408", f"The body did not come; send it within {SECONDS_FOR_A_BODY:g} seconds.")
+        content = body.content
+        notes_of(environ).unread = body.refusal
+        if not body.refusal:
+            environ["CONTENT_LENGTH"] = str(len(content))
+            environ["wsgi.input_terminated"] = True
+        environ["wsgi.input"] = BytesIO(content)
+
+    async def _wait_for_room(self, body: _Body) -> None:
+        """Read no more of a long body until there is room for it; the one that began first may always go on."""
+        while sum(each.counted for each in self._bodies) > MOST_LARGE and next(iter(self._bodies)) is not body:
+            await asyncio.sleep(SECONDS_TO_LOOK_FOR_ROOM)
+            body.waited += SECONDS_TO_LOOK_FOR_ROOM
+            if body.waited > SECONDS_FOR_A_BODY:
+                return body.refuse("503", "Too many long bodies come at a time; send this one again later.")
+        return None
+
+    async def _answer(self, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
+        """Answer a request; those of the API that are ready take turns with whatever else has come."""
+        if self._site.is_control(environ):
+            answer: tuple[Message, Iterable[bytes]] = await self._in_thread(_called, self._site, environ)
+            return answer
+        while self._busy > LONGEST_BURST:
+            if not self._is_resting:
+                self._is_resting = True
+                asyncio.get_running_loop().call_soon(self._rest)
+            await asyncio.sleep(0)
+        began = perf_counter()
+        try:
+            return _called(self._site, environ)
+        finally:
+            self._busy += perf_counter() - began
+
+    def _rest(self) -> None:
+        self._busy, self._is_resting = 0.0, False
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait, unless so many wait already that their answers would fill the memory."""
+        if seconds > SECONDS_FOR_ALL and (self._delayed >= MOST_DELAYED or self._held > MOST_HELD):
+            log.warning("An answer is sent without its delay: %s are waiting already.", self._delayed)
+        elif seconds:
+            self._delayed += 1
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                self._delayed -= 1
+
+    @staticmethod
+    async def _send_long(body: list[bytes], send: Send) -> None:
+        """Send in pieces what may fill the memory; a client that does not read it loses it."""
+        deadline = asyncio.get_running_loop().time() + SECONDS_FOR_A_BODY
+        with suppress(TimeoutError):
+            for part in body:
+                for start in range(0, len(part), PIECE):
+                    async with asyncio.timeout_at(deadline):
+                        piece = part[start : start + PIECE]
+                        await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    deadline += len(piece) / LEAST_RATE
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _stream(self, start: Message, body: Iterable[bytes], receive: Receive, send: Send) -> None:
+        """Send what has no end that is known, until it ends or the client has gone."""
+        gone, pieces = asyncio.create_task(_gone(receive)), iter(body)
+        try:
+            await send(start)
+            while not gone.done() and (piece := await self._in_thread(next, pieces, b"")):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            gone.cancel()
+            await self._in_thread(_closed, body)
+
+    async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._control, function, *arguments)
+
+
+class _Body:
+    """The body of a request as it comes.
+
+    Attributes:
+        limit: how many bytes it may have.
+        waited: for how many seconds it was not read.
+        content: what is kept of it.
+        counted: how many of those count as a large body's.
+        deadline: until when more has to come, by the loop's clock.
+        is_wanted: whether more is to be read.
+        refusal: why it is not to be used, or None.
+    """
+
+    def __init__(self, limit: int, announced: str) -> None:
+        self.limit = limit
+        self.waited = 0.0
+        self.counted = 0
+        self.is_wanted = True
+        self.refusal: Refusal | None = None
+        self._parts: list[bytes] = []
+        self._kept = self._came = 0
+        self._announced = int(announced) if announced.isdecimal() else None
+        self._began = asyncio.get_running_loop().time()
+        if not limit:
+            self.refuse("413", "This body was not read.")
+
+    @property
+    def content(self) -> bytes:
+        self._parts = [b"".join(self._parts)]
+        return self._parts[0]
+
+    @property
+    def deadline(self) -> float:
+        return self._began + SECONDS_FOR_A_BODY + self._came / LEAST_RATE + self.waited
+
+    def take(self, message: Message) -> None:
+        """Take what came of it."""
+        if message["type"] == "http.disconnect":
+            self.is_wanted = False
+            return self.refuse("400", f"The body was cut off after {self._came:,} bytes; send it whole.")
+        part = message.get("body", b"")
+        self._came += len(part)
+        self.is_wanted = (
+            message.get("more_body", False) and self._came <= MOST_DRAINED and self._came != self._announced
+        )
+        if not self.refusal and self._came > self.limit:
+            self.refuse("413", f"The body is too long; send {self.limit:,} bytes at most.")
+        room = KEPT_OF_REFUSED - self._kept if self.refusal else len(part)
+        self._parts += [part[:room]] if room > 0 else []
+        self._kept += max(0, min(room, len(part)))
+        self.counted = self._kept if self._kept > SMALL else 0
+        return None
+
+    def refuse(self, status: str, title: str) -> None:
+        """Use nothing of it; the first reason counts."""
+        self.refusal = self.refusal or Refusal(status, title)
+        self._parts = [self.content[:KEPT_OF_REFUSED]]
+        self._kept, self.counted = len(self._parts[0]), 0
+
+
+def environ_of(scope: Message) -> WSGIEnvironment:
+    """The WSGI environment of a request, still without its body.
+
+    Args:
+        scope: that of the ASGI connection.
+    """
+    path: bytes = scope["raw_path"]
+    host, port = scope["server"]
+    environ: WSGIEnvironment = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+        "RAW_PATH": path.decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": host,
+        "SERVER_PORT": port,
+        "SERVER_PROTOCOL": "HTTP/1.0" if scope["http_version"] in ("1", "1.0") else "HTTP/1.1",
+        "REMOTE_ADDR": scope["client"][0],
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.input": BytesIO(),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    for raw_name, raw_value in scope["headers"]:
+        if b"_" in raw_name:  # it would be taken for the header with hyphens, which filters look for
+            continue
+        name = raw_name.decode("latin-1").upper().replace("-", "_")
+        name = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
+        value = raw_value.decode("latin-1")
+        if name in environ:
+            value = f"{environ[name]}{'; ' if name == 'HTTP_COOKIE' else ', '}{value}"
+        environ[name] = value
+    return environ
+
+
+def _called(site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
+    """What a site answers: the message that starts the answer, and its body."""
+    start: Message = {}
+
+    def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> Any:
+        told = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        start.update(type="http.response.start", status=int(status[:3]), headers=told)
+
+    body = site(environ, start_response)
+    if isinstance(body, list) or not any(name.lower() == b"content-length" for name, _ in start["headers"]):
+        return start, body
+    try:
+        return start, list(body)
+    finally:
+        _closed(body)
+
+
+def _closed(body: Iterable[bytes]) -> None:
+    close: Callable[[], None] | None = getattr(body, "close", None)
+    if close:
+        close()
+
+
+async def _send_short(body: list[bytes], send: Send) -> None:
+    for piece in body[:-1]:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": body[-1] if body else b""})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,1 @@
+"""The latest requests, and remarks about them."""

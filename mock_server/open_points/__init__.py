@@ -1,0 +1,1 @@
+"""The choices that the specification leaves to an implementation."""

@@ -1,0 +1,1 @@
+"""What the mock holds: accounts, their records and files, and where they come from."""

@@ -1,0 +1,300 @@
+"""Accounts: who a key belongs to, and the records behind it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
+from zlib import crc32
+
+from mock_server.clock import Clock, Ticking
+from mock_server.contract import Contract, Resource
+from mock_server.errors import Refusal, SettingsError
+from mock_server.open_points.choices import Choices
+from mock_server.open_points.grease import leaping
+from mock_server.settings import Settings, is_sandbox
+from mock_server.store.collection import Collection, Contents, IdSequence, Record, Tally
+from mock_server.store.fixtures import Fixture, FixtureReader
+
+EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
+BEYOND_32_BITS = 5_000_000_000
+MOST_OF_ONE, MOST_OF_ALL = 32 * 2**20, 64 * 2**20  # bytes that one account, and all together, take by writes
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account.
+
+    Attributes:
+        name: what people call it.
+        collections: its records by kind.
+        clock: what its writes are dated by.
+        owner: whoever made it, if it is a sandbox.
+        memories: what defects and conditions remember of it, by whatever they choose.
+    """
+
+    name: str
+    collections: dict[str, Collection]
+    clock: Clock
+    owner: str = ""
+    memories: WeakKeyDictionary[Any, dict[str, Any]] = field(default_factory=WeakKeyDictionary)
+
+    @property
+    def written(self) -> int:
+        """How much memory it takes beyond what it began with, in bytes, about."""
+        return sum(each.written for each in self.collections.values())
+
+    def copy(self, name: str, clock: Clock, tally: Tally, owner: str = "") -> Account:
+        """An account of its own with the same records."""
+        return Account(name, {kind: records.copy(tally) for kind, records in self.collections.items()}, clock, owner)
+
+
+class Accounts:
+    """All accounts of one server.
+
+    Args:
+        settings: further keys, generated records, the clock and how many sandboxes are kept.
+        contract: the kinds of record.
+        choices: the open points.
+        reader: reads the fixture.
+        before: accounts to take over, in the place of a fixture's; both then go by the same choices.
+
+    Raises:
+        SettingsError: if the fixture is not usable.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        contract: Contract,
+        choices: Choices,
+        reader: FixtureReader,
+        before: Accounts | None = None,
+    ) -> None:
+        self._settings = settings
+        self._choices = choices
+        self._resources = contract.resources
+        self._lock = threading.Lock()
+        if before:
+            self._take_over(before)
+        else:
+            self._begin(reader)
+
+    def _begin(self, reader: FixtureReader) -> None:
+        settings, fixture = self._settings, reader.read(self._settings.fixture)
+        self._tally = Tally()
+        self._start = fixture.now
+        self._generate(fixture, reader)
+        sequences = {resource.name: self._ids(fixture, resource) for resource in self._resources}
+        self._by_key = {
+            account.api_key: Account(
+                account.name,
+                {
+                    resource.name: Collection(
+                        sequences[resource.name],
+                        Contents(
+                            {record.id: record for record in account.records[resource.name]},
+                            self._order(resource),
+                            self._unique(resource),
+                        ),
+                        self._tally,
+                    )
+                    for resource in self._resources
+                },
+                self._clock(),
+            )
+            for account in fixture.accounts
+        }
+        for key in settings.api_keys:
+            if key in self._by_key:
+                raise SettingsError(f'the key "{key}" is the fixture\'s already; give another')
+        self._model = self._copy(next(iter(self._by_key.values())), "model")
+        self._by_key |= {key: self._copy(self._model, key) for key in settings.api_keys}
+        self._sandboxes: OrderedDict[str, Account] = OrderedDict()
+
+    def _take_over(self, before: Accounts) -> None:
+        """Share all accounts, for requests that are still under way, too; they are arranged as this one has it."""
+        self._start, self._lock, self._tally = before._start, before._lock, before._tally
+        self._by_key, self._model, self._sandboxes = before._by_key, before._model, before._sandboxes
+        following = self._following()
+        with self._lock:
+            for resource in self._resources:
+                order, unique = self._order(resource), self._unique(resource)
+                for account in [*self._by_key.values(), self._model, *self._sandboxes.values()]:
+                    account.collections[resource.name].arrange(order, unique)
+                    account.collections[resource.name].ids.follow(following)
+
+    def copy(self) -> Accounts:
+        """Accounts of their own that hold the same."""
+        other = copy(self)
+        other.part()
+        return other
+
+    def part(self) -> None:
+        """Share nothing any more but the memory that there is for both."""
+        tally = self._tally
+        with self._lock:
+            self._by_key = {key: _parted(account, tally) for key, account in self._by_key.items()}
+            self._model = _parted(self._model, tally)
+            self._sandboxes = OrderedDict((key, _parted(account, tally)) for key, account in self._sandboxes.items())
+        self._lock = threading.Lock()
+
+    @property
+    def sandboxes(self) -> dict[str, Account]:
+        """The sandboxes that there are, by key, the latest used last."""
+        with self._lock:
+            return dict(self._sandboxes)
+
+    @property
+    def now(self) -> datetime:
+        """Where clocks start."""
+        return self._start
+
+    def set_clocks(self, now: datetime, key: str | None = None) -> None:
+        """Let clocks go on from another time.
+
+        Args:
+            now: the time.
+            key: whose clock; all, if None, those of later sandboxes too.
+
+        Raises:
+            SettingsError: if the accounts go by the machine's clock, or the key opens none.
+        """
+        account = self.get(key) if key else None
+        if key and account is None:
+            raise SettingsError(f'no account has the key "{key}"')
+        every = [account] if account else [*self._by_key.values(), self._model, *self.sandboxes.values()]
+        if not EARLIEST <= now.year <= LATEST:
+            raise SettingsError(f"{now.year} is no year that clocks can be set to; give {EARLIEST} to {LATEST}")
+        for each in every:
+            if not isinstance(each.clock, Ticking):
+                raise SettingsError("this mock goes by the machine's clock; start it without --clock system")
+            each.clock.now = now
+        if account is None:
+            self._start = now
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The name of each account by its key, sandboxes aside."""
+        return {key: account.name for key, account in self._by_key.items()}
+
+    def knows(self, key: str) -> bool:
+        """Whether a key opens an account; none is made."""
+        return key in self._by_key or is_sandbox(key)
+
+    def get(self, key: str, owner: str = "") -> Account | None:
+        """The account that a key opens, or None.
+
+        A `sandbox-` key opens one of its own, made when it is first used. Where there are too many, the least recently
+        used goes: of the same owner, or else of the owner of most.
+
+        Args:
+            key: an API key.
+            owner: whoever asks, as far as that is known.
+        """
+        if not is_sandbox(key):
+            return self._by_key.get(key)
+        with self._lock:
+            account = self._sandboxes.pop(key, None)
+            if account is None:
+                account = self._copy(self._model, key, owner)
+                while len(self._sandboxes) >= self._settings.sandboxes:
+                    self._discard(self._oldest(owner) or self._oldest(self._greediest(lambda _: 1)[0]))
+            self._sandboxes[key] = account
+            return account
+
+    def _oldest(self, owner: str, but: Account | None = None) -> str:
+        """The key of an owner's least recently used sandbox, or nothing."""
+        return next((key for key, each in self._sandboxes.items() if each.owner == owner and each is not but), "")
+
+    def _greediest(self, measure: Callable[[Account], int]) -> tuple[str, int]:
+        """The owner whose sandboxes take most, and how much that is."""
+        taken: Counter[str] = Counter()
+        for each in self._sandboxes.values():
+            taken[each.owner] += measure(each)
+        return max(reversed(taken.items()), key=lambda item: item[1], default=("", 0))  # of several, the newest
+
+    def _discard(self, key: str) -> None:
+        for collection in self._sandboxes.pop(key).collections.values():
+            collection.forget()
+
+    def make_room(self, account: Account, size: int) -> None:
+        """See that so many more bytes can be kept for an account.
+
+        If all accounts together would take too much, other sandboxes go, the least recently used first: those of the
+        same owner, then those of an owner who takes more than this account.
+
+        Raises:
+            Refusal: if the account takes too much already, or no other gives way.
+        """
+        if account.written + size > MOST_OF_ONE:
+            self._refuse("This account", MOST_OF_ONE)
+        if self._tally.bytes + size <= MOST_OF_ALL:
+            return
+        with self._lock:
+            while self._tally.bytes + size > MOST_OF_ALL:
+                key = self._oldest(account.owner, account) if account.owner else ""
+                greediest, most = self._greediest(lambda each: each.written)
+                if not key and (greediest == account.owner or most <= account.written + size):
+                    self._refuse("All accounts together", MOST_OF_ALL)
+                self._discard(key or self._oldest(greediest))
+
+    @staticmethod
+    def _refuse(who: str, most: int) -> NoReturn:
+        raise Refusal("413", f"{who} would take over {most >> 20} MiB; delete records, or reset the mock.")
+
+    def _copy(self, account: Account, name: str, owner: str = "") -> Account:
+        return account.copy(name, self._clock(), self._tally, owner)
+
+    def _clock(self) -> Clock:
+        if self._settings.clock:
+            return self._settings.clock
+        seed = self._settings.grease
+        return Ticking(self._start) if seed is None else leaping(self._start, seed)
+
+    def _generate(self, fixture: Fixture, reader: FixtureReader) -> None:
+        start = fixture.now - timedelta(days=365)
+        for resource in self._resources:
+            above = _highest(fixture, resource)
+            fixture.accounts[0].records[resource.name].extend(
+                reader.generated(resource, self._settings.records, above, start)
+            )
+
+    def _ids(self, fixture: Fixture, resource: Resource) -> IdSequence:
+        return IdSequence(_highest(fixture, resource), self._following())
+
+    def _following(self) -> Callable[[int], int]:
+        """From an id to the next."""
+        match self._choices["ids"]:
+            case "large":
+                return lambda last: max(last, BEYOND_32_BITS) + 1
+            case "gaps":
+                return lambda last: last + 1 + crc32(str(last).encode()) % 9
+            case _:
+                return lambda last: last + 1
+
+    def _order(self, resource: Resource) -> Callable[[Record], Any]:
+        match self._choices["order"]:
+            case "by-name":
+                return lambda record: (str(record.values[resource.label]).casefold(), record.id)
+            case "oldest-first":
+                return lambda record: record.id
+            case _:
+                return lambda record: -record.id
+
+    def _unique(self, resource: Resource) -> str | None:
+        return "host" if "host" in resource.fields and self._choices["host-taken"] != "accepted" else None
+
+
+def _parted(account: Account, tally: Tally) -> Account:
+    clock = Ticking(account.clock.now) if isinstance(account.clock, Ticking) else account.clock
+    return account.copy(account.name, clock, tally, account.owner)
+
+
+def _highest(fixture: Fixture, resource: Resource) -> int:
+    return max((record.id for account in fixture.accounts for record in account.records[resource.name]), default=0)
