@@ -16,6 +16,7 @@ from contract_tests.multipart import USUAL, Shape
 FileContent = tuple[str, bytes, str]
 FormValue = str | FileContent
 
+TRIES = 3  # of a request that fails, until its failure counts
 LONGEST_NUMBER = 100  # digits; Python refuses to write down numbers of some thousands
 OWN = "the account's key"
 OTHER = "another account's key"

@@ -33,6 +33,7 @@ from mock_server.open_points.grease import Grease, Voice
 from mock_server.settings import Settings
 from mock_server.store.accounts import Accounts
 from mock_server.store.fixtures import FixtureReader
+from mock_server.store.new_record import NewRecords
 from mock_server.store.uploads import Uploads
 
 if TYPE_CHECKING:
@@ -83,9 +84,10 @@ def _service(settings: Settings, defects: Sequence[Defect], before: Service | No
         settings.grease,
         each_request=settings.grease_each_request,
     )
-    representations = Representations(choices, settings.seed, Voice(settings.grease))
+    new_records = NewRecords(choices, settings.seed)
+    representations = Representations(choices, Voice(settings.grease))
     uploads = before.forms.uploads if before else Uploads()
-    reader = FixtureReader(contract.resources, representations, uploads)
+    reader = FixtureReader(contract.resources, new_records, uploads)
     return Service(
         settings=settings,
         contract=contract,
@@ -93,6 +95,7 @@ def _service(settings: Settings, defects: Sequence[Defect], before: Service | No
         accounts=Accounts(settings, contract, choices, reader, before.accounts if before else None),
         forms=Forms(choices, contract.rules, uploads, settings.max_body),
         paging=Paging(contract, choices),
+        new_records=new_records,
         representations=representations,
         errors=ErrorPages(choices, representations, settings.base_path),
     )

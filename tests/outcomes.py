@@ -11,7 +11,7 @@ from contract_tests.exchange import OWN, Exchange, FormValue, Request
 from contract_tests.masking import Masking
 from contract_tests.reports import folder, results
 from contract_tests.rules.observation import Broken
-from contract_tests.run.runner import Outcome
+from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import Result, Verdict
 from contract_tests.target.entries import Entry
 

@@ -10,8 +10,9 @@ from contract_tests.errors import NothingSelectedError
 from contract_tests.evidence import Evidence
 from contract_tests.reports import terminal
 from contract_tests.reports.screen import Screen, complain, say
+from contract_tests.run.outcome import Outcome
 from contract_tests.run.recorded import Recording, read
-from contract_tests.run.runner import Outcome, possible
+from contract_tests.run.runner import possible
 from contract_tests.run.verdicts import FELL, Result, Verdict, judge, overall
 
 

@@ -24,7 +24,8 @@ from contract_tests.reports import github, plan, results, terminal
 from contract_tests.reports.screen import Screen, complain, say
 from contract_tests.run import waivers
 from contract_tests.run.options import Options, options_of
-from contract_tests.run.runner import TOO_MANY, Outcome, Progress, run
+from contract_tests.run.outcome import Outcome
+from contract_tests.run.runner import TOO_MANY, Progress, run
 from contract_tests.target.ledger import Ledger, digest_of
 
 PROGRAM = "link-management-contract"

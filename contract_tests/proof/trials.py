@@ -12,7 +12,8 @@ from contract_tests.contract import Contract
 from contract_tests.proof import mocks
 from contract_tests.proof.mocks import KEY, SECOND_KEY, Defect
 from contract_tests.run.options import Options
-from contract_tests.run.runner import Outcome, run
+from contract_tests.run.outcome import Outcome
+from contract_tests.run.runner import run
 from contract_tests.run.verdicts import FELL, Result, Verdict
 from contract_tests.target.target import Limits
 

@@ -10,7 +10,7 @@ import yaml
 from contract_tests.contract import Contract
 from contract_tests.open_points import profile
 from contract_tests.reports import har, html, junit, results, summary
-from contract_tests.run.runner import Outcome
+from contract_tests.run.outcome import Outcome
 
 PROFILE = "profile.yaml"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import harfile
 
 from contract_tests.exchange import Exchange
-from contract_tests.run.runner import Outcome
+from contract_tests.run.outcome import Outcome
 
 HTTP = "HTTP/1.1"
 FILE = "record.har"

@@ -16,7 +16,7 @@ from contract_tests.exchange import Exchange
 from contract_tests.reports.results import request_line
 from contract_tests.reports.summary import COLUMNS, by_area, fallen_of, verdicts_of
 from contract_tests.rules.observation import Broken
-from contract_tests.run.runner import Outcome
+from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import FELL, Verdict
 
 FILE = "report.html"

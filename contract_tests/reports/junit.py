@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
-from contract_tests.run.runner import Outcome
+from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import Result, Verdict
 
 FILE = "junit.xml"

@@ -12,7 +12,8 @@ from contract_tests.errors import UsageError
 from contract_tests.exchange import Exchange
 from contract_tests.reports.curl import curl
 from contract_tests.rules.observation import Broken
-from contract_tests.run.runner import MOST_TOLD, Outcome
+from contract_tests.run.outcome import Outcome
+from contract_tests.run.runner import MOST_TOLD
 from contract_tests.run.verdicts import Result
 
 SCHEMA_VERSION = 1

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from contract_tests.reports.curl import curl
 from contract_tests.reports.summary import COLUMNS, by_area
-from contract_tests.run.runner import Outcome
+from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import FELL, Result, Verdict
 
 STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}

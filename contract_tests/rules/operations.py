@@ -7,9 +7,8 @@ from urllib.parse import urlsplit
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import Exchange, id_of
+from contract_tests.exchange import TRIES, Exchange, id_of
 from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Observations, Unclear, answer
-from contract_tests.target.target import TRIES
 
 SEVERAL = 3  # records on which an operation fails each time are no passing trouble
 TOLD_WRONG = {400, 404, 405, 415, 422, 501}

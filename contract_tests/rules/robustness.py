@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import Exchange
+from contract_tests.exchange import TRIES, Exchange
 from contract_tests.multipart import USUAL
 from contract_tests.rules.observation import Observations, Unclear, decide
 from contract_tests.rules.operations import own_requests
-from contract_tests.target.target import TRIES
 
 
 def odd_pages_do_not_fail(evidence: Evidence, kind: Kind) -> Observations:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import partial
 from time import time
 
 from contract_tests.contract import Contract, Kind, Rule
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import Exchange
 from contract_tests.masking import Masking
-from contract_tests.open_points import observed, remarks
+from contract_tests.open_points import remarks
 from contract_tests.run import waivers
 from contract_tests.run.options import Options
+from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import Result, Verdict, judge, needs_second_look, overall, unjudged
 from contract_tests.survey import Visitor, visit
-from contract_tests.target.entries import Entry
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
@@ -31,60 +29,6 @@ TOO_MANY = "the server says that there were too many requests"
 Progress = Callable[[str, int], None]
 Chosen = list[tuple[Rule, Kind]]
 Explore = Callable[[Visitor], None]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run came to.
-
-    Attributes:
-        base_url: the target.
-        version: the contract's.
-        began: when, in seconds since 1970.
-        word: *conforms*, *does not conform*, *undecided*, *partial: no claim* or *interrupted: no claim*; with records
-            left behind, it says so.
-        status: the exit status that goes with it.
-        not_judged: what the word says nothing of.
-        notes: what every client meets there, and no rule forbids.
-        not_run: how many results there might have been beside these.
-        created: how many records the run made.
-        left: what it made and could not remove.
-        strict: whether advisory rules gate.
-        insecure: whether any certificate was trusted.
-        stale: what is wrong with the waivers.
-        interrupted: whether it was stopped before its end.
-        masking: what must not be told of the exchanges.
-    """
-
-    base_url: str
-    version: str
-    began: float
-    seconds: float
-    word: str
-    status: int
-    results: tuple[Result, ...]
-    exchanges: tuple[Exchange, ...]
-    requests: int
-    not_run: int
-    created: int = 0
-    left: tuple[Entry, ...] = ()
-    strict: bool = False
-    insecure: bool = False
-    not_judged: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    stale: tuple[str, ...] = ()
-    interrupted: bool = False
-    masking: Masking = field(default_factory=lambda: Masking.of({}, []))
-
-    @property
-    def verdict(self) -> str:
-        """The word, and what it says nothing of."""
-        return f"{self.word}; not judged: {', '.join(self.not_judged)}" if self.not_judged else self.word
-
-    @cached_property
-    def observed(self) -> dict[str, Counter[str]]:
-        """The values that were seen of each open point, each with how often."""
-        return observed(self.exchanges)
 
 
 def selected(contract: Contract, options: Options) -> Chosen:
@@ -130,10 +74,7 @@ def run(
         KeyboardInterrupt: if the run was to end.
     """
     chosen, began = selected(contract, options), time()
-    keys = identities(options.api_key, options.second_api_key)
-    target = Target(options.base_url, keys, ledger or Ledger(), options.limits, options.connection)
-    target.interrupted = interrupted
-    target.waiting = lambda seconds: progress(f"{TOO_MANY}: waiting for {seconds:.3g} s", target.sent)
+    target = _target(options, ledger or Ledger(), progress, interrupted)
     _preflight(target, contract)
     visit_kind = partial(visit, target, explore=_exploration(contract, options))
     judged = _Judged()
@@ -149,6 +90,14 @@ def run(
         judged.is_whole = False
     target.close()
     return _outcome(contract, options, target, judged, began)
+
+
+def _target(options: Options, ledger: Ledger, progress: Progress, interrupted: Callable[[], bool]) -> Target:
+    keys = identities(options.api_key, options.second_api_key)
+    target = Target(options.base_url, keys, ledger, options.limits, options.connection)
+    target.interrupted = interrupted
+    target.waiting = lambda seconds: progress(f"{TOO_MANY}: waiting for {seconds:.3g} s", target.sent)
+    return target
 
 
 def _preflight(target: Target, contract: Contract) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from contract_tests.evidence import Intrusion, Omission, Record, Snapshot
-from contract_tests.exchange import Exchange, FormValue, is_integer
+from contract_tests.exchange import TRIES, Exchange, FormValue, is_integer
 from contract_tests.markers import begins, shows
 from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target.target import TRIES
 
 CONTROLS = 3  # looks without a create between them
 

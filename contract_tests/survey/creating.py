@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from contract_tests.evidence import Creation
-from contract_tests.exchange import Exchange, FormValue, is_integer
+from contract_tests.exchange import TRIES, Exchange, FormValue, is_integer
 from contract_tests.markers import shows
 from contract_tests.survey.visitor import Visitor, mark_of
-from contract_tests.target.target import TRIES
 
 
 class InvisibleError(Exception):

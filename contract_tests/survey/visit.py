@@ -140,6 +140,14 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
     if not fill:
         progress("paging with new records")
         later = page(visitor, later, again=True)
+    _refused_and_deleted(visitor, subject, neighbour, later, progress)
+    return None
+
+
+def _refused_and_deleted(
+    visitor: Visitor, subject: int, neighbour: int, later: Snapshot, progress: Callable[[str], None]
+) -> None:
+    """What is to have no influence, and then the end of one record."""
     progress("knocking as a stranger")
     attempts = intrude(visitor, neighbour, later)
     progress("leaving out required fields")
@@ -148,7 +156,6 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
     later = look_after(visitor, attempts)
     progress("deleting")
     remove_one(visitor, subject, later)
-    return None
 
 
 def _shapes_of(kind: Kind) -> tuple[Shape, ...]:

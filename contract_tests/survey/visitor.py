@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Evidence, Record, Snapshot, has_arrived
-from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Page, Request, is_integer
+from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, FormValue, Page, Request, is_integer
 from contract_tests.markers import holds
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.target.entries import Entry
-from contract_tests.target.target import TRIES, Limits, Target
+from contract_tests.target.target import Limits, Target
 
 PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)  # seconds between looks, of a lag of 2.1 seconds
 SETTLING = 1.2  # seconds after which no usual replica or cache shows what was before a write, and clocks have moved on

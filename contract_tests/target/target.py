@@ -15,12 +15,12 @@ from urllib.parse import urljoin, urlsplit
 
 import urllib3
 
-from contract_tests.exchange import OWN, Exchange, Request
+from contract_tests.exchange import OWN, TRIES, Exchange, Request
 from contract_tests.multipart import encode
 from contract_tests.target.connection import Connection, read_whole
 from contract_tests.target.ledger import Ledger
 
-TRIES, TRIES_OF_A_HANG = 3, 2
+TRIES_OF_A_HANG = 2
 PAUSE = 0.2
 EPOCH = 1e9
 MOST_REDIRECTS = 5

@@ -23,6 +23,7 @@ from mock_server.open_points.choices import Choices
 from mock_server.settings import Settings
 from mock_server.store.accounts import Account, Accounts
 from mock_server.store.collection import Collection, Record, UnknownIdError, ValueTakenError, size_of
+from mock_server.store.new_record import NewRecords
 
 ID = re.compile(r"[0-9]{1,30}", re.ASCII)
 REQUESTS_A_MINUTE = 60
@@ -38,6 +39,7 @@ class Service:
     accounts: Accounts
     forms: Forms
     paging: Paging
+    new_records: NewRecords
     representations: Representations
     errors: ErrorPages
 
@@ -132,7 +134,7 @@ def _create(service: Service, resource: Resource) -> Response:
     given = _applicable(service, resource, form, form)
     collection = _collection(resource)
     service.accounts.make_room(g.account, size_of(given) + collection.price)
-    record = collection.add(lambda number: service.representations.initial(resource, number) | given, g.account.clock)
+    record = collection.add(lambda number: service.new_records.values(resource, number) | given, g.account.clock)
     envelope = service.representations.written(resource, record)
     return service.representations.json(envelope, int(service.choices["create-status"]))
 

@@ -1,4 +1,4 @@
-"""What a new record starts with, and how records, pages and answers look on the wire."""
+"""How records, pages and answers look on the wire."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
-from zlib import crc32
 
 from flask import Response
 
@@ -15,7 +14,6 @@ from mock_server.open_points.choices import Choices
 from mock_server.store.collection import Record
 from mock_server.store.uploads import Upload
 
-TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
 HOURS_FROM_UTC = {"utc": 0, "ahead": 9, "behind": -5}
 MEDIA_TYPES = {
     "json": "application/json",
@@ -31,24 +29,12 @@ class Representations:
 
     Args:
         choices: the open points.
-        seed: what colours are derived from.
         voice: has the last word about JSON.
     """
 
-    def __init__(self, choices: Choices, seed: int, voice: Callable[[Any], Any] = lambda payload: payload) -> None:
+    def __init__(self, choices: Choices, voice: Callable[[Any], Any] = lambda payload: payload) -> None:
         self._choices = choices
-        self._seed = seed
         self._voice = voice
-
-    def initial(self, resource: Resource, identifier: int) -> dict[str, Any]:
-        """The values of a new record's fields that no form sets."""
-        varied = self._choices["color"] == "varied"
-        starts = {
-            "color": f"#{crc32(f'{self._seed}/{identifier}'.encode()) & 0xFFFFFF:06x}" if varied else "#5a67d8",
-            "scheme": f"{self._choices['domain-scheme']}://",
-            "is_enabled": self._starts_enabled(resource),
-        }
-        return {name: value for name, value in starts.items() if name in resource.shape}
 
     def record(self, resource: Resource, record: Record) -> dict[str, Any]:
         """A record's read representation."""
@@ -86,10 +72,6 @@ class Representations:
         if escaped:
             text = text.replace("/", "\\/")
         return Response(f"{text}\n", status, content_type=MEDIA_TYPES[self._choices["media-type"]])
-
-    def _starts_enabled(self, resource: Resource) -> bool:
-        point = "handler-starts" if "is_enabled" in resource.fields else "domain-starts"
-        return self._choices[point] == "enabled"
 
     def _value(self, resource: Resource, record: Record, name: str) -> Any:
         match name:

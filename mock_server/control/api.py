@@ -13,7 +13,6 @@ from typing import Any
 
 from flask import Blueprint, Response, abort, jsonify, request
 
-from mock_server.api.representations import TIME_FORMAT
 from mock_server.control.instance import Running
 from mock_server.control.switches import read_switches, told
 from mock_server.documents import read_document
@@ -21,6 +20,7 @@ from mock_server.errors import SettingsError
 from mock_server.faults.conditions import CONDITIONS
 from mock_server.faults.defects import DEFECTS
 from mock_server.journal.journal import FILTERS
+from mock_server.store.new_record import TIME_FORMAT
 
 YAML = "application/yaml"
 MOST_FOLLOWERS = 16

@@ -51,6 +51,7 @@ def create_console(running: Running) -> Blueprint:
     console.add_app_template_filter(marked)
     console.context_processor(lambda: {"running": running, "done": DONE.get(request.args.get("done", ""))})
     _add_overview(console, running)
+    _add_snapshots(console, running)
     _add_records(console, running)
     _add_journal(console, running)
     _add_switches(console, running)
@@ -99,6 +100,8 @@ def _add_overview(console: Blueprint, running: Running) -> None:
         running.reset()
         return _back("overview", "reset")
 
+
+def _add_snapshots(console: Blueprint, running: Running) -> None:
     @console.post("/_mock/console/snapshots")
     def keep() -> AnyResponse:
         running.keep(request.form.get("name", "").strip().replace("/", "-")[:60] or "snapshot")

@@ -127,12 +127,16 @@ class Running:
         if fixture is not None:
             create_app(self._under(self.settings, fixture))
         room = MOST_BYTES - sum(getsizeof(text) for other, text in self.snapshots.items() if other != name)
-        if fixture is None and size_of_fixture(self.service) > room:
+        if fixture is None and size_of_fixture(self.service.accounts) > room:
             self._refuse_snapshot()
-        kept = write_document(fixture_of(self.service) if fixture is None else fixture)
+        kept = write_document(self._fixture() if fixture is None else fixture)
         if getsizeof(kept) > room:
             self._refuse_snapshot()
         self.snapshots[name] = kept
+
+    def _fixture(self) -> dict[str, Any]:
+        service = self.service
+        return fixture_of(service.accounts, service.contract.resources, service.forms.uploads)
 
     @staticmethod
     def _refuse_snapshot() -> NoReturn:

@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import unquote_to_bytes
 
-from mock_server.errors import Refusal
+from mock_server.http import incoming
+from mock_server.http.incoming import Body, Message, environ_of
 from mock_server.http.request_notes import Notes, notes_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-SECONDS_FOR_A_BODY, LEAST_RATE = 15.0, 10_000  # bytes a second that it takes from then on
-MOST_DRAINED = 64 * 2**20  # bytes of a body that nobody reads
-SMALL, MOST_LARGE = 64 * 2**10, 32 * 2**20  # bytes of one body, and of all larger ones that are read at a time
-KEPT_OF_REFUSED = 2000  # bytes, for the journal
+MOST_LARGE = 32 * 2**20  # bytes of all bodies but small ones that are read at a time
 SECONDS_TO_LOOK_FOR_ROOM = 0.02
 MOST_DELAYED, MOST_HELD = 1000, 32 * 2**20  # answers that wait until they are due, and bytes of all that wait
 SECONDS_FOR_ALL = 1.0  # a delay so short is always kept: the answer to a wrong token has one
@@ -69,7 +64,7 @@ class Gateway:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._control = ThreadPoolExecutor(CONTROL_THREADS, "control")
-        self._bodies: dict[_Body, None] = {}
+        self._bodies: dict[Body, None] = {}
         self._busy, self._is_resting = 0.0, False
         self._delayed = self._held = 0
 
@@ -97,7 +92,7 @@ class Gateway:
         environ = environ_of(scope)
         notes = notes_of(environ)
         if "HTTP_TRANSFER_ENCODING" in environ or environ.get("CONTENT_LENGTH", "0") != "0":
-            read = _Body(self._site.body_limit(environ), environ.get("CONTENT_LENGTH", ""))
+            read = Body(self._site.body_limit(environ), environ.get("CONTENT_LENGTH", ""))
             self._bodies[read] = None
             try:
                 await self._read(read, environ, receive)
@@ -112,7 +107,7 @@ class Gateway:
         """Let no thread wait any more."""
         self._control.shutdown(wait=False, cancel_futures=True)
 
-    async def _read(self, body: _Body, environ: WSGIEnvironment, receive: Receive) -> None:
+    async def _read(self, body: Body, environ: WSGIEnvironment, receive: Receive) -> None:
         """Read a body into the environment of its request."""
         try:
             while body.is_wanted and (body.limit or "HTTP_EXPECT" not in environ):
@@ -122,7 +117,7 @@ class Gateway:
                 if body.counted:
                     await self._wait_for_room(body)
         except TimeoutError:
-            body.refuse("408", f"The body did not come; send it within {SECONDS_FOR_A_BODY:g} seconds.")
+            body.refuse("408", f"The body did not come; send it within {incoming.SECONDS_FOR_A_BODY:g} seconds.")
         content = body.content
         notes_of(environ).unread = body.refusal
         if not body.refusal:
@@ -130,12 +125,12 @@ class Gateway:
             environ["wsgi.input_terminated"] = True
         environ["wsgi.input"] = BytesIO(content)
 
-    async def _wait_for_room(self, body: _Body) -> None:
+    async def _wait_for_room(self, body: Body) -> None:
         """Read no more of a long body until there is room for it; the one that began first may always go on."""
         while sum(each.counted for each in self._bodies) > MOST_LARGE and next(iter(self._bodies)) is not body:
             await asyncio.sleep(SECONDS_TO_LOOK_FOR_ROOM)
             body.waited += SECONDS_TO_LOOK_FOR_ROOM
-            if body.waited > SECONDS_FOR_A_BODY:
+            if body.waited > incoming.SECONDS_FOR_A_BODY:
                 return body.refuse("503", "Too many long bodies come at a time; send this one again later.")
         return None
 
@@ -172,14 +167,14 @@ class Gateway:
     @staticmethod
     async def _send_long(body: list[bytes], send: Send) -> None:
         """Send in pieces what may fill the memory; a client that does not read it loses it."""
-        deadline = asyncio.get_running_loop().time() + SECONDS_FOR_A_BODY
+        deadline = asyncio.get_running_loop().time() + incoming.SECONDS_FOR_A_BODY
         with suppress(TimeoutError):
             for part in body:
                 for start in range(0, len(part), PIECE):
                     async with asyncio.timeout_at(deadline):
                         piece = part[start : start + PIECE]
                         await send({"type": "http.response.body", "body": piece, "more_body": True})
-                    deadline += len(piece) / LEAST_RATE
+                    deadline += len(piece) / incoming.LEAST_RATE
             await send({"type": "http.response.body", "body": b""})
 
     async def _stream(self, start: Message, body: Iterable[bytes], receive: Receive, send: Send) -> None:
@@ -196,104 +191,6 @@ class Gateway:
 
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._control, function, *arguments)
-
-
-class _Body:
-    """The body of a request as it comes.
-
-    Attributes:
-        limit: how many bytes it may have.
-        waited: for how many seconds it was not read.
-        content: what is kept of it.
-        counted: how many of those count as a large body's.
-        deadline: until when more has to come, by the loop's clock.
-        is_wanted: whether more is to be read.
-        refusal: why it is not to be used, or None.
-    """
-
-    def __init__(self, limit: int, announced: str) -> None:
-        self.limit = limit
-        self.waited = 0.0
-        self.counted = 0
-        self.is_wanted = True
-        self.refusal: Refusal | None = None
-        self._parts: list[bytes] = []
-        self._kept = self._came = 0
-        self._announced = int(announced) if announced.isdecimal() else None
-        self._began = asyncio.get_running_loop().time()
-        if not limit:
-            self.refuse("413", "This body was not read.")
-
-    @property
-    def content(self) -> bytes:
-        self._parts = [b"".join(self._parts)]
-        return self._parts[0]
-
-    @property
-    def deadline(self) -> float:
-        return self._began + SECONDS_FOR_A_BODY + self._came / LEAST_RATE + self.waited
-
-    def take(self, message: Message) -> None:
-        """Take what came of it."""
-        if message["type"] == "http.disconnect":
-            self.is_wanted = False
-            return self.refuse("400", f"The body was cut off after {self._came:,} bytes; send it whole.")
-        part = message.get("body", b"")
-        self._came += len(part)
-        self.is_wanted = (
-            message.get("more_body", False) and self._came <= MOST_DRAINED and self._came != self._announced
-        )
-        if not self.refusal and self._came > self.limit:
-            self.refuse("413", f"The body is too long; send {self.limit:,} bytes at most.")
-        room = KEPT_OF_REFUSED - self._kept if self.refusal else len(part)
-        self._parts += [part[:room]] if room > 0 else []
-        self._kept += max(0, min(room, len(part)))
-        self.counted = self._kept if self._kept > SMALL else 0
-        return None
-
-    def refuse(self, status: str, title: str) -> None:
-        """Use nothing of it; the first reason counts."""
-        self.refusal = self.refusal or Refusal(status, title)
-        self._parts = [self.content[:KEPT_OF_REFUSED]]
-        self._kept, self.counted = len(self._parts[0]), 0
-
-
-def environ_of(scope: Message) -> WSGIEnvironment:
-    """The WSGI environment of a request, still without its body.
-
-    Args:
-        scope: that of the ASGI connection.
-    """
-    path: bytes = scope["raw_path"]
-    host, port = scope["server"]
-    environ: WSGIEnvironment = {
-        "REQUEST_METHOD": scope["method"],
-        "SCRIPT_NAME": "",
-        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
-        "RAW_PATH": path.decode("latin-1"),
-        "QUERY_STRING": scope["query_string"].decode("latin-1"),
-        "SERVER_NAME": host,
-        "SERVER_PORT": port,
-        "SERVER_PROTOCOL": "HTTP/1.0" if scope["http_version"] in ("1", "1.0") else "HTTP/1.1",
-        "REMOTE_ADDR": scope["client"][0],
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": scope["scheme"],
-        "wsgi.input": BytesIO(),
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": False,
-        "wsgi.run_once": False,
-    }
-    for raw_name, raw_value in scope["headers"]:
-        if b"_" in raw_name:  # it would be taken for the header with hyphens, which filters look for
-            continue
-        name = raw_name.decode("latin-1").upper().replace("-", "_")
-        name = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
-        value = raw_value.decode("latin-1")
-        if name in environ:
-            value = f"{environ[name]}{'; ' if name == 'HTTP_COOKIE' else ', '}{value}"
-        environ[name] = value
-    return environ
 
 
 def _called(site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from mock_server.api.representations import TIME_FORMAT, Representations
 from mock_server.contract import Field, Resource, shipped
 from mock_server.documents import read_document
 from mock_server.errors import SettingsError
 from mock_server.settings import check_key
 from mock_server.store.collection import Record
+from mock_server.store.new_record import TIME_FORMAT, NewRecords
 from mock_server.store.uploads import Uploads
 
 SHIPPED = ("demo", "empty")
@@ -54,13 +54,13 @@ class FixtureReader:
 
     Args:
         resources: the kinds of record that there are.
-        representations: what fields start with that a fixture leaves out.
+        new_records: what fields start with that a fixture leaves out.
         uploads: where the content of files goes.
     """
 
-    def __init__(self, resources: tuple[Resource, ...], representations: Representations, uploads: Uploads) -> None:
+    def __init__(self, resources: tuple[Resource, ...], new_records: NewRecords, uploads: Uploads) -> None:
         self._resources = {resource.name: resource for resource in resources}
-        self._representations = representations
+        self._new_records = new_records
         self._uploads = uploads
 
     def read(self, source: str | Path | Mapping[str, Any]) -> Fixture:
@@ -131,7 +131,7 @@ class FixtureReader:
             raise SettingsError(f'{place}: the field "{missing[0]}" is missing')
         if type(given["id"]) is not int or not 0 < given["id"] <= HIGHEST_ID:
             raise SettingsError(f'{place}: the field "id" is {given["id"]!r}; expected a whole number from 1 to 10^15')
-        values = self._representations.initial(resource, given["id"])
+        values = self._new_records.values(resource, given["id"])
         for name, value in given.items():
             values[name] = self._value(resource, name, value, f'{place}: the field "{name}"', path)
         created = _moment(values.pop("datetime"), f'{place}: the field "datetime"')
@@ -181,7 +181,7 @@ class FixtureReader:
         """So many records, with ids above one in use, a second apart from a start."""
         choices = {field.name: cycle(field.values) for field in resource.fields.values() if field.values}
         for identifier in range(above + 1, above + 1 + count):
-            values = self._representations.initial(resource, identifier)
+            values = self._new_records.values(resource, identifier)
             values |= {name: next(several) for name, several in choices.items()}
             values |= {
                 field.name: _invented(resource, field, identifier)

@@ -3,46 +3,48 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
-from mock_server.api.operations import Service
-from mock_server.api.representations import TIME_FORMAT
 from mock_server.clock import Ticking
 from mock_server.contract import Resource
-from mock_server.store.accounts import Account
+from mock_server.store.accounts import Account, Accounts
 from mock_server.store.collection import Record
+from mock_server.store.new_record import TIME_FORMAT
 from mock_server.store.uploads import Upload, Uploads
 
 
-def fixture_of(service: Service) -> dict[str, Any]:
-    """The accounts of a service, sandboxes aside, as a fixture holds them."""
-    accounts = service.accounts
-    named = {key: account for key in accounts.keys if (account := accounts.get(key))}
+def fixture_of(accounts: Accounts, resources: Sequence[Resource], uploads: Uploads) -> dict[str, Any]:
+    """Accounts, sandboxes aside, as a fixture holds them."""
+    named = _named(accounts)
     clocks = [account.clock.now for account in named.values() if isinstance(account.clock, Ticking)]
     return {
         "now": max([accounts.now, *clocks]).strftime(TIME_FORMAT),
-        "accounts": [_account(service, key, account) for key, account in named.items()],
+        "accounts": [_account(resources, uploads, key, account) for key, account in named.items()],
     }
 
 
-def size_of_fixture(service: Service) -> int:
-    """How many bytes a fixture of the accounts would have, about; it is not made."""
-    accounts = [account for key in service.accounts.keys if (account := service.accounts.get(key))]
-    collections = [collection for account in accounts for collection in account.collections.values()]
+def size_of_fixture(accounts: Accounts) -> int:
+    """How many bytes a fixture of accounts would have, about; it is not made."""
+    collections = [collection for each in _named(accounts).values() for collection in each.collections.values()]
     values = [value for each in collections for record in each.all for value in record.values.values()]
     texts = sum(len(value) for value in values if isinstance(value, str))
     return texts + sum(value.size * 4 // 3 for value in values if isinstance(value, Upload))
 
 
-def _account(service: Service, key: str, account: Account) -> dict[str, Any]:
+def _named(accounts: Accounts) -> dict[str, Account]:
+    return {key: account for key in accounts.keys if (account := accounts.get(key))}
+
+
+def _account(resources: Sequence[Resource], uploads: Uploads, key: str, account: Account) -> dict[str, Any]:
     records = {
         resource.name: [
-            _record(resource, record, service.forms.uploads)
+            _record(resource, record, uploads)
             for record in sorted(account.collections[resource.name].all, key=attrgetter("id"))
         ]
-        for resource in service.contract.resources
+        for resource in resources
     }
     return {"name": account.name, "api_key": key, "records": records}
 

@@ -151,7 +151,8 @@ def test_a_mistake_is_one_line_and_a_status_of_its_own(arguments: list[str], sta
 
 def test_a_suite_that_breaks_says_so_and_nothing_of_the_target(server: MockServer) -> None:
     script = (
-        "import sys\nfrom contract_tests import cli\nfrom contract_tests.commands import run\nrun.run = lambda *_: 1 / 0\n"
+        "import sys\nfrom contract_tests import cli\nfrom contract_tests.commands import run\n"
+        "run.run = lambda *_: 1 / 0\n"
         f"sys.exit(cli.main(['run', '--base-url', {server.base_url!r}]))"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT, check=False)

@@ -16,7 +16,8 @@ from wire import ALPINE, HARBOUR
 from contract_tests.contract import Contract
 from contract_tests.open_points import profile
 from contract_tests.run.options import Options
-from contract_tests.run.runner import Outcome, run
+from contract_tests.run.outcome import Outcome
+from contract_tests.run.runner import run
 from contract_tests.target.target import Limits
 from mock_server import MockServer
 from mock_server.contract import shipped_contract

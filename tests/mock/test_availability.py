@@ -127,7 +127,7 @@ def test_idle_connections_end_and_there_are_never_too_many(monkeypatch: pytest.M
 
 
 def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.http.gateway.SECONDS_FOR_A_BODY", 0.2)
+    monkeypatch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 0.2)
     with MockServer() as server:
         told = answer(server, hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length="50") + b"--XX")
         assert told.startswith(b"HTTP/1.1 408 ")
@@ -138,7 +138,7 @@ def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.http.gateway.SECONDS_FOR_A_BODY", 0.3)
+    monkeypatch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 0.3)
     with MockServer() as server, connected(server) as connection:
         connection.sendall(hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length="5000"))
         connection.settimeout(0.05)
@@ -163,7 +163,7 @@ def test_a_body_that_ends_too_early_is_refused() -> None:
 
 def test_too_many_long_bodies_at_a_time_are_refused_and_short_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.http.gateway.MOST_LARGE", 300_000)
-    monkeypatch.setattr("mock_server.http.gateway.SECONDS_FOR_A_BODY", 1)
+    monkeypatch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 1)
     long = hostile.form(b"x" * 200_000)
     with MockServer() as server, connected(server) as connection:
         client = Client(over_network(server.base_url))

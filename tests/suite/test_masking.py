@@ -10,7 +10,7 @@ from liar import BASE_URL, CONTRACT, Ask, Reply, Serve, looks
 from contract_tests.exchange import OTHER, OWN, Exchange, Request
 from contract_tests.masking import Masking
 from contract_tests.reports.results import as_dict
-from contract_tests.run.runner import Outcome
+from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import judge
 from mock_server import Settings
 from mock_server.faults.defects import DEFECTS

@@ -88,8 +88,8 @@ def others(every: float) -> Transformation:
                     return serve(call)
                 form = {"name": f"Colleague's {turn}", "host": f"colleague-{turn}.example.com", "type": "slack"}
                 given = {name: form[name] for name, field in call.resource.fields.items() if field.required}
-                resource, representations = call.resource, call.service.representations
-                record = collection.add(lambda number: representations.initial(resource, number) | given, account.clock)
+                resource, new_records = call.resource, call.service.new_records
+                record = collection.add(lambda number: new_records.values(resource, number) | given, account.clock)
                 theirs.append(record.id)
         return serve(call)
 

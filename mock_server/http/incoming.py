@@ -1,0 +1,120 @@
+"""Requests as they come: the WSGI environment of one, and its body bit by bit."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import MutableMapping
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
+
+from mock_server.errors import Refusal
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+Message = MutableMapping[str, Any]  # of ASGI
+
+SECONDS_FOR_A_BODY, LEAST_RATE = 15.0, 10_000  # bytes a second that it takes from then on
+MOST_DRAINED = 64 * 2**20  # bytes of a body that nobody reads
+SMALL = 64 * 2**10  # bytes of a body that is not counted
+KEPT_OF_REFUSED = 2000  # bytes, for the journal
+
+
+class Body:
+    """The body of a request as it comes.
+
+    Attributes:
+        limit: how many bytes it may have.
+        waited: for how many seconds it was not read.
+        counted: how many of those count as a large body's.
+        is_wanted: whether more is to be read.
+        refusal: why it is not to be used, or None.
+    """
+
+    def __init__(self, limit: int, announced: str) -> None:
+        self.limit = limit
+        self.waited = 0.0
+        self.counted = 0
+        self.is_wanted = True
+        self.refusal: Refusal | None = None
+        self._parts: list[bytes] = []
+        self._kept = self._came = 0
+        self._announced = int(announced) if announced.isdecimal() else None
+        self._began = asyncio.get_running_loop().time()
+        if not limit:
+            self.refuse("413", "This body was not read.")
+
+    @property
+    def content(self) -> bytes:
+        """What is kept of it."""
+        self._parts = [b"".join(self._parts)]
+        return self._parts[0]
+
+    @property
+    def deadline(self) -> float:
+        """Until when more has to come, by the loop's clock."""
+        return self._began + SECONDS_FOR_A_BODY + self._came / LEAST_RATE + self.waited
+
+    def take(self, message: Message) -> None:
+        """Take what came of it."""
+        if message["type"] == "http.disconnect":
+            self.is_wanted = False
+            return self.refuse("400", f"The body was cut off after {self._came:,} bytes; send it whole.")
+        part = message.get("body", b"")
+        self._came += len(part)
+        self.is_wanted = (
+            message.get("more_body", False) and self._came <= MOST_DRAINED and self._came != self._announced
+        )
+        if not self.refusal and self._came > self.limit:
+            self.refuse("413", f"The body is too long; send {self.limit:,} bytes at most.")
+        room = KEPT_OF_REFUSED - self._kept if self.refusal else len(part)
+        self._parts += [part[:room]] if room > 0 else []
+        self._kept += max(0, min(room, len(part)))
+        self.counted = self._kept if self._kept > SMALL else 0
+        return None
+
+    def refuse(self, status: str, title: str) -> None:
+        """Use nothing of it; the first reason counts."""
+        self.refusal = self.refusal or Refusal(status, title)
+        self._parts = [self.content[:KEPT_OF_REFUSED]]
+        self._kept, self.counted = len(self._parts[0]), 0
+
+
+def environ_of(scope: Message) -> WSGIEnvironment:
+    """The WSGI environment of a request, still without its body.
+
+    Args:
+        scope: that of the ASGI connection.
+    """
+    path: bytes = scope["raw_path"]
+    host, port = scope["server"]
+    environ: WSGIEnvironment = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+        "RAW_PATH": path.decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": host,
+        "SERVER_PORT": port,
+        "SERVER_PROTOCOL": "HTTP/1.0" if scope["http_version"] in ("1", "1.0") else "HTTP/1.1",
+        "REMOTE_ADDR": scope["client"][0],
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.input": BytesIO(),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    for raw_name, raw_value in scope["headers"]:
+        if b"_" in raw_name:  # it would be taken for the header with hyphens, which filters look for
+            continue
+        name = raw_name.decode("latin-1").upper().replace("-", "_")
+        name = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
+        value = raw_value.decode("latin-1")
+        if name in environ:
+            value = f"{environ[name]}{'; ' if name == 'HTTP_COOKIE' else ', '}{value}"
+        environ[name] = value
+    return environ
