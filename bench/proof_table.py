@@ -1,4 +1,4 @@
-"""Puts the summary of a proof into the README, beside the figures of Schemathesis on a sample of the same servers.
+"""Puts the summary of a proof into docs/proof.md, beside the figures of Schemathesis on a sample of the same servers.
 
 Takes two files: that of `contract-tests prove --json` and that of `bench/st.py`.
 """
@@ -10,17 +10,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "proof.md"
 BEGIN, END = "<!-- proof -->", "<!-- /proof -->"
 
 
 def main(proof_file: str, st_file: str) -> None:
     proof, st = (json.loads(Path(each).read_text("utf-8")) for each in (proof_file, st_file))
-    text = README.read_text("utf-8")
+    text = PAGE.read_text("utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     section = "\n".join([BEGIN, *beside(proof, st), "", *by_area(proof["areas"]), END])
-    README.write_text(before + section + after, "utf-8")
+    PAGE.write_text(before + section + after, "utf-8")
 
 
 def beside(proof: dict[str, Any], st: dict[str, int]) -> list[str]:

@@ -29,6 +29,7 @@ LAYERS = {
     ],
     "contract_tests": [
         ("errors", "markers", "multipart", "contract", "__init__"),
+        ("statements",),
         ("exchange",),
         ("masking", "evidence"),
         ("rules", "target"),

@@ -64,11 +64,11 @@ def test_schemathesis_finds_nothing(tmp_path: Path, choices: dict[str, str], opt
     ],
     ids=["default", "strict choices under a prefix", "links elsewhere"],
 )
-def test_the_rules_work_in_schemathesis_as_the_readme_says(
+def test_the_rules_work_in_schemathesis_as_the_page_says(
     tmp_path: Path, settings: dict[str, Any], printed: str
 ) -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    shown = next(line for line in readme.splitlines() if line.startswith("$ SCHEMATHESIS_HOOKS="))
+    page = (ROOT / "docs" / "judging.md").read_text("utf-8")
+    shown = next(line for line in page.splitlines() if line.startswith("$ SCHEMATHESIS_HOOKS="))
     with MockServer(**settings) as server:
         command = shown.removeprefix("$ ").replace("http://127.0.0.1:8000", server.base_url)
         command = command.replace(

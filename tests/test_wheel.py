@@ -26,6 +26,7 @@ def test_the_wheel_carries_the_contract_and_the_fixtures_and_no_tests(wheel: Pat
     folders = {name.partition("/")[0] for name in names}
     assert folders == {"contract_tests", "link_management_contract", "mock_server"}
     assert "link_management_contract/openapi.yaml" in names
+    assert "link_management_contract/specification.md" in names
     assert "link_management_contract/fixtures/demo.yaml" in names
     assert "link_management_contract/fixtures/images/logo.png" in names
 
@@ -54,6 +55,9 @@ def test_the_mock_runs_from_an_empty_folder_where_only_the_wheel_is_installed(wh
             assert client.get(path).status == 200
         rules = subprocess.run([commands / "contract-tests", "rules"], cwd=folder, capture_output=True, check=True)
         assert b"forms.name-required" in rules.stdout
+        explain: list[str | Path] = [commands / "contract-tests", "rules", "forms.name-required"]
+        rule = subprocess.run(explain, cwd=folder, capture_output=True, check=True)
+        assert b"57 A create needs `name`." in rule.stdout
     finally:
         process.kill()
         process.wait()

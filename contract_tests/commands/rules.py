@@ -7,8 +7,10 @@ from difflib import get_close_matches
 from itertools import groupby
 
 from contract_tests.contract import Contract, OpenPoint, Rule
+from contract_tests.statements import statements
 
 WIDTH = 80
+INDENT, FURTHER = " " * 10, " " * 15
 
 
 def overview(contract: Contract) -> str:
@@ -37,9 +39,10 @@ def explain(contract: Contract, name: str) -> str:
         near = get_close_matches(name, [*contract.rules, *contract.open_points], n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}?" if near else "`contract-tests rules` lists them all"
         raise LookupError(f'no rule "{name}"; {hint}')
-    numbers = ", ".join(map(str, entry.numbers))
     lines = [entry.id, textwrap.fill(entry.statement, WIDTH), ""]
-    lines.append(f"Source     section {entry.section!r} of the specification, statements {numbers}")
+    lines.append(f"Source     section {entry.section!r} of the specification, docs/specification.md")
+    known = statements()
+    lines += [_statement(number, known[number]) for number in map(str, entry.numbers)]
     if isinstance(entry, Rule):
         lines.append(f"Level      {entry.level}")
         lines.append(f"Judged by  {'one answer' if entry.kind == 'exchange' else 'several requests'}")
@@ -48,3 +51,7 @@ def explain(contract: Contract, name: str) -> str:
         lines.append("Values")
         lines += [f"  {value}  {meaning}" for value, meaning in entry.values.items()]
     return "\n".join(lines)
+
+
+def _statement(number: str, text: str) -> str:
+    return textwrap.fill(f"{number:>4} {text}", WIDTH, initial_indent=INDENT, subsequent_indent=FURTHER)

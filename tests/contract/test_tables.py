@@ -6,6 +6,9 @@ from collections import Counter
 import pytest
 from conformance import DOCUMENT
 
+from contract_tests.contract import ROOT
+from contract_tests.statements import statements
+
 RULES, OPEN, EXCLUDED = DOCUMENT["x-rules"], DOCUMENT["x-open-points"], DOCUMENT["x-excluded"]
 NUMBERS = {*range(1, 93), *(f"D{number}" for number in range(1, 11))}
 AREAS = {
@@ -25,6 +28,22 @@ def test_every_statement_stands_in_a_table_and_an_excluded_one_in_no_other() -> 
     excluded = {number for entry in EXCLUDED for number in entry["numbers"]}
     assert judged | excluded == NUMBERS
     assert judged & excluded == set()
+
+
+def test_each_statement_is_written_down_once_with_a_level_that_fits_the_tables() -> None:
+    written = (ROOT / "docs" / "specification.md").read_text("utf-8")
+    assert set(statements()) == {str(number) for number in NUMBERS}
+    levels = dict(re.findall(r"\*\*(D?\d+)\*\* \((\w+)\)", written))
+    assert set(levels.values()) == {"stated", "open", "descriptive", "implied"}
+    for rule in RULES:
+        if rule["level"] != "advisory":
+            assert {levels[str(number)] for number in rule["numbers"]} != {"open"}, rule["id"]
+
+
+@pytest.mark.parametrize("entry", RULES + OPEN + EXCLUDED, ids=lambda entry: str(entry.get("id", entry["numbers"])))
+def test_each_entry_points_to_statements_that_are_written_down(entry: dict[str, list[object]]) -> None:
+    missing = [number for number in entry["numbers"] if str(number) not in statements()]
+    assert missing == [], f"docs/specification.md has no statement {missing}"
 
 
 def test_ids_are_unique_and_well_formed() -> None:

@@ -1,3 +1,5 @@
+"""README and docs: each command does what they say, and each link leads somewhere."""
+
 from __future__ import annotations
 
 import os
@@ -13,15 +15,25 @@ from mock_server import MockServer
 from mock_server.cli import main
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text("utf-8")
-BEFORE, _, REST = README.partition("## Point it at your deployment\n")
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text("utf-8")
+    for path in [
+        ROOT / "README.md",
+        ROOT / "SECURITY.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]
+}
+README, JUDGING = PAGES["README.md"], PAGES["docs/judging.md"]
+BEFORE, _, REST = JUDGING.partition("## Point it at your deployment\n")
 DEPLOYMENT, _, AFTER = REST.partition("\n## ")
 SHOWN = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-BLOCKS = SHOWN.findall(BEFORE + AFTER)
+BLOCKS = {name: SHOWN.findall(text) for name, text in (PAGES | {"docs/judging.md": BEFORE + AFTER}).items()}
+ELSEWHERE = ("git ", "make ", "pytest ", "SCHEMATHESIS_HOOKS=")  # what other tests try
 
 
 def commands(block: str) -> list[tuple[str, str]]:
-    """The commands of a block, each with what the README says it prints."""
+    """The commands of a block, each with what it is said to print."""
     return [(command, output) for command, _, output in (text.partition("\n") for text in block.split("$ ")[1:])]
 
 
@@ -30,21 +42,38 @@ def run(command: str, base_url: str) -> str:
     ended = subprocess.run(
         ["bash", "-c", local.replace("curl ", "curl --silent ")], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    return ended.stdout.replace(base_url, "http://127.0.0.1:8000")
+    printed = ended.stdout.replace(base_url, "http://127.0.0.1:8000")
+    return "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
 
 
-def test_the_commands_print_what_the_readme_shows() -> None:
-    tried = 0
+@pytest.mark.parametrize("page", [name for name, blocks in BLOCKS.items() if blocks])
+def test_the_commands_print_what_a_page_shows(page: str) -> None:
+    shown = [pair for block in BLOCKS[page] for pair in commands(block)]
+    assert shown
     with MockServer() as server:
-        for command, output in (pair for block in BLOCKS for pair in commands(block)):
-            if not command.startswith(("git ", "make ", "pytest ", "SCHEMATHESIS_HOOKS=")):
+        for command, output in shown:
+            if not command.startswith(ELSEWHERE):
                 assert run(command, server.base_url) == output, command
-                tried += 1
-    assert tried == 14
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_link_of_a_page_leads_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)]*)\)", PAGES[page]):
+        path, _, anchor = target.partition("#")
+        there = (ROOT / page).parent / path if path else ROOT / page
+        assert there.exists(), target
+        text = there.read_text("utf-8") if anchor else ""
+        headings = {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in text.splitlines()}
+        assert not anchor or anchor in headings or f'id="{anchor}"' in text, target
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 160
 
 
 def test_the_mock_begins_as_the_readme_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = next(output for block in BLOCKS for command, output in commands(block) if command == "make mock")
+    blocks = BLOCKS["README.md"]
+    shown = next(output for block in blocks for command, output in commands(block) if command == "make mock")
     process = subprocess.Popen(
         [Path(sys.executable).with_name("mock-server"), "--port", "0"], stdout=subprocess.PIPE, text=True
     )
@@ -59,22 +88,22 @@ def test_the_mock_begins_as_the_readme_shows(monkeypatch: pytest.MonkeyPatch) ->
     assert "".join(lines).replace(base_url, "http://127.0.0.1:8000") == shown
 
 
-def test_the_options_of_the_readme_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_options_of_the_page_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     known = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
-    table = "".join(line for line in README.splitlines() if line.startswith("| `--"))
+    table = "".join(line for line in PAGES["docs/mock.md"].splitlines() if line.startswith("| `--"))
     assert set(re.findall(r"--[a-z-]+", table)) == known - {"--log-level"}
 
 
-@pytest.mark.parametrize("name", ["README.md", "action.yml", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", [*PAGES, "action.yml"])
 def test_nothing_is_installed_by_a_name_that_somebody_else_could_take(name: str) -> None:
     lines = [line for line in (ROOT / name).read_text("utf-8").splitlines() if re.search(r"pip.* install ", line)]
     assert all("@ git+" in line or '"$ACTION[tests]"' in line for line in lines)
-    assert bool(lines) == (name != "CONTRIBUTING.md")
+    assert bool(lines) == (name in ("docs/ci.md", "action.yml"))
 
 
-def test_a_deployment_is_judged_as_the_readme_says(tmp_path: Path) -> None:
+def test_a_deployment_is_judged_as_the_page_says(tmp_path: Path) -> None:
     given = [command for block in SHOWN.findall(DEPLOYMENT) for command, _ in commands(block)]
     assert [command.partition(" ")[0] for command in given] == [
         "export",

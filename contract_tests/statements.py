@@ -1,0 +1,17 @@
+"""The statements of the specification, in the project's own words, that rules and open points rest on."""
+
+from __future__ import annotations
+
+import re
+
+from contract_tests.contract import ROOT
+
+NAME = "specification.md"
+STATEMENT = re.compile(r'^- <a id="s(D?\d+)"></a>\*\*\1\*\* \(\w+\) (.*?)(?=\n\n|\n- |\Z)', re.MULTILINE | re.DOTALL)
+
+
+def statements() -> dict[str, str]:
+    """The text of each statement by its number: `1` to `92`, `D1` to `D10`."""
+    installed = ROOT / "link_management_contract" / NAME
+    path = installed if installed.exists() else ROOT / "docs" / NAME
+    return {number: " ".join(text.split()) for number, text in STATEMENT.findall(path.read_text("utf-8"))}
