@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 from flask import Flask, Response, current_app, jsonify, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
-from werkzeug.routing import RequestRedirect
+from werkzeug.routing import Map, RequestRedirect
 
 from mock_server.api.authentication import key_of
 from mock_server.api.error_pages import ErrorPages
@@ -23,11 +24,11 @@ from mock_server.errors import SettingsError
 from mock_server.faults import conditions
 from mock_server.faults.call import Transformation
 from mock_server.faults.defects import Defect, chosen, needs
-from mock_server.faults.middleware import Interposed
+from mock_server.faults.middleware import Calls
 from mock_server.faults.preferences import Preferences, refuse_as_preferred
 from mock_server.http.access_log import AccessLog
 from mock_server.http.cors import Cors, KnownHosts
-from mock_server.http.path_aliases import Spellings
+from mock_server.http.path_aliases import PathAliases
 from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import Grease, Voice
 from mock_server.settings import Settings
@@ -38,6 +39,8 @@ from mock_server.store.uploads import Uploads
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
+
+    Layer = Callable[[WSGIApplication], WSGIApplication]
 
 
 def create_app(settings: Settings | None = None, before: Service | None = None) -> Flask:
@@ -71,7 +74,10 @@ def create_app(settings: Settings | None = None, before: Service | None = None) 
         other = before and replace(before, accounts=before.accounts.copy())
         return create_app(replace(settings, conditions={}), other)
 
-    app.wsgi_app = _surrounded(app, service, defects, another)  # type: ignore[assignment, method-assign]
+    surrounded: WSGIApplication = app.wsgi_app
+    for layer in reversed(list(_layers(app.url_map, service, defects, another))):
+        surrounded = layer(surrounded)
+    app.wsgi_app = surrounded  # type: ignore[assignment, method-assign]
     return app
 
 
@@ -101,29 +107,25 @@ def _service(settings: Settings, defects: Sequence[Defect], before: Service | No
     )
 
 
-def _surrounded(
-    app: Flask, service: Service, defects: Sequence[Transformation], another: Callable[[], WSGIApplication]
-) -> WSGIApplication:
-    """An application behind all that changes requests and answers on their way, from the inside out."""
+def _layers(
+    routes: Map, service: Service, defects: Sequence[Transformation], another: Callable[[], WSGIApplication]
+) -> Iterator[Layer]:
+    """The layers around Flask, the outermost first; a layer that nobody asked for is not among them."""
     settings = service.settings
-    between: list[Transformation] = [*conditions.within(settings.conditions), *defects]
-    app.wsgi_app = Interposed(app, service, between)  # type: ignore[method-assign]
-    answer: WSGIApplication = Preferences(
-        Spellings(
-            app,
-            service.choices,
-            {f"{settings.base_path}/api/{each.link_collection}": each for each in service.contract.resources},
-        ),
-        lambda environ: service.accounts.knows(key_of(environ)),
-    )
-    if settings.grease is not None:
-        answer = Grease(answer, settings.grease, each_request=settings.grease_each_request)
-    answer = conditions.around(answer, settings.conditions, another)
+    yield AccessLog
     if settings.cors_origins:
-        answer = Cors(answer, settings.cors_origins)
+        yield partial(Cors, origins=settings.cors_origins)
     else:
-        answer = KnownHosts(answer, settings.public_base_url)
-    return AccessLog(answer)
+        yield partial(KnownHosts, public_base_url=settings.public_base_url)
+    yield from conditions.around(settings.conditions, another)
+    if settings.grease is not None:
+        yield partial(Grease, seed=settings.grease, each_request=settings.grease_each_request)
+    yield partial(Preferences, knows=lambda environ: service.accounts.knows(key_of(environ)))
+    followed = {f"{settings.base_path}/api/{each.link_collection}": each for each in service.contract.resources}
+    yield partial(PathAliases, routes=routes, choices=service.choices, followed=followed)
+    yield partial(
+        Calls, routes=routes, service=service, transformations=[*conditions.within(settings.conditions), *defects]
+    )
 
 
 def _read(path: Path) -> Contract:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from flask import Flask
 from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map
 from werkzeug.wrappers import Response
 
 from mock_server.api.operations import Service
@@ -24,18 +24,21 @@ if TYPE_CHECKING:
 LONGEST_TARGET = 4000  # characters
 
 
-class Interposed:
+class Calls:
     """Passes the calls of the contract's operations through transformations.
 
     Args:
-        app: the honest application.
+        inner: the honest application.
+        routes: the paths of its operations.
         service: what its operations work with.
         transformations: the first stands nearest to the application.
     """
 
-    def __init__(self, app: Flask, service: Service, transformations: Sequence[Transformation]) -> None:
-        self._app: WSGIApplication = app.wsgi_app
-        self._routes = app.url_map.bind("")
+    def __init__(
+        self, inner: WSGIApplication, routes: Map, service: Service, transformations: Sequence[Transformation]
+    ) -> None:
+        self._app = inner
+        self._routes = routes.bind("")
         self._service = service
         self._resources = {resource.name: resource for resource in service.contract.resources}
         self._is_needed = bool(transformations)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from flask import Flask, redirect
+from flask import redirect
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.routing import Map
 from werkzeug.wrappers import Response as AnyResponse
 
 from mock_server.contract import Resource
@@ -17,18 +18,19 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 
-class Spellings:
+class PathAliases:
     """Rewrites requests, as the open points say, into the contract's spelling.
 
     Args:
-        app: the application with the contract's routes.
+        inner: the application.
+        routes: the contract's.
         choices: the open points.
         followed: the kinds of record by the paths that their page links name.
     """
 
-    def __init__(self, app: Flask, choices: Choices, followed: Mapping[str, Resource]) -> None:
-        self._inner: WSGIApplication = app.wsgi_app
-        self._routes = app.url_map.bind("")
+    def __init__(self, inner: WSGIApplication, routes: Map, choices: Choices, followed: Mapping[str, Resource]) -> None:
+        self._inner = inner
+        self._routes = routes.bind("")
         self._choices = choices
         self._followed = followed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING
@@ -124,10 +124,9 @@ def within(measures: Mapping[str, float]) -> list[Transformation]:
 
 
 def around(
-    app: WSGIApplication, measures: Mapping[str, float], another: Callable[[], WSGIApplication]
-) -> WSGIApplication:
-    """An application under some conditions, each with its measure."""
-    for name, condition in CONDITIONS.items():
-        if name in measures and condition.around:
-            app = condition.around(app, measures[name], another)
-    return app
+    measures: Mapping[str, float], another: Callable[[], WSGIApplication]
+) -> Iterator[Callable[[WSGIApplication], WSGIApplication]]:
+    """The layers of some conditions, each with its measure, the outermost first."""
+    for name, condition in reversed(CONDITIONS.items()):
+        if name in measures and (make := condition.around):
+            yield lambda inner, make=make, measure=measures[name]: make(inner, measure, another)  # type: ignore[misc]
