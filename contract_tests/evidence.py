@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class Listing:
     """A whole collection, or as much of it as is read at once, from pages read one after the other."""
 
     pages: tuple[Page, ...]
@@ -103,9 +103,9 @@ class Removal:
 
     exchange: Exchange
     read: Exchange | None = None
-    after: Snapshot | None = None
+    after: Listing | None = None
     late_read: Exchange | None = None
-    late_list: Snapshot | None = None
+    late_list: Listing | None = None
 
     def is_seen(self, kind: Kind) -> bool:
         """Whether the delete succeeded, and no look straight after it shows the record."""
@@ -115,12 +115,12 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class Phase:
+class BeforeAfter:
     """The collection before and behind some writes of the run, with the ids that it made and removed between."""
 
     event: str
-    before: Snapshot
-    after: Snapshot
+    before: Listing
+    after: Listing
     made: frozenset[Any] = frozenset()
     removed: frozenset[Any] = frozenset()
     changed: frozenset[Any] = frozenset()
@@ -137,12 +137,12 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class PagingScan:
     """Pages of one collection, between two looks at its beginning at the largest size."""
 
-    before: Snapshot
+    before: Listing
     pages: tuple[Page, ...]
-    after: Snapshot
+    after: Listing
 
     @property
     def is_quiet(self) -> bool:
@@ -173,7 +173,7 @@ class Omission:
 
 
 @dataclass(frozen=True)
-class Intrusion:
+class AccessAttempt:
     """A request by somebody who is not the account, and what the account then sees.
 
     Attributes:
@@ -186,7 +186,7 @@ class Intrusion:
     marker: str
     before: Record | None = None
     read: Exchange | None = None
-    after: Snapshot | None = None
+    after: Listing | None = None
     listed: Record | None = None
 
 
@@ -215,10 +215,10 @@ class Evidence:
     creations: dict[str, list[Creation]] = field(default_factory=_lists)
     changes: dict[str, list[Change]] = field(default_factory=_lists)
     removals: dict[str, list[Removal]] = field(default_factory=_lists)
-    phases: dict[str, list[Phase]] = field(default_factory=_lists)
-    sweeps: dict[str, list[Sweep]] = field(default_factory=_lists)
+    before_after: dict[str, list[BeforeAfter]] = field(default_factory=_lists)
+    paging_scans: dict[str, list[PagingScan]] = field(default_factory=_lists)
     omissions: dict[str, list[Omission]] = field(default_factory=_lists)
-    intrusions: dict[str, list[Intrusion]] = field(default_factory=_lists)
+    access_attempts: dict[str, list[AccessAttempt]] = field(default_factory=_lists)
     watches: dict[str, list[Watch]] = field(default_factory=_lists)
     shaped: dict[str, list[Change]] = field(default_factory=_lists)
     notes: dict[str, list[str]] = field(default_factory=_lists)
@@ -256,7 +256,7 @@ class Evidence:
         """Whether the whole list after a record's create lacks it."""
         return any(
             identifier in phase.made and phase.after.complete and identifier not in phase.after.ids
-            for phase in self.phases.get(kind, [])
+            for phase in self.before_after.get(kind, [])
         )
 
     def is_marked(self, label: Any) -> bool:

@@ -12,7 +12,7 @@ from schemathesis.core.failures import CustomFailure, FailureGroup
 from contract_tests.contract import Contract
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange
-from contract_tests.rules.observation import Broken
+from contract_tests.rules.observation import Violation
 from contract_tests.run.recorded import request_of, settled
 from contract_tests.run.verdicts import observe
 from contract_tests.survey.strangers import NOBODY
@@ -42,7 +42,7 @@ def contract_rules(
     failures = []
     for rule in RULES:
         if kind.name in rule.resources:
-            broken = [each for each in observe(rule, kind, evidence) if isinstance(each, Broken)]
+            broken = [each for each in observe(rule, kind, evidence) if isinstance(each, Violation)]
             failures += [
                 CustomFailure(
                     operation=case.operation.label,

@@ -19,7 +19,7 @@ from granian.net import SocketHolder
 from granian.server.mt import MTServer
 
 from mock_server.control import Control, is_loopback
-from mock_server.control.instance import Running
+from mock_server.control.instance import Instance
 from mock_server.errors import SettingsError
 from mock_server.http.gateway import Gateway
 from mock_server.settings import Settings
@@ -94,7 +94,7 @@ class MockServer:
         return self._control.app
 
     @property
-    def running(self) -> Running:
+    def running(self) -> Instance:
         """The mock under way: its journal, snapshots, forced answers and switches."""
         return self._control.running
 

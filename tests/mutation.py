@@ -34,7 +34,7 @@ from contract_tests.explore import Exploration
 from contract_tests.proof.trials import RECORDS
 from contract_tests.rules import AREAS, judge_of, observation
 from contract_tests.run import verdicts
-from contract_tests.run.verdicts import FELL, Verdict, judge
+from contract_tests.run.verdicts import VIOLATED, Verdict, judge
 from contract_tests.survey import visitor
 from contract_tests.target import target
 from contract_tests.target.target import Limits
@@ -77,9 +77,9 @@ class Case:
                     verdict not in self.rest or self.verdicts.setdefault(rule.id, verdict) is not verdict
                 ):
                     return False
-                if rule.id in self.rules and verdict not in FELL:
+                if rule.id in self.rules and verdict not in VIOLATED:
                     return False
-                if self.rules and verdict in FELL and rule.id not in self.rules | self.also:
+                if self.rules and verdict in VIOLATED and rule.id not in self.rules | self.also:
                     return False
         return True
 

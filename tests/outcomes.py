@@ -10,7 +10,7 @@ from contract_tests.contract import Contract
 from contract_tests.exchange import OWN, Exchange, FormValue, Request
 from contract_tests.masking import Masking
 from contract_tests.reports import folder, results
-from contract_tests.rules.observation import Broken
+from contract_tests.rules.observation import Violation
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import Result, Verdict
 from contract_tests.target.entries import Entry
@@ -40,24 +40,24 @@ READ = exchange(3, "read", "/api/splash-pages/9", 200, BINARY, media_type="image
 TIMED_OUT = exchange(4, "delete", "/api/splash-pages/9", None, error="Read timed out. (read timeout=30)", identifier=9)
 
 
-def result(rule: str, verdict: Verdict, *findings: Broken, **more: Any) -> Result:
+def result(rule: str, verdict: Verdict, *findings: Violation, **more: Any) -> Result:
     return Result(CONTRACT.rules[rule], "splash-pages", verdict, findings=findings, **more)
 
 
 def outcome() -> Outcome:
     results = (
-        result("representations.color-is-hex", Verdict.FAIL, Broken(LISTED, "color: #rrggbb", "text 'aaa'")),
+        result("representations.color-is-hex", Verdict.FAIL, Violation(LISTED, "color: #rrggbb", "text 'aaa'")),
         result(
-            "operations.create-answers", Verdict.FAIL, Broken(CREATED, "a success", "status 502 on each of 3 tries")
+            "operations.create-answers", Verdict.FAIL, Violation(CREATED, "a success", "status 502 on each of 3 tries")
         ),
         result(
             "envelopes.body-is-json",
             Verdict.FAIL,
-            Broken(READ, "a JSON body", "a body that is no JSON \x00\x1b[31m"),
+            Violation(READ, "a JSON body", "a body that is no JSON \x00\x1b[31m"),
             waived="ticket 12 (until 2027-01-31)",
         ),
-        result("operations.delete-answers", Verdict.FAIL, *[Broken(TIMED_OUT, "a success", "no answer")] * 7),
-        result("robustness.odd-text-does-not-fail", Verdict.WARN, Broken(CREATED, "any answer", "status 502")),
+        result("operations.delete-answers", Verdict.FAIL, *[Violation(TIMED_OUT, "a success", "no answer")] * 7),
+        result("robustness.odd-text-does-not-fail", Verdict.WARN, Violation(CREATED, "any answer", "status 502")),
         result("forms.name-required", Verdict.INCONCLUSIVE, reasons=("others wrote | meanwhile",)),
         result("accounts.other-account-sees-no-list", Verdict.NOT_APPLICABLE, reasons=("no second key",)),
         result("pagination.page-is-filled", Verdict.PASS, witnesses=3),

@@ -13,7 +13,7 @@ from contract_tests.reports.screen import Screen, complain, say
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.recorded import Recording, read
 from contract_tests.run.runner import possible
-from contract_tests.run.verdicts import FELL, Result, Verdict, judge, overall
+from contract_tests.run.verdicts import VIOLATED, Result, Verdict, judge, overall
 
 
 def judge_command(contract: Contract, given: argparse.Namespace) -> int:
@@ -49,7 +49,7 @@ def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public
     for rule in contract.rules.values():
         if rule.kind == "exchange":
             results += [judge(rule, contract.kinds[name], evidence) for name in rule.resources]
-    decided = [each for each in results if each.verdict in (Verdict.PASS, *FELL)]
+    decided = [each for each in results if each.verdict in (Verdict.PASS, *VIOLATED)]
     word, status = overall(decided, partial=True, strict=strict)
     left_out = possible(contract) - len(decided)
     return Outcome(

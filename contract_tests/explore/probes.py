@@ -8,7 +8,7 @@ from functools import partial
 from itertools import cycle
 from zlib import crc32
 
-from contract_tests.evidence import Creation, Intrusion, Phase
+from contract_tests.evidence import AccessAttempt, BeforeAfter, Creation
 from contract_tests.exchange import OTHER, OWN, FormValue
 from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, Shape
 from contract_tests.survey.creating import create
@@ -128,14 +128,14 @@ def _alike(visitor: Visitor) -> None:
     if second == first.identifier or read.record is None:
         return
     seen = visitor.snapshot(lambda look: second in look.ids, "list after create")
-    phases = visitor.evidence.phases[kind.name]
-    phases.append(Phase("create", before, seen, made=frozenset({second})))
+    before_after = visitor.evidence.before_after[kind.name]
+    before_after.append(BeforeAfter("create", before, seen, made=frozenset({second})))
     with suppress(WriteRefusedError):
         mark = visitor.mark()
         visitor.target.ledger.mark(kind.name, first.identifier, mark)  # a server that takes both for one renames both
         renamed = visitor.change(second, {label: mark}, read.record)
         later = visitor.snapshot(lambda look: look.by_id.get(second) == renamed, "list after update")
-        phases.append(Phase("update", seen, later, changed=frozenset({second})))
+        before_after.append(BeforeAfter("update", seen, later, changed=frozenset({second})))
         visitor.change(second, {label: str(form[label])}, renamed, "open")
         remove(visitor, second, visitor.snapshot())
 
@@ -202,8 +202,10 @@ def _knock(visitor: Visitor, identifier: int) -> None:
             with suppress(WriteRefusedError):
                 made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
     read, after = visitor.read(identifier, "open"), visitor.snapshot()
-    intrusions = [Intrusion(identity, exchange, marker, before, read, after) for identity, exchange, marker in made]
-    visitor.evidence.intrusions[kind].extend(intrusions)
+    access_attempts = [
+        AccessAttempt(identity, exchange, marker, before, read, after) for identity, exchange, marker in made
+    ]
+    visitor.evidence.access_attempts[kind].extend(access_attempts)
 
 
 def _list(visitor: Visitor, **query: str) -> None:

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Phase, Record, Snapshot
+from contract_tests.evidence import BeforeAfter, Listing, Record
 from contract_tests.exchange import FormValue
 from contract_tests.explore.probes import Proceed
 from contract_tests.rules.observation import TOGGLED
@@ -43,7 +43,7 @@ class Walk(RuleBasedStateMachine):
         self.ids: list[int | None] = []
         self.model: dict[int, Record] = {}
         self.refused = False
-        self.seen = Snapshot((), complete=False)
+        self.seen = Listing((), complete=False)
 
     @initialize(target=places, data=st.data())
     def begin(self, data: st.DataObject) -> int:
@@ -137,8 +137,8 @@ class Walk(RuleBasedStateMachine):
         record, before = self.model[identifier], self.seen
         self.seen = self.visitor.snapshot(lambda look: look.by_id.get(identifier) == record, f"list after {event}")
         made, changed = (frozenset({identifier} if event == each else ()) for each in ("create", "update"))
-        phase = Phase(event, before, self.seen, made=made, changed=changed)
-        self.visitor.evidence.phases[self.visitor.kind.name].append(phase)
+        phase = BeforeAfter(event, before, self.seen, made=made, changed=changed)
+        self.visitor.evidence.before_after[self.visitor.kind.name].append(phase)
 
 
 @st.composite

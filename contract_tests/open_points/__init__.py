@@ -13,7 +13,7 @@ from contract_tests.contract import Contract
 from contract_tests.exchange import Exchange
 from contract_tests.open_points import answers, lists, records
 
-LOOKS = answers.LOOKS | records.LOOKS | lists.LOOKS
+DETECTORS = answers.DETECTORS | records.DETECTORS | lists.DETECTORS
 
 
 def observed(exchanges: Iterable[Exchange]) -> dict[str, Counter[str]]:
@@ -22,7 +22,7 @@ def observed(exchanges: Iterable[Exchange]) -> dict[str, Counter[str]]:
     A value that the contract does not know is a status or the like, told as it was seen.
     """
     every = list(exchanges)
-    seen = {name: Counter(look(every)) for name, look in LOOKS.items()}
+    seen = {name: Counter(look(every)) for name, look in DETECTORS.items()}
     return {name: values for name, values in seen.items() if values}
 
 

@@ -114,7 +114,7 @@ def _json_body(exchanges: Exchanges) -> Iterator[str]:
         yield "415" if each.status == UNSUPPORTED else "no-fields"
 
 
-LOOKS: dict[str, Look] = {
+DETECTORS: dict[str, Look] = {
     "create-status": _status("create"),
     "update-status": _status("update"),
     "delete-status": _delete_status,

@@ -114,7 +114,7 @@ def _rate_limit_headers(exchanges: Exchanges) -> Iterator[str]:
         yield "present" if "X-RateLimit-Limit" in each.headers else "absent"
 
 
-LOOKS: dict[str, Look] = {
+DETECTORS: dict[str, Look] = {
     "further-keys": _further_keys,
     "json-escapes": _json_escapes,
     "media-type": _media_type,

@@ -134,7 +134,7 @@ def _text(exchanges: Exchanges) -> Iterator[str]:
                 yield known.get(str(shown), "sanitised")
 
 
-LOOKS: dict[str, Look] = {
+DETECTORS: dict[str, Look] = {
     "splash-page-fields": _splash_page_fields,
     "key-order": _key_order,
     "color": _color,

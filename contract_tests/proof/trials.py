@@ -14,7 +14,7 @@ from contract_tests.proof.mocks import KEY, SECOND_KEY, Defect
 from contract_tests.run.options import Options
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.runner import run
-from contract_tests.run.verdicts import FELL, Result, Verdict
+from contract_tests.run.verdicts import VIOLATED, Result, Verdict
 from contract_tests.target.target import Limits
 
 RECORDS = (28, 0, 25, 40, 30)  # of each kind, at the start
@@ -172,7 +172,7 @@ def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
     undecided = [each for each in outcome.results if each.verdict is Verdict.INCONCLUSIVE]
     return Judged(
         trial,
-        frozenset(each.rule.id for each in outcome.results if each.verdict in FELL),
+        frozenset(each.rule.id for each in outcome.results if each.verdict in VIOLATED),
         tuple(f"{each.id}: {'; '.join(each.reasons)}" for each in undecided),
         min(numbers, default=None),
         explored,
@@ -180,7 +180,7 @@ def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
 
 
 def _of(outcome: Outcome, rule: str | None) -> list[Result]:
-    return [each for each in outcome.results if each.rule.id == rule and each.verdict in FELL]
+    return [each for each in outcome.results if each.rule.id == rule and each.verdict in VIOLATED]
 
 
 def _run(contract: Contract, base_url: str, trial: Trial, explore: int) -> Outcome:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from contract_tests.reports.summary import fallen_of, markdown
-from contract_tests.run.verdicts import FELL, Verdict
+from contract_tests.run.verdicts import VIOLATED, Verdict
 
 MOST = 10  # annotations of one sort that GitHub shows for a step
 
@@ -38,7 +38,7 @@ def tell(results: dict[str, Any]) -> None:
 def lines_of(results: dict[str, Any]) -> Iterator[str]:
     """An error for each rule that is broken, and a warning for what is advisory, waived or stale, up to ten of each."""
     fallen = fallen_of(results)
-    gating = FELL if results["strict"] else (Verdict.FAIL,)
+    gating = VIOLATED if results["strict"] else (Verdict.FAIL,)
     errors = [each for each in fallen if each["verdict"] in gating and not each["waived"]]
     warnings = [each for each in fallen if each not in errors]
     for command, some in (("error", errors), ("warning", warnings)):

@@ -15,9 +15,9 @@ from markupsafe import Markup, escape
 from contract_tests.exchange import Exchange
 from contract_tests.reports.results import request_line
 from contract_tests.reports.summary import COLUMNS, by_area, fallen_of, verdicts_of
-from contract_tests.rules.observation import Broken
+from contract_tests.rules.observation import Violation
 from contract_tests.run.outcome import Outcome
-from contract_tests.run.verdicts import FELL, Verdict
+from contract_tests.run.verdicts import VIOLATED, Verdict
 
 FILE = "report.html"
 LONGEST = 4000  # characters of a body
@@ -88,11 +88,11 @@ def _evidence(outcome: Outcome) -> dict[tuple[str, str], list[tuple[Shown, list[
     return {
         (result.rule.id, result.kind): [_one(outcome, finding) for finding in result.findings[:SHOWN]]
         for result in outcome.results
-        if result.verdict in FELL
+        if result.verdict in VIOLATED
     }
 
 
-def _one(outcome: Outcome, finding: Broken) -> tuple[Shown, list[str]]:
+def _one(outcome: Outcome, finding: Violation) -> tuple[Shown, list[str]]:
     exchange = finding.exchange
     same = [each for each in outcome.exchanges if each.request.kind == exchange.request.kind]
     earlier = [each for each in same if each.number < exchange.number][-EARLIER:]

@@ -11,7 +11,7 @@ from typing import Any
 from contract_tests.errors import UsageError
 from contract_tests.exchange import Exchange
 from contract_tests.reports.curl import curl
-from contract_tests.rules.observation import Broken
+from contract_tests.rules.observation import Violation
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.runner import MOST_TOLD
 from contract_tests.run.verdicts import Result
@@ -88,7 +88,7 @@ def _result(base_url: str, result: Result) -> dict[str, Any]:
     }
 
 
-def _finding(base_url: str, finding: Broken) -> dict[str, Any]:
+def _finding(base_url: str, finding: Violation) -> dict[str, Any]:
     request = finding.exchange.request
     return {
         "expected": finding.expected,

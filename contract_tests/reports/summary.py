@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from contract_tests.run.verdicts import FELL, Verdict
+from contract_tests.run.verdicts import VIOLATED, Verdict
 
 FILE = "summary.md"
 COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
@@ -65,7 +65,7 @@ def verdicts_of(results: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 def fallen_of(results: dict[str, Any]) -> list[dict[str, Any]]:
     """The results of rules that were seen to be broken."""
-    return [each for each in results["results"] if each["verdict"] in FELL]
+    return [each for each in results["results"] if each["verdict"] in VIOLATED]
 
 
 def _failure(result: dict[str, Any]) -> list[str]:

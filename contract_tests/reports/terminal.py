@@ -13,7 +13,7 @@ from rich.text import Text
 from contract_tests.reports.curl import curl
 from contract_tests.reports.summary import COLUMNS, by_area
 from contract_tests.run.outcome import Outcome
-from contract_tests.run.verdicts import FELL, Result, Verdict
+from contract_tests.run.verdicts import VIOLATED, Result, Verdict
 
 STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}
 WORD_STYLES = {"conforms": "bold green", "does not conform": "bold red"}
@@ -25,7 +25,7 @@ def show(outcome: Outcome, console: Console) -> None:
     console.print(_areas(outcome))
     order = list(Verdict)
     for result in sorted(outcome.results, key=lambda each: order.index(each.verdict)):
-        if result.verdict in FELL:
+        if result.verdict in VIOLATED:
             _show_finding(outcome, result, console)
     undecided = [result for result in outcome.results if result.verdict is Verdict.INCONCLUSIVE]
     for reasons, group in groupby(sorted(undecided, key=lambda each: each.reasons), key=lambda each: each.reasons):

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Evidence, Intrusion, Record
+from contract_tests.evidence import AccessAttempt, Evidence, Record
 from contract_tests.exchange import OTHER, id_of
 from contract_tests.markers import begins
 from contract_tests.rules.observation import (
-    Absent,
-    Broken,
-    Kept,
+    NotApplicable,
     Observation,
     Observations,
-    Unclear,
+    Satisfied,
+    Undecided,
+    Violation,
     answer,
     decide,
     steady,
@@ -30,10 +30,10 @@ def bearer_key_is_accepted(evidence: Evidence, kind: Kind) -> Observations:
     requests = own_requests(evidence, kind)
     let_in = [exchange for exchange in requests if exchange.succeeded]
     if let_in:
-        yield Kept(let_in[0])
+        yield Satisfied(let_in[0])
     for exchange in requests:
         if not let_in and exchange.status in (401, 403):
-            yield Broken(exchange, "to be let in", answer(exchange))
+            yield Violation(exchange, "to be let in", answer(exchange))
 
 
 def strangers_see_no_list(evidence: Evidence, kind: Kind) -> Observations:
@@ -88,37 +88,37 @@ def other_account_deletes_nothing(evidence: Evidence, kind: Kind) -> Observation
     return _if_given(evidence, kind, "delete", _removed_nothing(evidence, kind, other=True))
 
 
-def _by(evidence: Evidence, kind: Kind, operation: str, *, other: bool) -> Iterator[Intrusion]:
-    for intrusion in evidence.intrusions.get(kind.name, []):
-        if intrusion.exchange.request.operation == operation and (intrusion.identity == OTHER) == other:
-            yield intrusion
+def _by(evidence: Evidence, kind: Kind, operation: str, *, other: bool) -> Iterator[AccessAttempt]:
+    for attempt in evidence.access_attempts.get(kind.name, []):
+        if attempt.exchange.request.operation == operation and (attempt.identity == OTHER) == other:
+            yield attempt
 
 
 def _if_given(evidence: Evidence, kind: Kind, operation: str, observations: Observations) -> Observations:
     """What was observed of another account, if there is one that does not have a record of its own under the id."""
     if not evidence.has_second_key:
-        yield Absent("no second key", SEPARATION)
+        yield NotApplicable("no second key", SEPARATION)
     elif any(_by(evidence, kind, "read", other=True)) and not any(_by(evidence, kind, operation, other=True)):
-        yield Absent("the other account may have a record of its own under the id that was tried", SEPARATION)
+        yield NotApplicable("the other account may have a record of its own under the id that was tried", SEPARATION)
     else:
         yield from observations
 
 
-def _shown_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: Kind) -> Observations:
+def _shown_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence, kind: Kind) -> Observations:
     """None of the account's records; of another account, which may have records that look alike, none of the run's."""
     known: dict[tuple[str, str, str], bool] = {}
-    for intrusion in intrusions:
-        exchange = intrusion.exchange
+    for attempt in access_attempts:
+        exchange = attempt.exchange
         if exchange.status is None and not any(each.succeeded for each in own_requests(evidence, kind)):
-            yield Unclear(answer(exchange), exchange)
+            yield Undecided(answer(exchange), exchange)
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
         if rows and not known:
             known = {_look(each, kind): evidence.is_own(kind.name, each) for _, each in evidence.records(kind.name)}
-        seen = [row for row in rows if known.get(_look(row, kind), False) or intrusion.identity != OTHER]
+        seen = [row for row in rows if known.get(_look(row, kind), False) or attempt.identity != OTHER]
         shown = [row for row in seen if _look(row, kind) in known]
-        received = f"status {exchange.status} and {len(shown) or 'some'} of its records, to {intrusion.identity}"
-        kept = not shown and not _holds_marker(intrusion, evidence, kind)
+        received = f"status {exchange.status} and {len(shown) or 'some'} of its records, to {attempt.identity}"
+        kept = not shown and not _holds_marker(attempt, evidence, kind)
         yield decide(exchange, "none of the account's records", received, kept=kept)
 
 
@@ -126,82 +126,88 @@ def _look(record: Record, kind: Kind) -> tuple[str, str, str]:
     return str(record.get("id")), str(record.get("datetime")), str(record.get(kind.label))
 
 
-def _holds_marker(intrusion: Intrusion, evidence: Evidence, kind: Kind) -> bool:
+def _holds_marker(attempt: AccessAttempt, evidence: Evidence, kind: Kind) -> bool:
     """Whether a name or host of the run's is somewhere in the answer, but for those that strangers sent themselves.
 
     Another account may have records of its own that look alike: of its answers, only a read that shows none counts.
     """
-    exchange = intrusion.exchange
-    markers = evidence.markers - {each.marker.removesuffix(".example.com") for each in evidence.intrusions[kind.name]}
-    if intrusion.identity == OTHER:
+    exchange = attempt.exchange
+    markers = evidence.markers - {
+        each.marker.removesuffix(".example.com") for each in evidence.access_attempts[kind.name]
+    }
+    if attempt.identity == OTHER:
         if exchange.request.operation != "read" or exchange.record:
             return False
-        markers = {str((intrusion.before or {}).get(kind.label))}
+        markers = {str((attempt.before or {}).get(kind.label))}
     body = exchange.body.decode("utf-8", "replace").casefold()
     return any(re.search(rf'"{re.escape(marker.casefold())}(?!\d)', body) for marker in markers)
 
 
-def _made_nothing(intrusions: Iterator[Intrusion], kind: Kind) -> Observations:
-    for intrusion in intrusions:
-        if intrusion.after is None or intrusion.after.exchange is None:
-            yield Unclear("the account's list could not be read then", intrusion.exchange)
+def _made_nothing(access_attempts: Iterator[AccessAttempt], kind: Kind) -> Observations:
+    for attempt in access_attempts:
+        if attempt.after is None or attempt.after.exchange is None:
+            yield Undecided("the account's list could not be read then", attempt.exchange)
             continue
-        kept = not any(begins(row.get(kind.label, ""), intrusion.marker) for row in intrusion.after.rows)
-        received = f"status {intrusion.exchange.status}, and the record is listed, made by {intrusion.identity}"
-        yield decide(intrusion.exchange, "no record", received, kept=kept)
+        kept = not any(begins(row.get(kind.label, ""), attempt.marker) for row in attempt.after.rows)
+        received = f"status {attempt.exchange.status}, and the record is listed, made by {attempt.identity}"
+        yield decide(attempt.exchange, "no record", received, kept=kept)
 
 
-def _changed_nothing(intrusions: Iterator[Intrusion], evidence: Evidence, kind: Kind) -> Observations:
+def _changed_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence, kind: Kind) -> Observations:
     """The name or host tells who changed it; else those are to blame that were told so, or all if none was."""
-    attempts = [each for each in evidence.intrusions.get(kind.name, []) if each.exchange.request.operation == "update"]
+    attempts = [
+        each for each in evidence.access_attempts.get(kind.name, []) if each.exchange.request.operation == "update"
+    ]
     steady_ones = [name for name in steady(kind) if name not in (kind.label, "last_datetime")]
-    for intrusion in intrusions:
-        record, before = intrusion.read.record if intrusion.read else None, intrusion.before or {}
-        if record is None or id_of(record) != intrusion.exchange.request.identifier:
-            yield Unclear("the account's record could not be read then", intrusion.read)
+    for attempt in access_attempts:
+        record, before = attempt.read.record if attempt.read else None, attempt.before or {}
+        if record is None or id_of(record) != attempt.exchange.request.identifier:
+            yield Undecided("the account's record could not be read then", attempt.read)
             continue
         changed = [
             name
             for name in steady_ones
-            if name in before and record.get(name) not in (before[name], (intrusion.listed or {}).get(name))
+            if name in before and record.get(name) not in (before[name], (attempt.listed or {}).get(name))
         ]
         label = record.get(kind.label, "")
-        renamed = begins(label, intrusion.marker)
+        renamed = begins(label, attempt.marker)
         is_known = any(begins(label, each.marker) for each in attempts)
-        kept = not renamed and (is_known or not changed or not _is_to_blame(intrusion, attempts))
+        kept = not renamed and (is_known or not changed or not _is_to_blame(attempt, attempts))
         names = kind.label if renamed else ", ".join(changed)
-        received = f"status {intrusion.exchange.status}, and another {names}, by {intrusion.identity}"
-        yield decide(intrusion.exchange, "the record as it was", received, kept=kept)
+        received = f"status {attempt.exchange.status}, and another {names}, by {attempt.identity}"
+        yield decide(attempt.exchange, "the record as it was", received, kept=kept)
 
 
 def _removed_nothing(evidence: Evidence, kind: Kind, *, other: bool) -> Observations:
     """Where the record is gone, those attempts are to blame that were told so; all of them, if none was."""
-    attempts = [each for each in evidence.intrusions.get(kind.name, []) if each.exchange.request.operation == "delete"]
-    for intrusion in attempts:
-        if (intrusion.identity == OTHER) == other:
-            observation = _still_there(intrusion, evidence, kind)
-            if isinstance(observation, Broken) and not _is_to_blame(intrusion, attempts):
-                yield Unclear("the record was gone already", intrusion.exchange)
+    attempts = [
+        each for each in evidence.access_attempts.get(kind.name, []) if each.exchange.request.operation == "delete"
+    ]
+    for attempt in attempts:
+        if (attempt.identity == OTHER) == other:
+            observation = _still_there(attempt, evidence, kind)
+            if isinstance(observation, Violation) and not _is_to_blame(attempt, attempts):
+                yield Undecided("the record was gone already", attempt.exchange)
             else:
                 yield observation
 
 
-def _is_to_blame(intrusion: Intrusion, attempts: list[Intrusion]) -> bool:
+def _is_to_blame(attempt: AccessAttempt, attempts: list[AccessAttempt]) -> bool:
     """Whether an attempt was told that it succeeded, or none was, of those before the same look."""
-    told = [each for each in attempts if each.read is intrusion.read and each.exchange.succeeded]
-    return not told or intrusion in told
+    told = [each for each in attempts if each.read is attempt.read and each.exchange.succeeded]
+    return not told or attempt in told
 
 
-def _still_there(intrusion: Intrusion, evidence: Evidence, kind: Kind) -> Observation:
-    read, after = intrusion.read, intrusion.after
+def _still_there(attempt: AccessAttempt, evidence: Evidence, kind: Kind) -> Observation:
+    read, after = attempt.read, attempt.after
     if read is None or read.failed or after is None:
-        return Unclear("the account's record could not be read then", read)
-    if not intrusion.before:
-        return Unclear("the record was not seen before", intrusion.exchange)
+        return Undecided("the account's record could not be read then", read)
+    if not attempt.before:
+        return Undecided("the record was not seen before", attempt.exchange)
     if read.record is None and read.request.identifier in after.ids:
-        return Unclear("the account's record is listed, but not read", read)
-    earlier = [page for page in evidence.pages(kind.name) if page.exchange.number < intrusion.exchange.number]
+        return Undecided("the account's record is listed, but not read", read)
+    earlier = [page for page in evidence.pages(kind.name) if page.exchange.number < attempt.exchange.number]
     was_listed = any(id_of(row) == read.request.identifier for page in earlier for row in page.rows)
     hidden = after.complete and was_listed and read.request.identifier not in after.ids
-    received = f"status {intrusion.exchange.status}, and it is gone, by {intrusion.identity}"
-    return decide(intrusion.exchange, "the record, still there", received, kept=read.record is not None and not hidden)
+    received = f"status {attempt.exchange.status}, and it is gone, by {attempt.identity}"
+    return decide(attempt.exchange, "the record, still there", received, kept=read.record is not None and not hidden)

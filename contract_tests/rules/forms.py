@@ -10,7 +10,16 @@ from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import Exchange
 from contract_tests.markers import shows
-from contract_tests.rules.observation import TOGGLED, Broken, Kept, Observation, Observations, Unclear, decide, shown
+from contract_tests.rules.observation import (
+    TOGGLED,
+    Observation,
+    Observations,
+    Satisfied,
+    Undecided,
+    Violation,
+    decide,
+    shown,
+)
 from contract_tests.rules.operations import accepted
 from contract_tests.rules.same import is_same, same_url
 
@@ -49,8 +58,8 @@ def optional_fields_are_accepted_on_update(evidence: Evidence, kind: Kind) -> Ob
     for exchange in evidence.of(kind.name, "update"):
         if set(exchange.request.form or {}) - set(kind.required):
             observation = accepted(exchange)
-            if isinstance(observation, Broken) and any(map(_was_accepted, _fuller(evidence, kind, exchange))):
-                observation = Unclear("the same fields were accepted beside those that a create requires", exchange)
+            if isinstance(observation, Violation) and any(map(_was_accepted, _fuller(evidence, kind, exchange))):
+                observation = Undecided("the same fields were accepted beside those that a create requires", exchange)
             yield observation
 
 
@@ -59,8 +68,10 @@ def required_fields_are_optional_on_update(evidence: Evidence, kind: Kind) -> Ob
     for exchange in evidence.of(kind.name, "update"):
         if set(kind.required) - set(exchange.request.form or {}):
             observation, fuller = accepted(exchange), _fuller(evidence, kind, exchange)
-            if isinstance(observation, Broken) and fuller and not any(map(_was_accepted, fuller)):
-                observation = Unclear("the same fields were refused beside those that a create requires too", exchange)
+            if isinstance(observation, Violation) and fuller and not any(map(_was_accepted, fuller)):
+                observation = Undecided(
+                    "the same fields were refused beside those that a create requires too", exchange
+                )
             yield observation
 
 
@@ -71,7 +82,7 @@ def _fuller(evidence: Evidence, kind: Kind, exchange: Exchange) -> list[Exchange
 
 
 def _was_accepted(exchange: Exchange) -> bool:
-    return isinstance(accepted(exchange), Kept)
+    return isinstance(accepted(exchange), Satisfied)
 
 
 def files_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
@@ -85,9 +96,9 @@ def types_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
     """Creates of each type."""
     for exchange in evidence.of(kind.name, "create"):
         observation = accepted(exchange)
-        if isinstance(observation, Broken):
+        if isinstance(observation, Violation):
             handler_type = (exchange.request.form or {}).get("type")
-            yield Broken(exchange, f"a handler of type {handler_type}", observation.received)
+            yield Violation(exchange, f"a handler of type {handler_type}", observation.received)
         else:
             yield observation
 
@@ -191,9 +202,9 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence, kind: Kind) -> Obse
         if found and isinstance(found[0].get("is_enabled"), bool):
             starts.setdefault(sent, (found[0]["is_enabled"], found[1]))
         elif sent and creation.identifier is None and not creation.exchange.failed:
-            yield Kept(creation.exchange)
+            yield Satisfied(creation.exchange)
     if "" not in starts:
-        yield Unclear("no handler without is_enabled could be created to compare with")
+        yield Undecided("no handler without is_enabled could be created to compare with")
         return
     expected = starts[""][0]
     for sent, (state, exchange) in starts.items():
@@ -212,12 +223,12 @@ def _omitted(omission: Omission) -> Observation:
     exchange = omission.exchange
     expected = f"a refusal, and no record, without {omission.field}"
     if exchange.made_id is not None:
-        return Broken(exchange, expected, f"status {exchange.status} and the id {exchange.made_id}")
+        return Violation(exchange, expected, f"status {exchange.status} and the id {exchange.made_id}")
     if any(shows(record, omission.marker) for record in omission.came) or (omission.came and omission.is_quiet):
-        return Broken(exchange, expected, f"status {exchange.status}, and a record that was listed then")
+        return Violation(exchange, expected, f"status {exchange.status}, and a record that was listed then")
     if exchange.failed:
-        return Unclear("the create failed", exchange)
-    return Unclear("others wrote meanwhile", exchange) if omission.came else Kept(exchange)
+        return Undecided("the create failed", exchange)
+    return Undecided("others wrote meanwhile", exchange) if omission.came else Satisfied(exchange)
 
 
 def _comes_back(evidence: Evidence, kind: Kind, field: str, value: Callable[[Record], Any]) -> Observations:
@@ -271,6 +282,6 @@ def _toggled(evidence: Evidence, kind: Kind, sent: str, *, wanted: bool) -> Obse
         elif change.read and change.read.record:
             before, now = change.before.get("is_enabled"), change.read.record.get("is_enabled")
             if not isinstance(now, bool):
-                yield Unclear("the read behind the update shows no boolean", change.read)
+                yield Undecided("the read behind the update shows no boolean", change.read)
             elif before is not wanted or now is not wanted:
                 yield decide(change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted)

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Creation, Evidence, Phase, Record
+from contract_tests.evidence import BeforeAfter, Creation, Evidence, Record
 from contract_tests.exchange import Exchange
 from contract_tests.rules.observation import (
-    Broken,
-    Kept,
     Observation,
     Observations,
-    Unclear,
+    Satisfied,
+    Undecided,
+    Violation,
     answer,
     decide,
     shown,
@@ -31,9 +31,9 @@ def created_record_is_read(evidence: Evidence, kind: Kind) -> Observations:
             continue
         missing = evidence.is_missing(kind.name, creation.identifier)
         if read.succeeded or read.status in TOLD_WRONG | {410} or (missing and not read.failed):
-            yield Broken(read, f"the record {creation.identifier}", answer(read))
+            yield Violation(read, f"the record {creation.identifier}", answer(read))
         else:
-            yield Unclear(f"the read was {answer(read)}", read)
+            yield Undecided(f"the read was {answer(read)}", read)
     for read in evidence.of(kind.name, "read"):
         if read.record is not None and read.request.identifier in evidence.own.get(kind.name, set()):
             identifier = read.request.identifier
@@ -49,12 +49,12 @@ def _holds_label(creation: Creation, kind: Kind) -> bool:
 
 def created_record_is_listed_once(evidence: Evidence, kind: Kind) -> Observations:
     """The run's records in the whole list after their creation."""
-    for phase in evidence.phases.get(kind.name, []):
+    for phase in evidence.before_after.get(kind.name, []):
         if phase.event == "create" and phase.after.exchange is not None:
             for identifier in sorted(phase.made):
                 count = phase.after.ids.count(identifier)
                 if not count and not phase.after.complete:
-                    yield Unclear("the collection is too large to be read as a whole", phase.after.exchange)
+                    yield Undecided("the collection is too large to be read as a whole", phase.after.exchange)
                 else:
                     received = f"it {count} times"
                     yield decide(phase.after.exchange, f"the record {identifier} once", received, kept=count == 1)
@@ -81,7 +81,7 @@ def update_changes_what_it_names(evidence: Evidence, kind: Kind) -> Observations
         if not change.exchange.succeeded or change.read is None:
             continue
         if record is None:
-            yield Unclear(f"the read behind the update was {answer(change.read)}", change.read)
+            yield Undecided(f"the read behind the update was {answer(change.read)}", change.read)
             continue
         for name, text in change.form.items():
             if name not in kind.shape or name not in record or name == "is_enabled" or not text:
@@ -135,7 +135,7 @@ def update_leaves_other_records(evidence: Evidence, kind: Kind) -> Observations:
     yield from _left_alone(evidence, kind, "update")
     creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
     unknown = {str((each.request.form or {}).get(kind.label)) for each in creates if each.made_id is None}
-    for phase in evidence.phases.get(kind.name, []):
+    for phase in evidence.before_after.get(kind.name, []):
         if phase.event == "update" and phase.after.exchange:
             labels = [phase.after.by_id[identifier].get(kind.label) for identifier in phase.came]
             doubles = [label for label in labels if evidence.is_marked(label) and str(label) not in unknown]
@@ -181,44 +181,44 @@ def reads_change_nothing(evidence: Evidence, kind: Kind) -> Observations:
     for watch in evidence.watches.get(kind.name, []):
         if watch.is_their_doing:
             received = "others each time that the run looks, and no more so when it rests"
-            yield Broken(watch.exchange, "the same records while nobody writes", received)
-    for sweep in evidence.sweeps.get(kind.name, []):
-        if sweep.after.exchange is None or not sweep.before.rows:
+            yield Violation(watch.exchange, "the same records while nobody writes", received)
+    for scan in evidence.paging_scans.get(kind.name, []):
+        if scan.after.exchange is None or not scan.before.rows:
             continue
-        if not sweep.is_quiet:
-            yield Unclear("others wrote meanwhile", sweep.after.exchange)
+        if not scan.is_quiet:
+            yield Undecided("others wrote meanwhile", scan.after.exchange)
             continue
-        for identifier, before in sweep.before.by_id.items():
-            now = sweep.after.by_id[identifier]
+        for identifier, before in scan.before.by_id.items():
+            now = scan.after.by_id[identifier]
             own = evidence.is_own(kind.name, now)
             if not own and _is_edited(kind, before, now):
-                yield Unclear("others wrote meanwhile", sweep.after.exchange)
+                yield Undecided("others wrote meanwhile", scan.after.exchange)
             else:
-                yield _same(sweep.after.exchange, kind, before, now, own=own)
+                yield _same(scan.after.exchange, kind, before, now, own=own)
 
 
 def _left_alone(evidence: Evidence, kind: Kind, event: str) -> Observations:
-    for phase in evidence.phases.get(kind.name, []):
+    for phase in evidence.before_after.get(kind.name, []):
         if phase.event != event or phase.after.exchange is None or not (phase.made or phase.removed or phase.changed):
             continue
         own = evidence.own.get(kind.name, set())
         if phase.went and phase.after.complete:
             lost = sorted(phase.went & own)
             if lost:
-                yield Broken(phase.after.exchange, f"the record {lost[0]}, as before", "it is gone")
+                yield Violation(phase.after.exchange, f"the record {lost[0]}, as before", "it is gone")
             elif not _is_quiet(evidence, kind):
-                yield Unclear("others wrote meanwhile", phase.after.exchange)
+                yield Undecided("others wrote meanwhile", phase.after.exchange)
             else:
-                yield Broken(phase.after.exchange, "every other record", f"{len(phase.went)} are gone")
+                yield Violation(phase.after.exchange, "every other record", f"{len(phase.went)} are gone")
         yield from _unchanged(evidence, phase, kind, phase.after.exchange)
 
 
 def _is_quiet(evidence: Evidence, kind: Kind) -> bool:
     """Whether nobody else seems to have written during the visit."""
-    sweeps, phases = evidence.sweeps.get(kind.name, []), evidence.phases.get(kind.name, [])
-    if any(phase.came for phase in phases) or not all(sweep.is_quiet for sweep in sweeps):
+    paging_scans, before_after = evidence.paging_scans.get(kind.name, []), evidence.before_after.get(kind.name, [])
+    if any(phase.came for phase in before_after) or not all(scan.is_quiet for scan in paging_scans):
         return False
-    pairs = ((before, sweep.after.by_id[each]) for sweep in sweeps for each, before in sweep.before.by_id.items())
+    pairs = ((before, scan.after.by_id[each]) for scan in paging_scans for each, before in scan.before.by_id.items())
     return not any(_is_edited(kind, before, now) for before, now in pairs if not evidence.is_own(kind.name, now))
 
 
@@ -227,20 +227,20 @@ def _is_edited(kind: Kind, before: Record, now: Record) -> bool:
     return any(before.get(name) != now.get(name) for name in steady(kind) if name != "last_datetime")
 
 
-def _unchanged(evidence: Evidence, phase: Phase, kind: Kind, exchange: Exchange) -> Iterator[Observation]:
+def _unchanged(evidence: Evidence, phase: BeforeAfter, kind: Kind, exchange: Exchange) -> Iterator[Observation]:
     quiet = _is_quiet(evidence, kind)
     for identifier, before in phase.before.by_id.items():
         now = phase.after.by_id.get(identifier)
         if now is not None and identifier not in phase.changed | phase.removed:
             own = identifier in evidence.own.get(kind.name, set())
             same = _same(exchange, kind, before, now, own=own)
-            yield same if own or quiet or isinstance(same, Kept) else Unclear("others wrote meanwhile", exchange)
+            yield same if own or quiet or isinstance(same, Satisfied) else Undecided("others wrote meanwhile", exchange)
 
 
 def _same(exchange: Exchange, kind: Kind, before: Record, now: Record, *, own: bool) -> Observation:
     differing = [name for name in steady(kind) if before.get(name) != now.get(name)]
     if not differing:
-        return Kept(exchange)
+        return Satisfied(exchange)
     name = differing[0]
     expected = f"{name} {shown(before.get(name), own=own)} in the record {before.get('id')}, as before"
-    return Broken(exchange, expected, shown(now.get(name), own=own))
+    return Violation(exchange, expected, shown(now.get(name), own=own))

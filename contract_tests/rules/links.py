@@ -9,7 +9,15 @@ from urllib.parse import urlsplit
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Page, integer
-from contract_tests.rules.observation import Absent, Broken, Observation, Observations, Unclear, decide, shown
+from contract_tests.rules.observation import (
+    NotApplicable,
+    Observation,
+    Observations,
+    Undecided,
+    Violation,
+    decide,
+    shown,
+)
 
 NAMES = ("first", "last", "self", "next", "prev")
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -114,7 +122,7 @@ def neighbours_past_the_end_exist(evidence: Evidence, kind: Kind) -> Observation
             yield decide(exchange, f"{name} naming one of the {page.pages} pages, or null", received, kept=kept)
             seen = True
     if not seen:
-        yield Absent("a page past the end is not answered with one")
+        yield NotApplicable("a page past the end is not answered with one")
 
 
 def _names(page: Page, name: str, number: int) -> Iterator[Observation]:
@@ -122,11 +130,11 @@ def _names(page: Page, name: str, number: int) -> Iterator[Observation]:
         return
     link = page.links[name]
     if link is None and name in ("next", "prev"):
-        yield Broken(page.exchange, f"{name} naming page {number}", "null")
+        yield Violation(page.exchange, f"{name} naming page {number}", "null")
     elif isinstance(link, str):
         found = re.search(r"(?:^|&)page=(-?\d+)", _query(link), re.ASCII)
         if found is None:
-            yield Unclear(f"{name} holds no page number", page.exchange)
+            yield Undecided(f"{name} holds no page number", page.exchange)
         else:
             kept = integer(found[1]) == number
             yield decide(page.exchange, f"{name} naming page {number}", f"page {found[1]}", kept=kept)

@@ -15,14 +15,14 @@ TOGGLED = ("webhook", "slack")  # types of a handler that no service has a reaso
 
 
 @dataclass(frozen=True)
-class Kept:
+class Satisfied:
     """A witness: the rule was put to the test there, and kept."""
 
     exchange: Exchange
 
 
 @dataclass(frozen=True)
-class Broken:
+class Violation:
     """Contrary evidence."""
 
     exchange: Exchange
@@ -31,7 +31,7 @@ class Broken:
 
 
 @dataclass(frozen=True)
-class Unclear:
+class Undecided:
     """The rule applies, but could not be decided there."""
 
     reason: str
@@ -39,7 +39,7 @@ class Unclear:
 
 
 @dataclass(frozen=True)
-class Absent:
+class NotApplicable:
     """The rule does not apply, because its condition does not hold.
 
     Attributes:
@@ -50,13 +50,13 @@ class Absent:
     unjudged: str = ""
 
 
-Observation = Kept | Broken | Unclear | Absent
+Observation = Satisfied | Violation | Undecided | NotApplicable
 Observations = Iterator[Observation]
 
 
 def decide(exchange: Exchange, expected: str, received: str, *, kept: bool) -> Observation:
     """A witness or contrary evidence."""
-    return Kept(exchange) if kept else Broken(exchange, expected, received)
+    return Satisfied(exchange) if kept else Violation(exchange, expected, received)
 
 
 def shown(value: Any, *, own: bool) -> str:

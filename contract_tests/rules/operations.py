@@ -8,7 +8,15 @@ from urllib.parse import urlsplit
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import TRIES, Exchange, id_of
-from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Observations, Unclear, answer
+from contract_tests.rules.observation import (
+    NotApplicable,
+    Observation,
+    Observations,
+    Satisfied,
+    Undecided,
+    Violation,
+    answer,
+)
 
 SEVERAL = 3  # records on which an operation fails each time are no passing trouble
 TOLD_WRONG = {400, 404, 405, 415, 422, 501}
@@ -19,13 +27,15 @@ def accepted(exchange: Exchange) -> Observation:
     status = exchange.status
     if exchange.succeeded:
         if exchange.is_refusal_in_disguise:
-            return Unclear("the answer is a success in status and holds errors", exchange)
-        return Kept(exchange)
+            return Undecided("the answer is a success in status and holds errors", exchange)
+        return Satisfied(exchange)
     if status in TOLD_WRONG:
-        return Broken(exchange, "a success; the request is documented", answer(exchange))
+        return Violation(exchange, "a success; the request is documented", answer(exchange))
     if status is not None and exchange.failed and len(exchange.attempts) >= TRIES - 1:
-        return Broken(exchange, "a success", f"{answer(exchange)} on each of {TRIES} tries")
-    return Unclear(f"the answer was {answer(exchange)}, which may be about this account or its surroundings", exchange)
+        return Violation(exchange, "a success", f"{answer(exchange)} on each of {TRIES} tries")
+    return Undecided(
+        f"the answer was {answer(exchange)}, which may be about this account or its surroundings", exchange
+    )
 
 
 def list_answers(evidence: Evidence, kind: Kind) -> Observations:
@@ -54,8 +64,8 @@ def update_answers(evidence: Evidence, kind: Kind) -> Observations:
 def _as_a_whole(exchanges: list[Exchange]) -> Observations:
     """Whether writes are accepted; where some are, the fields of those that are not were to blame."""
     observations = [accepted(exchange) for exchange in exchanges]
-    some = any(isinstance(each, Kept) for each in observations)
-    yield from (each for each in observations if not (some and isinstance(each, Broken)))
+    some = any(isinstance(each, Satisfied) for each in observations)
+    yield from (each for each in observations if not (some and isinstance(each, Violation)))
 
 
 def delete_answers(evidence: Evidence, kind: Kind) -> Observations:
@@ -63,7 +73,7 @@ def delete_answers(evidence: Evidence, kind: Kind) -> Observations:
     yield from _each_time(evidence, kind, "delete")
     for exchange in evidence.of(kind.name, "delete"):
         stumbled = exchange.attempts and not exchange.failed
-        yield Unclear("an earlier try failed", exchange) if stumbled else accepted(exchange)
+        yield Undecided("an earlier try failed", exchange) if stumbled else accepted(exchange)
 
 
 def _each_time(evidence: Evidence, kind: Kind, operation: str) -> Observations:
@@ -74,29 +84,29 @@ def _each_time(evidence: Evidence, kind: Kind, operation: str) -> Observations:
     works = any(each.succeeded for each in own_requests(evidence, kind) if each.request.operation != operation)
     if works and len(failing) == len(first) >= SEVERAL:
         received = f"status {failing[0]} each time, on {len(first)} records, while other operations work"
-        yield Broken(exchanges[0], "a success", received)
+        yield Violation(exchanges[0], "a success", received)
 
 
 def splash_pages_created_at_projects(evidence: Evidence, kind: Kind) -> Observations:
     """Creates at the documented path, and the read of the id that they answer."""
     for creation in evidence.creations.get(kind.name, []):
         if creation.exchange.request.path != kind.create_path:
-            yield Broken(creation.exchange, f"creates at {kind.create_path}", "another path was given to this run")
+            yield Violation(creation.exchange, f"creates at {kind.create_path}", "another path was given to this run")
         elif creation.read is not None and creation.exchange.succeeded:
             marker = creation.form.get(kind.label, "").partition(" ")[0].casefold()
             record = creation.read.record
             told = creation.read.succeeded or creation.read.status in TOLD_WRONG | {410}
             missing = evidence.is_missing(kind.name, creation.identifier) and not creation.read.failed
             if record is None and not told and not missing:
-                yield Unclear(f"the read of the new record was {answer(creation.read)}", creation.read)
+                yield Undecided(f"the read of the new record was {answer(creation.read)}", creation.read)
             elif record is None and marker and marker.encode() in creation.read.body.lower():
-                yield Kept(creation.read)
+                yield Satisfied(creation.read)
             elif record is None:
-                yield Broken(creation.read, f"the splash page that {kind.create_path} made", answer(creation.read))
+                yield Violation(creation.read, f"the splash page that {kind.create_path} made", answer(creation.read))
             elif isinstance(record.get("name"), str) and creation.identifier in creation.before:
-                yield Broken(creation.read, "a new splash page", "one that was there before")
+                yield Violation(creation.read, "a new splash page", "one that was there before")
             else:
-                yield Kept(creation.read) if marker else Unclear("the create had no marker", creation.read)
+                yield Satisfied(creation.read) if marker else Undecided("the create had no marker", creation.read)
 
 
 def writes_not_redirected(evidence: Evidence, kind: Kind) -> Observations:
@@ -105,9 +115,9 @@ def writes_not_redirected(evidence: Evidence, kind: Kind) -> Observations:
         if exchange.redirects:
             status, location = exchange.redirects[0]
             where = urlsplit(location).path
-            yield Broken(exchange, "an answer, not a redirect", f"status {status} to {where}")
+            yield Violation(exchange, "an answer, not a redirect", f"status {status} to {where}")
         elif exchange.status is not None:
-            yield Kept(exchange)
+            yield Satisfied(exchange)
 
 
 def reads_redirected_within_host(evidence: Evidence, kind: Kind) -> Observations:
@@ -122,13 +132,13 @@ def reads_redirected_within_host(evidence: Evidence, kind: Kind) -> Observations
                 f"{name}={value}" in there.query for name, value in exchange.request.query
             )
             if there.netloc not in ("", host):
-                yield Broken(exchange, f"a redirect within {host}", f"status {status} to {there.netloc}")
+                yield Violation(exchange, f"a redirect within {host}", f"status {status} to {there.netloc}")
             elif not kept_query:
-                yield Broken(exchange, "a redirect that keeps the query", f"status {status} without it")
+                yield Violation(exchange, "a redirect that keeps the query", f"status {status} without it")
             else:
-                yield Kept(exchange)
+                yield Satisfied(exchange)
     if not redirected:
-        yield Absent("no read or list was redirected")
+        yield NotApplicable("no read or list was redirected")
 
 
 def own_requests(evidence: Evidence, kind: Kind) -> list[Exchange]:

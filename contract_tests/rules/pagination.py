@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Evidence, Phase, Sweep
+from contract_tests.evidence import BeforeAfter, Evidence, PagingScan
 from contract_tests.exchange import Page
-from contract_tests.rules.observation import Broken, Kept, Observations, Unclear, decide
+from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide
 
 
 def page_defaults_to_1(evidence: Evidence, kind: Kind) -> Observations:
     """The list without a page beside that of page 1, while nothing else changed."""
-    for sweep in evidence.sweeps.get(kind.name, []):
-        plain = _asked(sweep, {})
-        first = _asked(sweep, {"page": "1"})
+    for scan in evidence.paging_scans.get(kind.name, []):
+        plain = _asked(scan, {})
+        first = _asked(scan, {"page": "1"})
         if plain and first:
-            if not sweep.is_quiet:
-                yield Unclear("others wrote meanwhile", plain.exchange)
+            if not scan.is_quiet:
+                yield Undecided("others wrote meanwhile", plain.exchange)
                 continue
-            for page in (plain, _asked(sweep, {"results_per_page": str(kind.default_page_size)})):
+            for page in (plain, _asked(scan, {"results_per_page": str(kind.default_page_size)})):
                 if page and page.meta.get("results_per_page") == first.meta.get("results_per_page"):
                     said = {each.meta["page"] for each in (page, first) if "page" in each.meta}
                     same = _ids(page) == _ids(first) and len(said) < 2  # noqa: PLR2004 - they differ
@@ -47,14 +47,14 @@ def allowed_sizes_are_kept(evidence: Evidence, kind: Kind) -> Observations:
 def other_sizes_are_not_used(evidence: Evidence, kind: Kind) -> Observations:
     """Lists with a page size outside the seven; one that is refused keeps the rule too."""
     sizes = {str(size) for size in kind.page_sizes}
-    filled = not any(isinstance(each, Broken) for each in page_is_filled(evidence, kind))
+    filled = not any(isinstance(each, Violation) for each in page_is_filled(evidence, kind))
     for exchange in evidence.of(kind.name, "list", expects="open"):
         asked = exchange.request.asked
         if "page" in asked or asked.get("results_per_page", "10") in sizes:
             continue
         page = exchange.page
         if page is None:
-            yield Kept(exchange)
+            yield Satisfied(exchange)
             continue
         size, rows = page.meta.get("results_per_page"), len(page.rows)
         cut = filled and page.total is not None and rows < page.total
@@ -96,39 +96,39 @@ def total_pages_is_the_ceiling(evidence: Evidence, kind: Kind) -> Observations:
 
 def total_counts_the_records(evidence: Evidence, kind: Kind) -> Observations:
     """Whole collections, and the totals that their pages say."""
-    for sweep in evidence.sweeps.get(kind.name, []):
-        for whole in (sweep.before, sweep.after):
+    for scan in evidence.paging_scans.get(kind.name, []):
+        for whole in (scan.before, scan.after):
             if whole.exchange is None or whole.total is None:
                 continue
             if not whole.complete:
-                yield Unclear("the collection is too large to be read as a whole", whole.exchange)
+                yield Undecided("the collection is too large to be read as a whole", whole.exchange)
                 continue
             counted = len(whole.rows)
             received = f"total {whole.total} where {counted} records are listed"
-            if len(whole.pages) > 1 and whole.total != counted and _is_disturbed(evidence, kind, sweep):
-                yield Unclear("others wrote while its pages were read", whole.exchange)
+            if len(whole.pages) > 1 and whole.total != counted and _is_disturbed(evidence, kind, scan):
+                yield Undecided("others wrote while its pages were read", whole.exchange)
             else:
                 yield decide(whole.exchange, f"total {counted}", received, kept=whole.total == counted)
-        if sweep.is_quiet:
-            for page in sweep.pages:
-                if page.total is not None and sweep.before.total is not None:
-                    kept = page.total == sweep.before.total
-                    yield decide(page.exchange, f"total {sweep.before.total}", f"total {page.total}", kept=kept)
+        if scan.is_quiet:
+            for page in scan.pages:
+                if page.total is not None and scan.before.total is not None:
+                    kept = page.total == scan.before.total
+                    yield decide(page.exchange, f"total {scan.before.total}", f"total {page.total}", kept=kept)
     yield from _totals_of_single_pages(evidence, kind)
 
 
 def _totals_of_single_pages(evidence: Evidence, kind: Kind) -> Observations:
-    for phase in evidence.phases.get(kind.name, []):
+    for phase in evidence.before_after.get(kind.name, []):
         if phase.after.exchange and phase.after.complete and len(phase.after.pages) == 1:
             counted, total = len(phase.after.rows), phase.after.total
             received = f"total {total} where {counted} records are listed"
             yield decide(phase.after.exchange, f"total {counted}", received, kept=total in (None, counted))
 
 
-def _is_disturbed(evidence: Evidence, kind: Kind, sweep: Sweep) -> bool:
-    """Whether others seem to have written about the time of a sweep."""
-    changing = any(len({page.total for page in look.pages}) > 1 for look in (sweep.before, sweep.after))
-    return changing or not sweep.is_quiet or any(phase.came for phase in evidence.phases.get(kind.name, []))
+def _is_disturbed(evidence: Evidence, kind: Kind, scan: PagingScan) -> bool:
+    """Whether others seem to have written about the time of a scan."""
+    changing = any(len({page.total for page in look.pages}) > 1 for look in (scan.before, scan.after))
+    return changing or not scan.is_quiet or any(phase.came for phase in evidence.before_after.get(kind.name, []))
 
 
 def total_follows_creates(evidence: Evidence, kind: Kind) -> Observations:
@@ -143,37 +143,37 @@ def total_follows_deletes(evidence: Evidence, kind: Kind) -> Observations:
 
 def pages_partition_the_collection(evidence: Evidence, kind: Kind) -> Observations:
     """Pages of several sizes beside the whole, while nothing else changed."""
-    for sweep in evidence.sweeps.get(kind.name, []):
-        whole = sweep.before
+    for scan in evidence.paging_scans.get(kind.name, []):
+        whole = scan.before
         if whole.exchange is None or not whole.rows:
             continue
-        if set(sweep.before.ids) != set(sweep.after.ids):
-            yield Unclear("others wrote meanwhile", whole.exchange)
+        if set(scan.before.ids) != set(scan.after.ids):
+            yield Undecided("others wrote meanwhile", whole.exchange)
             continue
         twice = len(whole.ids) - len(set(whole.ids))
         yield decide(whole.exchange, "each record once", f"{twice} records twice", kept=twice == 0)
-        yield from _covered(sweep, kind)
+        yield from _covered(scan, kind)
 
 
-def _covered(sweep: Sweep, kind: Kind) -> Observations:
+def _covered(scan: PagingScan, kind: Kind) -> Observations:
     """Whether consecutive pages of one size show what the beginning of the whole shows."""
-    whole = list(sweep.before.ids)
+    whole = list(scan.before.ids)
     for size in kind.page_sizes:
-        pages = {page.number: page for page in sweep.pages if (page.size or kind.default_page_size) == size}
+        pages = {page.number: page for page in scan.pages if (page.size or kind.default_page_size) == size}
         run = 0
         while run + 1 in pages and len(pages[run + 1].rows) <= size:
             run += 1
         window = whole[: run * size]
-        if not run or (len(whole) < run * size and not sweep.before.complete):
+        if not run or (len(whole) < run * size and not scan.before.complete):
             continue
         seen = [identifier for number in range(1, run + 1) for identifier in _ids(pages[number])]
         missing, twice = len(set(map(str, window)) - set(seen)), len(seen) - len(set(seen))
         kept = not missing and not twice and len(seen) == len(window)
         received = f"{missing} records missing and {twice} shown twice on pages 1 to {run}"
         yield decide(pages[run].exchange, f"the first {len(window)} records, each once", received, kept=kept)
-    for page in sweep.pages:
+    for page in scan.pages:
         size = page.size or kind.default_page_size
-        if page.number > 3 and sweep.before.complete and page.rows:  # noqa: PLR2004 - a last page, on its own
+        if page.number > 3 and scan.before.complete and page.rows:  # noqa: PLR2004 - a last page, on its own
             window = whole[(page.number - 1) * size : page.number * size]
             kept = set(map(str, window)) == set(_ids(page))
             yield decide(page.exchange, f"the records of page {page.number}", "others", kept=kept)
@@ -181,44 +181,44 @@ def _covered(sweep: Sweep, kind: Kind) -> Observations:
 
 def order_is_the_same_again(evidence: Evidence, kind: Kind) -> Observations:
     """The whole read twice, while nothing came or went."""
-    for sweep in evidence.sweeps.get(kind.name, []):
-        before, after = sweep.before, sweep.after
+    for scan in evidence.paging_scans.get(kind.name, []):
+        before, after = scan.before, scan.after
         if before.exchange is None or after.exchange is None or len(before.ids) < 2:  # noqa: PLR2004 - two have an order
             continue
         if set(before.ids) != set(after.ids):
-            yield Unclear("others wrote meanwhile", after.exchange)
+            yield Undecided("others wrote meanwhile", after.exchange)
         else:
             yield decide(after.exchange, "the same order as before", "another", kept=before.ids == after.ids)
-            plain, first = _asked(sweep, {}), _asked(sweep, {"page": "1"})
+            plain, first = _asked(scan, {}), _asked(scan, {"page": "1"})
             if plain and first and set(_ids(plain)) == set(_ids(first)):
                 kept = _ids(plain) == _ids(first)
                 yield decide(first.exchange, "the same order as before", "another", kept=kept)
 
 
 def _totals(evidence: Evidence, kind: Kind, event: str) -> Observations:
-    for phase in evidence.phases.get(kind.name, []):
+    for phase in evidence.before_after.get(kind.name, []):
         if phase.event != event or not (phase.made or phase.removed) or phase.after.exchange is None:
             continue
         if phase.before.total is None or phase.after.total is None:
             continue
         doubled = event == "create" and all(_is_doubled(evidence, kind, phase, each) for each in phase.came)
         if phase.went or (phase.came and not doubled):
-            yield Unclear("others wrote meanwhile", phase.after.exchange)
+            yield Undecided("others wrote meanwhile", phase.after.exchange)
             continue
         expected = phase.before.total + len(phase.made) - len(phase.removed)
         received = f"total {phase.after.total}, from {phase.before.total}"
         yield decide(phase.after.exchange, f"total {expected}", received, kept=phase.after.total == expected)
 
 
-def _is_doubled(evidence: Evidence, kind: Kind, phase: Phase, identifier: object) -> bool:
+def _is_doubled(evidence: Evidence, kind: Kind, phase: BeforeAfter, identifier: object) -> bool:
     """Whether a record that no create of the run told of has its marker all the same, and no create of it failed."""
     creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
     stumbled = any(exchange.failed or exchange.attempts for exchange in creates)
     return not stumbled and evidence.is_marked(phase.after.by_id[identifier].get(kind.label))
 
 
-def _asked(sweep: Sweep, query: dict[str, str]) -> Page | None:
-    return next((page for page in sweep.pages if page.exchange.request.asked == query), None)
+def _asked(scan: PagingScan, query: dict[str, str]) -> Page | None:
+    return next((page for page in scan.pages if page.exchange.request.asked == query), None)
 
 
 def _ids(page: Page) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, id_of, is_integer
-from contract_tests.rules.observation import Broken, Kept, Observations, Unclear, decide, shown, steady
+from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide, shown, steady
 
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
@@ -24,11 +24,11 @@ def fields_are_present(evidence: Evidence, kind: Kind) -> Observations:
     shape = set(kind.shape)
     for exchange, record in evidence.records(kind.name):
         if record.keys() >= shape:
-            yield Kept(exchange)
+            yield Satisfied(exchange)
         else:
             missing = ", ".join(sorted(shape - record.keys()))
             received = f"no {missing} in the record {shown(record.get('id'), own=True)}"
-            yield Broken(exchange, f"the fields {', '.join(kind.shape)}", received)
+            yield Violation(exchange, f"the fields {', '.join(kind.shape)}", received)
 
 
 def id_is_an_integer(evidence: Evidence, kind: Kind) -> Observations:
@@ -41,9 +41,9 @@ def integers_have_no_fraction(evidence: Evidence, kind: Kind) -> Observations:
     made = ((each, each.data) for each in evidence.of(kind.name, "create", "update") if each.made_id is not None)
     for exchange, record in chain(evidence.records(kind.name), made):
         if isinstance(record.get("id"), float):
-            yield Broken(exchange, "an integer without a fraction", shown(record["id"], own=True))
+            yield Violation(exchange, "an integer without a fraction", shown(record["id"], own=True))
         elif is_integer(record.get("id")):
-            yield Kept(exchange)
+            yield Satisfied(exchange)
     for page in evidence.pages(kind.name):
         meta = page.exchange.json.get("meta")
         for name in page.meta:
@@ -167,16 +167,16 @@ def listed_as_read(evidence: Evidence, kind: Kind) -> Observations:
                 yield _compared(exchange, kind, earlier[1], record, own=evidence.is_own(kind.name, record))
             last[record["id"]] = (request.operation, record)
     if not compared:
-        yield Unclear("no record was both read and listed")
+        yield Undecided("no record was both read and listed")
 
 
-def _compared(exchange: Exchange, kind: Kind, one: Record, other: Record, *, own: bool) -> Broken | Kept:
+def _compared(exchange: Exchange, kind: Kind, one: Record, other: Record, *, own: bool) -> Violation | Satisfied:
     both = [name for name in steady(kind) if name in one and name in other]
     differing = [name for name in both if one[name] != other[name]]
     if not differing:
-        return Kept(exchange)
+        return Satisfied(exchange)
     name = differing[0]
-    return Broken(
+    return Violation(
         exchange,
         f"{name} {shown(one.get(name), own=own)}, as it was shown before",
         f"{name} {shown(other.get(name), own=own)}",
@@ -186,11 +186,11 @@ def _compared(exchange: Exchange, kind: Kind, one: Record, other: Record, *, own
 def _each(evidence: Evidence, kind: Kind, name: str, expected: str, good: Callable[[Any], bool]) -> Observations:
     for exchange, record in evidence.records(kind.name):
         if name in record and good(record[name]):
-            yield Kept(exchange)
+            yield Satisfied(exchange)
         elif name in record:
             own = evidence.is_own(kind.name, record)
             received = f"{shown(record[name], own=own)} in the record {json.dumps(record.get('id'))[:20]}"
-            yield Broken(exchange, f"{name}: {expected}", received)
+            yield Violation(exchange, f"{name}: {expected}", received)
 
 
 def _never_updated(evidence: Evidence, kind: Kind) -> Iterator[tuple[Exchange, Record]]:

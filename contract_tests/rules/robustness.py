@@ -8,7 +8,7 @@ from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import TRIES, Exchange
 from contract_tests.multipart import USUAL
-from contract_tests.rules.observation import Observations, Unclear, decide
+from contract_tests.rules.observation import Observations, Undecided, decide
 from contract_tests.rules.operations import own_requests
 
 
@@ -48,9 +48,9 @@ def _no_failure(evidence: Evidence, kind: Kind, odd: Callable[[Exchange], bool])
     for exchange in evidence.of(kind.name, "list", "read", "create", "update", "delete", expects="open"):
         if odd(exchange) and exchange.status is not None:
             if exchange.failed and exchange.request.operation not in works:
-                yield Unclear(f"each {exchange.request.operation} fails", exchange)
+                yield Undecided(f"each {exchange.request.operation} fails", exchange)
             elif exchange.failed and len(exchange.attempts) < TRIES - 1:
-                yield Unclear(f"the answer was status {exchange.status}, once", exchange)
+                yield Undecided(f"the answer was status {exchange.status}, once", exchange)
             else:
                 received = f"status {exchange.status} on each of {TRIES} tries"
                 yield decide(exchange, "any answer but a failure", received, kept=not exchange.failed)

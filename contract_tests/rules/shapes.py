@@ -6,7 +6,7 @@ from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Evidence
 from contract_tests.markers import begins
 from contract_tests.multipart import NOTHING_CHOSEN
-from contract_tests.rules.observation import Broken, Kept, Observations, Unclear, decide, shown
+from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide, shown
 from contract_tests.rules.operations import accepted
 
 
@@ -16,15 +16,15 @@ def client_shapes_are_understood(evidence: Evidence, kind: Kind) -> Observations
     taken = [set(change.exchange.request.form or {}) for change in plain]
     for change in evidence.shaped.get(kind.name, []):
         if set(change.exchange.request.form or {}) not in taken:
-            yield Unclear("the same fields were not taken from this suite either", change.exchange)
+            yield Undecided("the same fields were not taken from this suite either", change.exchange)
             continue
         shape, observation = change.exchange.request.shape, accepted(change.exchange)
         record = change.read.record if change.read else None
-        if isinstance(observation, Broken) and shape != NOTHING_CHOSEN:  # a file without content may be refused
-            yield Broken(change.exchange, f"a success; {shape.like} sends forms like this", observation.received)
-        elif isinstance(observation, Unclear):
+        if isinstance(observation, Violation) and shape != NOTHING_CHOSEN:  # a file without content may be refused
+            yield Violation(change.exchange, f"a success; {shape.like} sends forms like this", observation.received)
+        elif isinstance(observation, Undecided):
             yield observation
-        elif isinstance(observation, Kept) and record and change.read and isinstance(record.get(kind.label), str):
+        elif isinstance(observation, Satisfied) and record and change.read and isinstance(record.get(kind.label), str):
             kept = begins(record[kind.label], change.form[kind.label])
             expected = f"{kind.label} {change.form[kind.label]!r}; {shape.like} sends forms like this"
             yield decide(change.read, expected, shown(record[kind.label], own=True), kept=kept)

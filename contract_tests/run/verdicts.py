@@ -10,7 +10,7 @@ from contract_tests.contract import Kind, Rule
 from contract_tests.errors import BROKEN, FAILED, INTERRUPTED, UNDECIDED
 from contract_tests.evidence import Evidence
 from contract_tests.rules import judge_of
-from contract_tests.rules.observation import Absent, Broken, Kept, Observation, Unclear
+from contract_tests.rules.observation import NotApplicable, Observation, Satisfied, Undecided, Violation
 
 
 class Verdict(StrEnum):
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
     NOT_APPLICABLE = "not applicable"
 
 
-FELL = (Verdict.FAIL, Verdict.WARN)  # what is said of a rule that was seen to be broken
+VIOLATED = (Verdict.FAIL, Verdict.WARN)  # what is said of a rule that was seen to be broken
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Result:
     kind: str
     verdict: Verdict
     witnesses: int = 0
-    findings: tuple[Broken, ...] = ()
+    findings: tuple[Violation, ...] = ()
     reasons: tuple[str, ...] = ()
     waived: str = ""
     unjudged: str = ""
@@ -64,7 +64,7 @@ def observe(rule: Rule, kind: Kind, evidence: Evidence) -> list[Observation]:
 def needs_second_look(rules: Iterable[Rule], kind: Kind, evidence: Evidence) -> bool:
     """Whether a rule that several requests decide seems broken."""
     return any(
-        isinstance(observation, Broken)
+        isinstance(observation, Violation)
         for rule in rules
         if rule.kind == "state"
         for observation in observe(rule, kind, evidence)
@@ -83,9 +83,9 @@ def judge(rule: Rule, kind: Kind, first: Evidence, second: Evidence | None = Non
     """
     looks = [observe(rule, kind, evidence) for evidence in (first, second) if evidence is not None]
     every = [observation for look in looks for observation in look]
-    findings = tuple(each for each in every if isinstance(each, Broken))
-    witnesses = sum(isinstance(each, Kept) for each in every)
-    again = all(any(isinstance(each, Broken) for each in look) for look in looks) and len(looks) > 1
+    findings = tuple(each for each in every if isinstance(each, Violation))
+    witnesses = sum(isinstance(each, Satisfied) for each in every)
+    again = all(any(isinstance(each, Violation) for each in look) for look in looks) and len(looks) > 1
     if findings and (rule.kind == "exchange" or again):
         verdict = Verdict.WARN if rule.level == "advisory" else Verdict.FAIL
         return Result(rule, kind.name, verdict, witnesses, findings)
@@ -94,12 +94,12 @@ def judge(rule: Rule, kind: Kind, first: Evidence, second: Evidence | None = Non
         return Result(rule, kind.name, Verdict.INCONCLUSIVE, witnesses, findings, (reason,))
     if witnesses:
         return Result(rule, kind.name, Verdict.PASS, witnesses)
-    absent = [each for each in every if isinstance(each, Absent)]
+    absent = [each for each in every if isinstance(each, NotApplicable)]
     if absent:
         reasons = tuple(dict.fromkeys(each.reason for each in absent))
         return Result(rule, kind.name, Verdict.NOT_APPLICABLE, reasons=reasons, unjudged=absent[0].unjudged)
     notes = [note for evidence in (first, second) if evidence for note in evidence.notes.get(kind.name, [])]
-    unclear = [each.reason for each in every if isinstance(each, Unclear)]
+    unclear = [each.reason for each in every if isinstance(each, Undecided)]
     reasons = tuple(dict.fromkeys([*unclear, *notes])) or ("nothing that it speaks of was seen",)
     return Result(rule, kind.name, Verdict.INCONCLUSIVE, reasons=reasons)
 

@@ -13,7 +13,7 @@ import yaml
 
 from contract_tests.contract import Contract
 from contract_tests.errors import UsageError
-from contract_tests.run.verdicts import FELL, Result, Verdict
+from contract_tests.run.verdicts import VIOLATED, Result, Verdict
 
 DAYS = 90  # that a waiver lasts, unless it is changed
 FIELDS = ("rule", "kind", "reason", "until")
@@ -79,7 +79,7 @@ def apply(
             stale.append(f"{waiver}: the contract has no such rule for this kind")
         elif waiver.until < today:
             stale.append(f"{waiver}: its time is over")
-        elif result and result.verdict in FELL:
+        elif result and result.verdict in VIOLATED:
             every[place] = replace(result, waived=f"{waiver.reason} (until {waiver.until})")
         elif result and result.verdict is not Verdict.INCONCLUSIVE:
             stale.append(f"{waiver}: nothing fails there any more; take it out")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from contract_tests.evidence import Intrusion, Omission, Record, Snapshot
+from contract_tests.evidence import AccessAttempt, Listing, Omission, Record
 from contract_tests.exchange import TRIES, Exchange, FormValue, is_integer
 from contract_tests.markers import begins, shows
 from contract_tests.multipart import BOUNDARY
@@ -13,7 +13,7 @@ from contract_tests.survey.visitor import Visitor
 CONTROLS = 3  # looks without a create between them
 
 
-def omit(visitor: Visitor, before: Snapshot) -> None:
+def omit(visitor: Visitor, before: Listing) -> None:
     """Try to create without each required field, once, and see what comes of it.
 
     The form carries a marker in another field that reads show, where there is one; by that its record is recognised,
@@ -23,7 +23,7 @@ def omit(visitor: Visitor, before: Snapshot) -> None:
         before = _look_again(visitor, field) or _omit(visitor, field, before)
 
 
-def _omit(visitor: Visitor, field: str, before: Snapshot) -> Snapshot:
+def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
     marker = visitor.mark()
     exchange = _send(visitor, field, marker, before)
     after = visitor.snapshot()
@@ -35,7 +35,7 @@ def _omit(visitor: Visitor, field: str, before: Snapshot) -> Snapshot:
     return after
 
 
-def _look_again(visitor: Visitor, field: str) -> Snapshot | None:
+def _look_again(visitor: Visitor, field: str) -> Listing | None:
     """Look for what an earlier visit's create has made, if that could not be recognised, and so not be removed."""
     kind = visitor.kind.name
     left = [each for each in visitor.target.ledger.left if each.kind == kind and each.without == field]
@@ -51,7 +51,7 @@ def _look_again(visitor: Visitor, field: str) -> Snapshot | None:
     return seen
 
 
-def _send(visitor: Visitor, field: str, marker: str, before: Snapshot) -> Exchange:
+def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchange:
     """Send the create; again after a failure, but only if nothing has come of it."""
     form = _without(visitor, field, marker)
     for _ in range(TRIES):
@@ -77,7 +77,7 @@ def _is_others(visitor: Visitor, row: Record, marker: str) -> bool:
     return any(shows(row, each) for each in visitor.evidence.markers if not begins(marker, each))
 
 
-def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange, after: Snapshot) -> bool:
+def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange, after: Listing) -> bool:
     """Note what the create has made, as far as that is known; whether nobody else makes records meanwhile."""
     ledger, kind = visitor.target.ledger, visitor.kind
     entry = ledger.entries[-1]
@@ -107,9 +107,9 @@ def try_odd_forms(visitor: Visitor) -> None:
         visitor.post(visitor.least(type="contract-tests"), "open")
 
 
-def look_after(visitor: Visitor, attempts: list[Intrusion]) -> Snapshot:
+def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
     """See, as the account, what came of attempts that must come to nothing."""
     own = visitor.evidence.own.get(visitor.kind.name, set())
     after = visitor.snapshot(lambda look: own <= set(look.ids), "list after attempts")
-    visitor.evidence.intrusions[visitor.kind.name].extend(replace(each, after=after) for each in attempts)
+    visitor.evidence.access_attempts[visitor.kind.name].extend(replace(each, after=after) for each in attempts)
     return after

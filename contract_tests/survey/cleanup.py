@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Evidence, Record, Removal, Snapshot
+from contract_tests.evidence import Evidence, Listing, Record, Removal
 from contract_tests.exchange import OTHER, OWN, Exchange, id_of, is_integer
 from contract_tests.markers import shows
 from contract_tests.survey.lifecycle import see_late
@@ -44,7 +44,7 @@ def remove_all(visitor: Visitor) -> None:
     tidy_up(visitor)
 
 
-def _without(visitor: Visitor, deletes: dict[int, Exchange]) -> Snapshot:
+def _without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
     """Look at the whole, and note as gone what was deleted and is not to be seen any more."""
     seen = visitor.snapshot(lambda look: not deletes.keys() & set(look.ids), "list after clean-up")
     ledger, kind = visitor.target.ledger, visitor.kind
@@ -74,7 +74,7 @@ def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
     return deletes
 
 
-def _forget_missing(visitor: Visitor, seen: Snapshot) -> None:
+def _forget_missing(visitor: Visitor, seen: Listing) -> None:
     """Note as gone what was seen and is neither listed nor read now, and creates that have left no trace."""
     ledger = visitor.target.ledger
     own = [entry for entry in ledger.left if entry.kind == visitor.kind.name and entry.owner == OWN]
@@ -143,7 +143,7 @@ def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
     )
 
 
-def _adopt(visitor: Visitor, seen: Snapshot) -> bool:
+def _adopt(visitor: Visitor, seen: Listing) -> bool:
     """Find listed records with a marker of the run of which no create told, or not this one; whether there are any."""
     ledger, kind = visitor.target.ledger, visitor.kind.name
     entries = [entry for entry in ledger.entries if entry.kind == kind and entry.owner == OWN]

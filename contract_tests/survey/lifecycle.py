@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-from contract_tests.evidence import Phase, Record, Removal, Snapshot
+from contract_tests.evidence import BeforeAfter, Listing, Record, Removal
 from contract_tests.exchange import FormValue
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.survey.samples import SCRIPTS, image, of_type, optional, value
@@ -66,7 +66,7 @@ def reshape(visitor: Visitor, identifier: int, record: Record, shapes: Iterable[
     return record
 
 
-def remove_one(visitor: Visitor, identifier: int, before: Snapshot) -> Snapshot:
+def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:
     """Delete a record, see that it is gone, and try to bring it back by an update; the last look at the whole."""
     kind = visitor.kind
     try:
@@ -83,7 +83,7 @@ def remove_one(visitor: Visitor, identifier: int, before: Snapshot) -> Snapshot:
     return removal.after or before
 
 
-def remove(visitor: Visitor, identifier: int, before: Snapshot) -> Removal:
+def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:
     """Delete a record, and see that it is gone.
 
     Raises:
@@ -96,7 +96,7 @@ def remove(visitor: Visitor, identifier: int, before: Snapshot) -> Removal:
     removal = replace(removal, after=after)
     visitor.evidence.removals[kind.name].append(removal)
     removed = frozenset({identifier} if removal.exchange.succeeded else ())
-    visitor.evidence.phases[kind.name].append(Phase("delete", before, after, removed=removed))
+    visitor.evidence.before_after[kind.name].append(BeforeAfter("delete", before, after, removed=removed))
     return removal
 
 
@@ -111,7 +111,7 @@ def delete(visitor: Visitor, identifier: int, expects: str = "success") -> Remov
     return Removal(deleted, read)
 
 
-def see_late(visitor: Visitor, seen: Snapshot) -> None:
+def see_late(visitor: Visitor, seen: Listing) -> None:
     """Keep what is listed some time after the last delete."""
     removals = visitor.evidence.removals.get(visitor.kind.name, [])
     if removals and removals[-1].late_list is None:

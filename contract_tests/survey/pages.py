@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from contract_tests.evidence import Record, Snapshot, Sweep, Watch
+from contract_tests.evidence import Listing, PagingScan, Record, Watch
 from contract_tests.exchange import Page, Request, id_of, is_integer
 from contract_tests.rules.observation import steady
 from contract_tests.survey.strangers import intrude
@@ -16,12 +16,12 @@ from contract_tests.survey.visitor import Visitor
 ODD_SIZES = ("7", "5000")
 ODD_PAGES = {"splash-pages": ("-1",)}
 QUIET_TRIES = 3
-LOOKS = 4  # in a row
+DETECTORS = 4  # in a row
 BEYOND = 90  # pages past the end
 MOST_READ = 5  # records of the account that are read where nothing is written
 
 
-def page(visitor: Visitor, before: Snapshot, *, again: bool = False) -> Snapshot:
+def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
     """Look at pages of all sizes between two looks at the whole, again if others wrote meanwhile; the last look.
 
     Args:
@@ -29,7 +29,7 @@ def page(visitor: Visitor, before: Snapshot, *, again: bool = False) -> Snapshot
         before: the whole, as it was seen last.
         again: whether pages were looked at before, so that a few are enough.
     """
-    kind, sweeps = visitor.kind.name, visitor.evidence.sweeps
+    kind, paging_scans = visitor.kind.name, visitor.evidence.paging_scans
     for attempt in range(QUIET_TRIES):
         pages = _pages(visitor, before.total or 0, sizes_too=attempt == 0 and not again)
         oldest = min(filter(is_integer, before.ids), default=None)
@@ -37,14 +37,14 @@ def page(visitor: Visitor, before: Snapshot, *, again: bool = False) -> Snapshot
         after = visitor.snapshot()
         if read and (read.record or read.request.identifier in after.ids):
             visitor.restate(read, "success")
-        sweep = Sweep(before, tuple(pages), after)
-        sweeps[kind] = [*(sweeps[kind][:-1] if attempt else sweeps[kind]), sweep]
-        if sweep.is_quiet and sweep.agrees:
+        scan = PagingScan(before, tuple(pages), after)
+        paging_scans[kind] = [*(paging_scans[kind][:-1] if attempt else paging_scans[kind]), scan]
+        if scan.is_quiet and scan.agrees:
             break
-        if sweep.is_quiet:
+        if scan.is_quiet:
             visitor.rest()  # a cache may have kept a page of some time ago
         before = after
-    if not sweep.is_quiet or _steady(visitor, sweep.before.rows) != _steady(visitor, sweep.after.rows):
+    if not scan.is_quiet or _steady(visitor, scan.before.rows) != _steady(visitor, scan.after.rows):
         _watch(visitor)
     if not again:
         _look_beyond(visitor, after)
@@ -68,7 +68,7 @@ def _pages(visitor: Visitor, total: int, *, sizes_too: bool) -> list[Page]:
     return [page for page in pages if page]
 
 
-def _look_beyond(visitor: Visitor, whole: Snapshot) -> None:
+def _look_beyond(visitor: Visitor, whole: Listing) -> None:
     """Look at sizes and pages that there are not, and where a page link leads that is followed as it stands."""
     for size in ODD_SIZES:
         visitor.list("open", results_per_page=size)
@@ -91,26 +91,26 @@ def _steady(visitor: Visitor, rows: Iterable[Record]) -> dict[Any, Record]:
 
 def _watch(visitor: Visitor) -> None:
     """Look at the same page a few times in a row, and once more after a rest: is it looking that changes records?"""
-    looks = [visitor.page(results_per_page=str(visitor.largest)) for _ in range(LOOKS)]
+    looks = [visitor.page(results_per_page=str(visitor.largest)) for _ in range(DETECTORS)]
     visitor.rest()
     looks.append(visitor.page(results_per_page=str(visitor.largest)))
     *quick, rested = [_steady(visitor, look.rows) for look in looks if look] or [{}]
-    if len(quick) == LOOKS:
+    if len(quick) == DETECTORS:
         watch = Watch(tuple(quick), rested, visitor.evidence.exchanges[-1])
         visitor.evidence.watches[visitor.kind.name].append(watch)
 
 
-def look_around(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:
+def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
     """Look at pages and at some records, and try to read as a stranger."""
     seen = start
-    if not visitor.evidence.sweeps[visitor.kind.name]:
+    if not visitor.evidence.paging_scans[visitor.kind.name]:
         progress("paging")
         seen = page(visitor, start)
     known = [identifier for identifier in seen.ids if is_integer(identifier)]
     progress("reading")
     for identifier in known[:MOST_READ]:
         visitor.settle_last(visitor.read(identifier, "open"))
-    progress("knocking as a stranger")
+    progress("trying other keys")
     if known:
         attempts = intrude(visitor, known[0], seen)
-        visitor.evidence.intrusions[visitor.kind.name].extend(replace(each, after=seen) for each in attempts)
+        visitor.evidence.access_attempts[visitor.kind.name].extend(replace(each, after=seen) for each in attempts)

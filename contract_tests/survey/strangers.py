@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from contract_tests.evidence import Intrusion, Snapshot
+from contract_tests.evidence import AccessAttempt, Listing
 from contract_tests.exchange import OTHER, Exchange
 from contract_tests.survey.creating import create
 from contract_tests.survey.visitor import Visitor
@@ -31,7 +31,7 @@ ATTEMPTS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-def intrude(visitor: Visitor, identifier: int, seen: Snapshot) -> list[Intrusion]:
+def intrude(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessAttempt]:
     """Try to reach one of the run's records as a stranger, and read it as the account then."""
     reads = [each for each in visitor.evidence.of(visitor.kind.name, "read") if each.request.identifier == identifier]
     shown = [each.record for each in reads if each.record]
@@ -44,13 +44,13 @@ def intrude(visitor: Visitor, identifier: int, seen: Snapshot) -> list[Intrusion
                 made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
     read = visitor.read(identifier, "open")
     listed = seen.by_id.get(identifier)
-    intrusions = [
-        Intrusion(identity, exchange, marker, record, read, listed=listed) for identity, exchange, marker in made
+    access_attempts = [
+        AccessAttempt(identity, exchange, marker, record, read, listed=listed) for identity, exchange, marker in made
     ]
     if read.failed or read.shows(visitor.kind):
-        return intrusions
-    others = [each for each in intrusions if each.exchange.request.operation != "delete"]
-    deleters = [each.identity for each in intrusions if each.exchange.request.operation == "delete"]
+        return access_attempts
+    others = [each for each in access_attempts if each.exchange.request.operation != "delete"]
+    deleters = [each.identity for each in access_attempts if each.exchange.request.operation == "delete"]
     return others + [each for identity in deleters for each in _delete_alone(visitor, identity)]
 
 
@@ -60,7 +60,7 @@ def _attempts(visitor: Visitor, identity: str) -> tuple[str, ...]:
     return every if visitor.writes else tuple(each for each in every if each in ("list", "read"))
 
 
-def _delete_alone(visitor: Visitor, identity: str) -> list[Intrusion]:
+def _delete_alone(visitor: Visitor, identity: str) -> list[AccessAttempt]:
     """Try a delete on a record of its own, where it is not known whose delete removed the one that all tried."""
     creation = create(visitor, visitor.least(), "alone", "open", frozenset())
     before = creation.read.record if creation.read else None
@@ -70,7 +70,7 @@ def _delete_alone(visitor: Visitor, identity: str) -> list[Intrusion]:
         exchange = visitor.delete(creation.identifier, "open", identity)
     except WriteRefusedError:
         return []
-    return [Intrusion(identity, exchange, "", before, visitor.read(creation.identifier, "open"))]
+    return [AccessAttempt(identity, exchange, "", before, visitor.read(creation.identifier, "open"))]
 
 
 def knock(visitor: Visitor, identifier: int, identity: str, operation: str, marker: str) -> Exchange:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import count, cycle
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Evidence, Phase, Snapshot
+from contract_tests.evidence import BeforeAfter, Evidence, Listing
 from contract_tests.exchange import OTHER, FormValue
 from contract_tests.markers import plain
 from contract_tests.multipart import SHAPES, Shape
@@ -81,15 +81,15 @@ def _look(visitor: Visitor, explore: Callable[[Visitor], None], progress: Callab
             _read_on(visitor, start, progress)
 
 
-def _read_on(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:
+def _read_on(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
     """Look at what reads show where a create was not to be seen, and nothing more is written."""
     evidence, kind, seen = visitor.evidence, visitor.kind.name, visitor.snapshot()
-    if not evidence.phases[kind]:
-        evidence.phases[kind].append(Phase("create", start, seen, made=frozenset(evidence.own[kind])))
+    if not evidence.before_after[kind]:
+        evidence.before_after[kind].append(BeforeAfter("create", start, seen, made=frozenset(evidence.own[kind])))
     look_around(visitor, seen, progress)
 
 
-def _first_look(visitor: Visitor) -> Snapshot:
+def _first_look(visitor: Visitor) -> Listing:
     """The whole; by a smaller page size, or none, where the largest is refused or fails."""
     start = visitor.snapshot()
     for size in sorted(visitor.kind.page_sizes, reverse=True)[2::2]:
@@ -108,7 +108,7 @@ def _is_final(visitor: Visitor) -> bool:
     return last.status is None or last.succeeded or last.status in (401, 403, 404)
 
 
-def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]) -> None:
+def _chapters(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
     if not visitor.writes:
         return look_around(visitor, start, progress)
     fill = (start.total or 0) < ENOUGH
@@ -136,7 +136,9 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
     _let_a_second_pass(visitor, began)
     changed = reshape(visitor, subject, update(visitor, subject), _shapes_of(visitor.kind))
     later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "list after update")
-    visitor.evidence.phases[visitor.kind.name].append(Phase("update", seen, later, changed=frozenset({subject})))
+    visitor.evidence.before_after[visitor.kind.name].append(
+        BeforeAfter("update", seen, later, changed=frozenset({subject}))
+    )
     if not fill:
         progress("paging with new records")
         later = page(visitor, later, again=True)
@@ -145,10 +147,10 @@ def _chapters(visitor: Visitor, start: Snapshot, progress: Callable[[str], None]
 
 
 def _refused_and_deleted(
-    visitor: Visitor, subject: int, neighbour: int, later: Snapshot, progress: Callable[[str], None]
+    visitor: Visitor, subject: int, neighbour: int, later: Listing, progress: Callable[[str], None]
 ) -> None:
     """What is to have no influence, and then the end of one record."""
-    progress("knocking as a stranger")
+    progress("trying other keys")
     attempts = intrude(visitor, neighbour, later)
     progress("leaving out required fields")
     omit(visitor, later)
@@ -163,7 +165,7 @@ def _shapes_of(kind: Kind) -> tuple[Shape, ...]:
     return SHAPES[tuple(ATTEMPTS[NOBODY]).index(kind.name) :: len(ATTEMPTS[NOBODY])]
 
 
-def _create(visitor: Visitor, start: Snapshot) -> tuple[list[int], Snapshot]:
+def _create(visitor: Visitor, start: Listing) -> tuple[list[int], Listing]:
     """Create one record of each sort; the ids in order, and the whole then."""
     known = frozenset(start.ids)
     first, *_ = _sorts(visitor)
@@ -193,7 +195,7 @@ def _let_a_second_pass(visitor: Visitor, began: float) -> None:
         visitor.rest(since=began)
 
 
-def _fill(visitor: Visitor, created: list[int], start: Snapshot, seen: Snapshot) -> tuple[list[int], Snapshot]:
+def _fill(visitor: Visitor, created: list[int], start: Listing, seen: Listing) -> tuple[list[int], Listing]:
     """Create as many records as paging needs, until they just fill a page; all ids, and the whole then."""
     exact = (start.total or 0) % 10 == 0 and bool(start.total)
     total, more, types = seen.total or 0, list[int](), cycle(alone(visitor.kind))
@@ -212,10 +214,10 @@ def _fill(visitor: Visitor, created: list[int], start: Snapshot, seen: Snapshot)
     return created + more, _after_creates(visitor, seen, more) if more else seen
 
 
-def _after_creates(visitor: Visitor, before: Snapshot, made: list[int]) -> Snapshot:
+def _after_creates(visitor: Visitor, before: Listing, made: list[int]) -> Listing:
     total = (before.total or 0) + len(made)
     after = visitor.snapshot(lambda look: set(made) <= set(look.ids) and look.total == total, "list after create")
-    visitor.evidence.phases[visitor.kind.name].append(Phase("create", before, after, made=frozenset(made)))
+    visitor.evidence.before_after[visitor.kind.name].append(BeforeAfter("create", before, after, made=frozenset(made)))
     return after
 
 
@@ -236,13 +238,13 @@ def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, str]]:
     ]
 
 
-def _marker_of(visitor: Visitor, start: Snapshot, created: list[int]) -> str:
+def _marker_of(visitor: Visitor, start: Listing, created: list[int]) -> str:
     """The beginning of all later markers: ids rarely come twice, so that names of an earlier run are not met again."""
     marker = f"ct{created[0]}{visitor.target.ledger.token}" if created else visitor.marker
     return visitor.marker if plain(marker) in plain(start.rows) else marker
 
 
-def _free_marker(visitor: Visitor, start: Snapshot) -> str:
+def _free_marker(visitor: Visitor, start: Listing) -> str:
     """The beginning of all markers of a visit, one that no record holds already, and no other visit's."""
     ledger = visitor.target.ledger
     used = [entry.markers for entry in ledger.entries if entry.kind == visitor.kind.name]

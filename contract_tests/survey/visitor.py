@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from contract_tests.contract import Kind
-from contract_tests.evidence import Change, Evidence, Record, Snapshot, has_arrived
+from contract_tests.evidence import Change, Evidence, Listing, Record, has_arrived
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, FormValue, Page, Request, is_integer
 from contract_tests.markers import holds
 from contract_tests.multipart import USUAL, Shape
@@ -154,11 +154,11 @@ class Visitor:
         changes[self.kind.name].append(Change(exchange, texts, before, read))
         return read.record or before
 
-    def snapshot(self, good: Callable[[Snapshot], bool] = lambda _: True, aspect: str = "list") -> Snapshot:
+    def snapshot(self, good: Callable[[Listing], bool] = lambda _: True, aspect: str = "list") -> Listing:
         """The collection, waiting until it is as expected."""
         return self.until(aspect, self.look, good)
 
-    def look(self) -> Snapshot:
+    def look(self) -> Listing:
         """The collection as it is listed now."""
         pages: list[Page] = []
         complete = False
@@ -169,7 +169,7 @@ class Visitor:
             pages.append(page)
             complete = len(page.rows) < page.meta.get("results_per_page", self.largest)
             complete = complete or sum(len(each.rows) for each in pages) == page.total
-        return Snapshot(tuple(pages), complete)
+        return Listing(tuple(pages), complete)
 
     def until(self, aspect: str, look: Callable[[], Seen], good: Callable[[Seen], bool]) -> Seen:
         """Look again, for some two seconds, until what is seen is good; once in vain, not again for this aspect.

@@ -13,7 +13,7 @@ from typing import Any
 
 from flask import Blueprint, Response, abort, jsonify, request
 
-from mock_server.control.instance import Running
+from mock_server.control.instance import Instance
 from mock_server.control.switches import read_switches, told
 from mock_server.documents import read_document
 from mock_server.errors import SettingsError
@@ -37,7 +37,7 @@ IMAGES = (
 )
 
 
-def create_api(running: Running) -> Blueprint:
+def create_api(running: Instance) -> Blueprint:
     """The control plane's routes, but for its prefix.
 
     Args:
@@ -69,7 +69,7 @@ def create_api(running: Running) -> Blueprint:
     return api
 
 
-def _add_switches(api: Blueprint, running: Running) -> None:
+def _add_switches(api: Blueprint, running: Instance) -> None:
     @api.post("/reset")
     def reset() -> Response:
         running.reset(**read_switches(_json() if request.get_data() else {}))
@@ -85,7 +85,7 @@ def _add_switches(api: Blueprint, running: Running) -> None:
         return state()
 
 
-def _add_lists(api: Blueprint, running: Running) -> None:
+def _add_lists(api: Blueprint, running: Instance) -> None:
     @api.get("/open-points")
     def open_points() -> Response:
         points = running.service.contract.open_points.values()
@@ -116,7 +116,7 @@ def _add_lists(api: Blueprint, running: Running) -> None:
         return jsonify({name: each.measures for name, each in CONDITIONS.items()})
 
 
-def _add_clock(api: Blueprint, running: Running) -> None:
+def _add_clock(api: Blueprint, running: Instance) -> None:
     @api.post("/clock")
     def clock() -> Response:
         given = _json()
@@ -134,7 +134,7 @@ def _add_clock(api: Blueprint, running: Running) -> None:
         return jsonify({"now": text})
 
 
-def _add_journal(api: Blueprint, running: Running) -> None:
+def _add_journal(api: Blueprint, running: Instance) -> None:
     followers = BoundedSemaphore(MOST_FOLLOWERS)
 
     @api.get("/journal")
@@ -162,13 +162,13 @@ def _add_journal(api: Blueprint, running: Running) -> None:
         return answer
 
 
-def _events(running: Running, filters: dict[str, str]) -> Iterator[str]:
+def _events(running: Instance, filters: dict[str, str]) -> Iterator[str]:
     yield ": the journal\n\n"
     for entry in running.journal.follow(SECONDS_BETWEEN_SIGNS, **filters):
         yield f"id: {entry.number}\ndata: {json.dumps(asdict(entry))}\n\n" if entry else ": nothing new\n\n"
 
 
-def _add_forced(api: Blueprint, running: Running) -> None:
+def _add_forced(api: Blueprint, running: Instance) -> None:
     @api.get("/forced")
     def forced_answers() -> Response:
         return jsonify([asdict(each) for each in running.forced.every])
@@ -184,7 +184,7 @@ def _add_forced(api: Blueprint, running: Running) -> None:
         return Response(status=204)
 
 
-def _add_snapshots(api: Blueprint, running: Running) -> None:
+def _add_snapshots(api: Blueprint, running: Instance) -> None:
     @api.get("/snapshots")
     def names() -> Response:
         return jsonify(list(running.snapshots))
@@ -211,7 +211,7 @@ def _add_snapshots(api: Blueprint, running: Running) -> None:
         return Response(status=204)
 
 
-def _known(running: Running, name: str) -> str:
+def _known(running: Instance, name: str) -> str:
     if name not in running.snapshots:
         abort(404, f'There is no snapshot "{name}"; there are: {", ".join(running.snapshots) or "none"}.')
     return name
@@ -236,7 +236,7 @@ def _json() -> Any:
         abort(400, f"The body is no JSON that can be read: {error}.")
 
 
-def _filters(running: Running) -> dict[str, str]:
+def _filters(running: Instance) -> dict[str, str]:
     """The filters of the query.
 
     Raises:

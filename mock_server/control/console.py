@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from mock_server.contract import Resource
 from mock_server.control import editing
-from mock_server.control.instance import Running
+from mock_server.control.instance import Instance
 from mock_server.control.switches import told
 from mock_server.errors import SettingsError
 from mock_server.faults.conditions import CONDITIONS
@@ -41,7 +41,7 @@ DONE = {
 }
 
 
-def create_console(running: Running) -> Blueprint:
+def create_console(running: Instance) -> Blueprint:
     """The console's routes.
 
     Args:
@@ -73,7 +73,7 @@ def marked(text: str) -> Markup:
     return Markup("").join(code.format(part) if number % 2 else part for number, part in enumerate(parts))
 
 
-def _add_overview(console: Blueprint, running: Running) -> None:
+def _add_overview(console: Blueprint, running: Instance) -> None:
     @console.get("/")
     def overview() -> str:
         service, sandboxes = running.service, running.service.accounts.sandboxes
@@ -101,7 +101,7 @@ def _add_overview(console: Blueprint, running: Running) -> None:
         return _back("overview", "reset")
 
 
-def _add_snapshots(console: Blueprint, running: Running) -> None:
+def _add_snapshots(console: Blueprint, running: Instance) -> None:
     @console.post("/_mock/console/snapshots")
     def keep() -> AnyResponse:
         running.keep(request.form.get("name", "").strip().replace("/", "-")[:60] or "snapshot")
@@ -120,7 +120,7 @@ def _add_snapshots(console: Blueprint, running: Running) -> None:
         return _back("overview", "forgotten")
 
 
-def _add_records(console: Blueprint, running: Running) -> None:
+def _add_records(console: Blueprint, running: Instance) -> None:
     """The key of the account is a parameter: within a path, browsers would resolve the dots in it."""
 
     @console.get("/_mock/console/records/<kind>")
@@ -150,7 +150,7 @@ def _add_records(console: Blueprint, running: Running) -> None:
         return redirect(url_for("console.records", account=key, kind=kind, done="deleted"), 303)
 
 
-def _edited(running: Running, resource: Resource, identifier: int | None) -> str | AnyResponse:
+def _edited(running: Instance, resource: Resource, identifier: int | None) -> str | AnyResponse:
     """The form of a record, or what comes of sending it."""
     if request.method == "GET":
         return _form(running, resource, identifier, "")
@@ -161,7 +161,7 @@ def _edited(running: Running, resource: Resource, identifier: int | None) -> str
     return redirect(url_for("console.records", account=key, kind=resource.name, done=done), 303)
 
 
-def _form(running: Running, resource: Resource, identifier: int | None, problem: str) -> str:
+def _form(running: Instance, resource: Resource, identifier: int | None, problem: str) -> str:
     key, account = _account(running)
     values = _values(running, resource, identifier)
     operation = "create" if identifier is None else "update"
@@ -179,7 +179,7 @@ def _form(running: Running, resource: Resource, identifier: int | None, problem:
     )
 
 
-def _values(running: Running, resource: Resource, identifier: int | None) -> dict[str, Any]:
+def _values(running: Instance, resource: Resource, identifier: int | None) -> dict[str, Any]:
     if identifier is None:
         return {}
     try:
@@ -188,7 +188,7 @@ def _values(running: Running, resource: Resource, identifier: int | None) -> dic
         abort(404, f"There is no record {identifier} among the {resource.name} of this account.")
 
 
-def _add_journal(console: Blueprint, running: Running) -> None:
+def _add_journal(console: Blueprint, running: Instance) -> None:
     @console.get("/_mock/console/journal")
     def journal() -> str:
         wanted = {name: value for name in ("account", "path", "remarks") if (value := request.args.get(name))}
@@ -210,7 +210,7 @@ def _add_journal(console: Blueprint, running: Running) -> None:
         return _back("journal", "cleared")
 
 
-def _add_switches(console: Blueprint, running: Running) -> None:
+def _add_switches(console: Blueprint, running: Instance) -> None:
     @console.get("/_mock/console/switches")
     def switches() -> str:
         return _switches(running, "")
@@ -245,7 +245,7 @@ def _add_switches(console: Blueprint, running: Running) -> None:
         return _back("switches", "set")
 
 
-def _switches(running: Running, problem: str) -> str:
+def _switches(running: Instance, problem: str) -> str:
     areas: dict[str, list[Any]] = {}
     for each in DEFECTS.values():
         areas.setdefault(each.rule.partition(".")[0], []).append(each)
@@ -260,7 +260,7 @@ def _switches(running: Running, problem: str) -> str:
     )
 
 
-def _switched(running: Running) -> dict[str, Any]:
+def _switched(running: Instance) -> dict[str, Any]:
     """What is not as it is by default, for people."""
     state = told(running.settings)
     return {
@@ -268,7 +268,7 @@ def _switched(running: Running) -> dict[str, Any]:
     }
 
 
-def _account(running: Running) -> tuple[str, Account]:
+def _account(running: Instance) -> tuple[str, Account]:
     """The key that the request names, and its account."""
     key, accounts = request.args.get("account", ""), running.service.accounts
     account = accounts.sandboxes.get(key) or (accounts.get(key) if key in accounts.keys else None)
@@ -277,7 +277,7 @@ def _account(running: Running) -> tuple[str, Account]:
     return key, account
 
 
-def _resource(running: Running, kind: str) -> Resource:
+def _resource(running: Instance, kind: str) -> Resource:
     found = next((each for each in running.service.contract.resources if each.name == kind), None)
     if found is None:
         abort(404, f'There is no kind "{kind}".')

@@ -12,13 +12,13 @@ from flask import request
 from werkzeug.test import Client
 
 from mock_server.contract import Field, Resource
-from mock_server.control.instance import Running
+from mock_server.control.instance import Instance
 from mock_server.errors import SettingsError
 from mock_server.http.broken_answers import NO_LENGTH
 from mock_server.journal.recorder import BY_HAND
 
 
-def save(running: Running, key: str, resource: Resource, identifier: int | None, present: Mapping[str, Any]) -> str:
+def save(running: Instance, key: str, resource: Resource, identifier: int | None, present: Mapping[str, Any]) -> str:
     """Create or update a record with the form that was sent: a field that is as it was is left out.
 
     Args:
@@ -44,7 +44,7 @@ def save(running: Running, key: str, resource: Resource, identifier: int | None,
     return _ask(running, key, "POST", path, sent)
 
 
-def delete(running: Running, key: str, resource: Resource, identifier: int) -> str:
+def delete(running: Instance, key: str, resource: Resource, identifier: int) -> str:
     """Delete a record; why that was refused, or nothing."""
     return _ask(running, key, "DELETE", resource.paths["delete"].replace("{id}", str(identifier)), None)
 
@@ -60,7 +60,7 @@ def _text(field: Field, present: Mapping[str, Any]) -> str | None:
     return text
 
 
-def _ask(running: Running, key: str, method: str, path: str, form: dict[str, Any] | None) -> str:
+def _ask(running: Instance, key: str, method: str, path: str, form: dict[str, Any] | None) -> str:
     headers = {"Authorization": f"Bearer {key}", "User-Agent": "mock-server console"}
     prefix = running.settings.base_path
     answer = Client(running).open(
@@ -86,7 +86,7 @@ def _problem(status: int, text: str) -> str:
     return title and f"The API answered {status}: {title}"
 
 
-def switches(running: Running, form: Mapping[str, str]) -> dict[str, Any]:
+def switches(running: Instance, form: Mapping[str, str]) -> dict[str, Any]:
     """Settings from the form of the switches.
 
     Raises:

@@ -29,7 +29,7 @@ LONGEST_OF_STRANGERS = 16 * 2**10  # bytes of a body
 MOST_SNAPSHOTS, MOST_BYTES = 20, 64 * 2**20
 
 
-class Running:
+class Instance:
     """A mock under way.
 
     Args:

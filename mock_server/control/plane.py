@@ -12,7 +12,7 @@ from werkzeug.wrappers import Request
 from mock_server.control.api import create_api
 from mock_server.control.console import create_console
 from mock_server.control.guard import Guard, protect
-from mock_server.control.instance import Running
+from mock_server.control.instance import Instance
 from mock_server.errors import SettingsError
 from mock_server.settings import Settings
 
@@ -32,7 +32,7 @@ class Control:
     """
 
     def __init__(self, settings: Settings, token: str | None = None) -> None:
-        self.running = Running(settings)
+        self.running = Instance(settings)
         self._guard = Guard(token, settings.public_base_url)
         self._plane = create_plane(self.running, self._guard)
 
@@ -57,7 +57,7 @@ class Control:
         return 0 if self._guard.objection(Request(environ)) else LONGEST_BODY
 
 
-def create_plane(running: Running, guard: Guard) -> Flask:
+def create_plane(running: Instance, guard: Guard) -> Flask:
     """The application that controls a mock.
 
     Args:

@@ -12,7 +12,7 @@ from liar import CONTRACT, Ask, Lie, Reply, Serve, looks, survey_alone, verdicts
 
 from contract_tests.exchange import Exchange, Request
 from contract_tests.explore import Exploration
-from contract_tests.run.verdicts import FELL
+from contract_tests.run.verdicts import VIOLATED
 from mock_server import Settings
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
@@ -49,7 +49,7 @@ def test_an_absurd_number_in_meta_costs_nothing_and_is_found(name: str, number: 
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < MOST_MEMORY
-    fell = {rule for rule, result in results.items() if result.verdict in FELL}
+    fell = {rule for rule, result in results.items() if result.verdict in VIOLATED}
     assert fell & {"envelopes.list-meta-holds-integers", *(each for each in fell if each.startswith("pagination."))}
 
 
@@ -65,7 +65,7 @@ def test_an_absurd_number_in_meta_costs_nothing_and_is_found(name: str, number: 
 )
 def test_an_absurd_number_elsewhere_is_found_too(pattern: str, text: str, operation: str) -> None:
     results = verdicts(says(pattern, text, operation), "domains", FULL)
-    assert any(result.verdict in FELL for result in results.values())
+    assert any(result.verdict in VIOLATED for result in results.values())
 
 
 def test_a_list_without_end_is_read_in_a_bounded_number_of_requests() -> None:

@@ -13,7 +13,7 @@ from lies import D, N, S, form, is_owner, rows
 
 from contract_tests.explore import Exploration
 from contract_tests.open_points import observed, remarks
-from contract_tests.run.verdicts import FELL, Verdict
+from contract_tests.run.verdicts import VIOLATED, Verdict
 from mock_server import Settings
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
@@ -52,7 +52,7 @@ def test_a_further_field_that_tells_the_time_is_no_change() -> None:
 @pytest.mark.parametrize("every", [2, 3, 5])
 def test_a_busy_colleague_is_not_taken_for_the_server(every: int) -> None:
     settings = Settings(fixture="empty", records=40, conditions={"other-writer": every})
-    assert verdicts(honest, D, settings)["lifecycle.reads-change-nothing"].verdict not in FELL
+    assert verdicts(honest, D, settings)["lifecycle.reads-change-nothing"].verdict not in VIOLATED
 
 
 def rewritten(change: str) -> Lie:
@@ -146,7 +146,7 @@ def test_what_becomes_of_a_text_that_an_update_empties_is_seen_and_no_failure(va
     settings = Settings(fixture="empty", records=40, choices={"cleared-text": value})
     first, _, _ = looks(honest, D, settings, EXPLORE)
     assert list(observed(first.exchanges)["cleared-text"]) == [value]
-    assert [each.id for each in verdicts(honest, D, settings, EXPLORE).values() if each.verdict in FELL] == []
+    assert [each.id for each in verdicts(honest, D, settings, EXPLORE).values() if each.verdict in VIOLATED] == []
 
 
 @pytest.mark.parametrize("value", ["ignored", "refused"])

@@ -10,7 +10,7 @@ from liar import BASE_URL, CONTRACT, honest, looks, survey_alone, verdicts
 from contract_tests.evidence import Evidence
 from contract_tests.explore import Exploration
 from contract_tests.proof.trials import RECORDS
-from contract_tests.run.verdicts import FELL, Result, Verdict, judge
+from contract_tests.run.verdicts import VIOLATED, Result, Verdict, judge
 from mock_server import Settings
 from mock_server.faults.defects import DEFECTS
 
@@ -43,12 +43,12 @@ def test_a_server_with_a_defect_fails_by_its_rules_name_and_for_no_unrelated_rea
     results: dict[str, Result] = {}
     for explore in (survey_alone, Exploration(CONTRACT, 170, seed)):
         results = verdicts(honest, kinds[seed % len(kinds)], settings, explore)
-        if results[defect.rule].verdict in FELL:
+        if results[defect.rule].verdict in VIOLATED:
             break
     own = results[defect.rule]
     assert own.verdict is (Verdict.WARN if own.rule.level == "advisory" else Verdict.FAIL), own.reasons
     assert all(finding.expected and finding.received for finding in own.findings)
-    assert {rule for rule, result in results.items() if result.verdict in FELL} <= {defect.rule, *defect.also}
+    assert {rule for rule, result in results.items() if result.verdict in VIOLATED} <= {defect.rule, *defect.also}
 
 
 @pytest.mark.parametrize(("rule", "kind"), EVERY, ids=[f"{rule.id}-{kind}" for rule, kind in EVERY])

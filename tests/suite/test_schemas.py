@@ -18,7 +18,7 @@ from liar import BASE_URL, CONTRACT, Ask, Lie, Reply, Serve, honest, looks, verd
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
 from contract_tests.explore import Exploration
-from contract_tests.rules.observation import Broken
+from contract_tests.rules.observation import Violation
 from contract_tests.run.verdicts import Verdict, observe
 from mock_server import Settings
 
@@ -62,7 +62,7 @@ def broken(kind: str, exchange: Exchange) -> list[str]:
     return [
         rule.id
         for rule in rules
-        if any(isinstance(each, Broken) for each in observe(rule, CONTRACT.kinds[kind], evidence))
+        if any(isinstance(each, Violation) for each in observe(rule, CONTRACT.kinds[kind], evidence))
     ]
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from outcomes import CONTRACT, READ, result
 
-from contract_tests.rules.observation import Broken
+from contract_tests.rules.observation import Violation
 from contract_tests.run.verdicts import Result, Verdict, overall, unjudged
 
 PASS = result("pagination.page-is-filled", Verdict.PASS)
-FAIL = result("envelopes.body-is-json", Verdict.FAIL, Broken(READ, "JSON", "none"))
-WARN = result("robustness.odd-text-does-not-fail", Verdict.WARN, Broken(READ, "any answer", "status 500"))
+FAIL = result("envelopes.body-is-json", Verdict.FAIL, Violation(READ, "JSON", "none"))
+WARN = result("robustness.odd-text-does-not-fail", Verdict.WARN, Violation(READ, "any answer", "status 500"))
 UNDECIDED = result("forms.name-required", Verdict.INCONCLUSIVE, reasons=("a quota",))
 ODD = result("robustness.odd-ids-do-not-fail", Verdict.INCONCLUSIVE, reasons=("each read fails",))
-WAIVED = result("envelopes.body-is-json", Verdict.FAIL, Broken(READ, "JSON", "none"), waived="ticket 12")
+WAIVED = result("envelopes.body-is-json", Verdict.FAIL, Violation(READ, "JSON", "none"), waived="ticket 12")
 KEYLESS = result(
     "accounts.other-account-sees-no-list",
     Verdict.NOT_APPLICABLE,

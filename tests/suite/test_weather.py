@@ -8,7 +8,7 @@ import pytest
 from liar import CONTRACT, Ask, LyingTarget, Reply, Serve, honest, verdicts
 
 from contract_tests.explore import Exploration
-from contract_tests.run.verdicts import FELL, Verdict
+from contract_tests.run.verdicts import VIOLATED, Verdict
 from contract_tests.survey import visit, visitor
 from mock_server import Settings
 
@@ -36,7 +36,7 @@ def test_no_condition_makes_a_correct_server_fail(
     monkeypatch.setattr("contract_tests.target.target.time.sleep", lambda _: None)
     settings = Settings(fixture="empty", records=records, conditions=weather)
     results = verdicts(honest, kind, settings, Exploration(CONTRACT, 60, seed=1)).values()
-    broken = [result for result in results if result.verdict in FELL]
+    broken = [result for result in results if result.verdict in VIOLATED]
     assert [(result.id, result.findings[0]) for result in broken] == []
     assert all(result.reasons for result in results if result.verdict is Verdict.INCONCLUSIVE)
 
@@ -53,7 +53,7 @@ def test_a_colleague_who_edits_old_records_makes_no_correct_server_fail(no_pause
         return serve(ask)
 
     results = verdicts(edits, kind, FULL).values()
-    broken = [result for result in results if result.verdict in FELL]
+    broken = [result for result in results if result.verdict in VIOLATED]
     assert [(result.id, result.findings[0]) for result in broken] == []
 
 
