@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
 from contract_tests.commands.arguments import add_cleanup, add_compare, add_judge, add_prove, add_run
@@ -68,7 +69,7 @@ def _carry_out(contract: Contract, given: argparse.Namespace) -> int:
         module = import_module(f"contract_tests.commands.{given.command}")  # the rules are listed without what it needs
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"{error.name} is not installed; install this project with its extra [tests]: see the README"
+            f"{error.name} is not installed; install this project with its extra [tests]: see docs/ci.md"
         ) from error
     status: int = getattr(module, f"{given.command}_command")(contract, given)
     return status
@@ -85,6 +86,7 @@ def parse_run(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="contract-tests", description="Judge implementations of the contract.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(required=True, dest="command", metavar="run|rules|judge|compare|cleanup|prove")
     rules = commands.add_parser("rules", help="list the rules and open points, or explain one")
     rules.add_argument("rule", nargs="?", metavar="RULE", help="the id of a rule or an open point")
@@ -93,8 +95,19 @@ def _parser() -> argparse.ArgumentParser:
     add_compare(commands.add_parser("compare", help="set the results of several runs side by side").add_argument)
     cleanup = commands.add_parser("cleanup", help="delete what an interrupted run left behind")
     add_cleanup(cleanup.add_argument)
-    add_prove(commands.add_parser("prove", help="show that each rule falls when it should, and only then").add_argument)
+    add_prove(
+        commands.add_parser(
+            "prove", help="show that the suite catches every defect and fails no correct server"
+        ).add_argument
+    )
     return parser
+
+
+def _version() -> str:
+    try:
+        return version("link-management-contract")
+    except PackageNotFoundError:
+        return "that is not installed"
 
 
 def _say(message: str, status: int) -> int:

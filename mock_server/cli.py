@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NoReturn
 
@@ -124,43 +125,88 @@ def _say(text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="mock-server", description="A stateful mock of the link-management service API.")
     add = parser.add_argument
+    add("--version", action="version", version=f"%(prog)s {_version()}")
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=_port, default=8000, help="port; 0 picks a free one (default: %(default)s)")
     add("--fixture", default="demo", metavar="demo|empty|FILE", help="what accounts start with (default: %(default)s)")
-    add("--records", type=_count, default=0, metavar="N", help="N generated records of each kind beside the fixture's")
-    add("--api-key", action="append", default=[], metavar="KEY", help="a key with an account of its own")
-    add("--base-path", default="", metavar="/PREFIX", help="a path in front of /api")
-    add("--cors", choices=("on", "off"), default="on", help="whether pages of other origins may call (default: on)")
-    add("--cors-origin", action="append", default=[], metavar="ORIGIN", help="only pages of these (default: all)")
-    add("--public-base-url", metavar="URL", help="what page links begin with (default: as requested)")
-    add("--open", type=_choice, action="append", default=[], metavar="POINT=VALUE", help="choose for an open point")
-    add("--profile", type=Path, metavar="FILE", help="choose for open points as a run wrote down")
-    add("--grease", type=_seed, metavar="SEED", help="choose by chance for the other open points")
-    add("--grease-each-request", action="store_true", help="and for each request anew, where that keeps the contract")
-    add("--defect", action="append", default=[], metavar="NAME", help="be wrong in one way; --list-defects names them")
-    add("--list-defects", action="store_true", help="list the defects with the rules that they break, and end")
+    add(
+        "--records",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="add N generated records of each kind to the first account",
+    )
+    add(
+        "--api-key",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="add a key with an account of its own; may be repeated",
+    )
+    add("--base-path", default="", metavar="/PREFIX", help="path in front of /api")
+    add("--cors", choices=("on", "off"), default="on", help="let pages of other origins call (default: on)")
+    add(
+        "--cors-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let only pages of this origin call; may be repeated",
+    )
+    add("--public-base-url", metavar="URL", help="what page links begin with (default: the URL of the request)")
+    add(
+        "--open",
+        type=_choice,
+        action="append",
+        default=[],
+        metavar="POINT=VALUE",
+        help="choose a value for an open point; may be repeated",
+    )
+    add("--profile", type=Path, metavar="FILE", help="choose the values in a profile.yaml that a run wrote")
+    add("--grease", type=_seed, metavar="SEED", help="choose the values of all other open points at random")
+    add(
+        "--grease-each-request",
+        action="store_true",
+        help="choose again for each request, where that keeps the contract",
+    )
+    add("--defect", action="append", default=[], metavar="NAME", help="break a rule in a named way; may be repeated")
+    add("--list-defects", action="store_true", help="list the defects with the rules they break, and exit")
     add(
         "--condition",
         type=_condition,
         action="append",
         default=[],
         metavar="NAME[=N]",
-        help="--list-conditions explains",
+        help="add trouble such as lag=0.3; may be repeated",
     )
-    add("--rate-limit", type=_rate, metavar="60/m", help="so many requests in a minute for each account, then 429")
-    add("--list-conditions", action="store_true", help="list what may befall the server from outside, and end")
-    add("--list-open", action="store_true", help="list the open points with their values, and end")
-    add("--seed", type=_seed, default=0, metavar="N", help="what colours are derived from (default: %(default)s)")
+    add("--rate-limit", type=_rate, metavar="60/m", help="answer 429 to an account that sends more")
+    add("--list-conditions", action="store_true", help="list the conditions, and exit")
+    add("--list-open", action="store_true", help="list the open points with their values, and exit")
+    add("--seed", type=_seed, default=0, metavar="N", help="seed of the colours (default: %(default)s)")
     add(
-        "--clock", choices=("fixture", "system"), default="fixture", help="the fixture's time, a second a write, or now"
+        "--clock",
+        choices=("fixture", "system"),
+        default="fixture",
+        help="start at the fixture's time and advance a second a write, or use the machine's time",
     )
-    add("--control-token", metavar="TOKEN", help=f"who shows it controls the mock; better in ${ENVIRONMENT}")
-    add("--control-token-file", type=Path, metavar="FILE", help="likewise, in a file")
-    add("--fail-on-remarks", action="store_true", help="end with status 1 if clients made mistakes")
-    add("--sandboxes", type=_count, default=1000, metavar="N", help="how many are kept (default: %(default)s)")
-    add("--journal", type=_count, default=1000, metavar="N", help="how many requests are kept (default: %(default)s)")
-    add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="info: a line a request")
+    add("--control-token", metavar="TOKEN", help=f"token that opens the control plane; better in ${ENVIRONMENT}")
+    add("--control-token-file", type=Path, metavar="FILE", help="file that holds the control token")
+    add("--fail-on-remarks", action="store_true", help="exit with status 1 if clients made mistakes")
+    add("--sandboxes", type=_count, default=1000, metavar="N", help="sandbox accounts to keep (default: %(default)s)")
+    add("--journal", type=_count, default=1000, metavar="N", help="requests to keep (default: %(default)s)")
+    add(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="info logs a line for each request (default: info)",
+    )
     return parser
+
+
+def _version() -> str:
+    try:
+        return version("link-management-contract")
+    except PackageNotFoundError:
+        return "that is not installed"
 
 
 def _banner(server: MockServer) -> str:

@@ -18,35 +18,58 @@ def add_prove(add: Add) -> None:
     """The options of `contract-tests prove`."""
     add("--defect", action="append", default=[], metavar="NAME", help="this one alone (default: all that the mock has)")
     add("--seeds", type=_number, default=5, metavar="N", help="servers with each defect (default: %(default)s)")
-    add("--grease", type=_number, default=300, metavar="N", help="servers that are right (default: %(default)s)")
-    add("--short", action="store_true", help="a sample of both, in less than a minute")
-    add("--jobs", type=_number, metavar="N", help="how many are judged at once (default: 4 a core)")
-    add("--markdown", metavar="FILE", help="write the matrix there")
-    add("--json", metavar="FILE", help="likewise")
+    add("--grease", type=_number, default=300, metavar="N", help="correct servers (default: %(default)s)")
+    add("--short", action="store_true", help="try a sample of both, in little more than a minute")
+    add("--jobs", type=_number, metavar="N", help="servers judged at once (default: 4 a core)")
+    add("--markdown", metavar="FILE", help="write the matrix to this file, as Markdown")
+    add("--json", metavar="FILE", help="write the matrix to this file, as JSON")
 
 
 def add_run(add: Add) -> None:
     """The options of `contract-tests run`."""
-    add("--base-url", type=_url, required=True, metavar="URL", help="where it answers, its path prefix too")
+    add("--base-url", type=_url, required=True, metavar="URL", help="URL of the implementation, with its path prefix")
     add_target(add)
-    add("--allow-writes", action="store_true", help="let the run write its own records elsewhere than on this machine")
-    add("--read-only", action="store_true", help="write nothing, and judge what reads alone can show")
-    add("--plan", action="store_true", help="send nothing, and tell what a run would do")
-    add("--resources", type=_names, default=(), metavar="KIND,...", help="the kinds to judge (default: all)")
-    add("--rules", type=_names, default=(), metavar="PATTERN,...", help="the rules to judge, such as 'pagination.*'")
-    add("--strict", action="store_true", help="let advisory rules fail the run too")
+    add("--allow-writes", action="store_true", help="allow writes to a host other than this machine")
+    add("--read-only", action="store_true", help="write nothing; judge only what reads show")
+    add("--plan", action="store_true", help="show what a run would do, and send nothing")
+    add("--resources", type=_names, default=(), metavar="KIND,...", help="resources to judge (default: all)")
+    add(
+        "--rules",
+        type=_names,
+        default=(),
+        metavar="PATTERN,...",
+        help="rules to judge, such as 'pagination.*' (default: all)",
+    )
+    add("--strict", action="store_true", help="let advisory rules fail the run")
     add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
-    add("--splash-create-path", metavar="PATH", help="where splash pages are created, if not at the documented path")
-    add("--max-requests", type=_number, metavar="N", help="at most so many")
-    add("--deadline", type=_duration, metavar="10m", help="end after so long, clean-up aside")
-    add("--explore", type=_count, default=600, metavar="N", help="generate about N requests too (default: %(default)s)")
-    add("--seed", type=_count, default=0, metavar="N", help="generate others (default: %(default)s)")
-    add("--lag", type=_seconds, default=2.1, metavar="SECONDS", help="by which reads may lag (default: %(default)s)")
-    add("--ledger", type=Path, metavar="FILE", help="write down there what the run creates (default: see the README)")
-    add("--waivers", type=Path, metavar="FILE", help="failures that are known and allowed for a time")
-    add("--write-waivers", type=Path, metavar="FILE", help="write such a file for what fails now")
-    add("--report-dir", type=_folder, metavar="DIR", help="write reports there")
-    add("--quiet", action="store_true", help="print the overall word alone")
+    add("--splash-create-path", metavar="PATH", help="path that creates splash pages, if not the documented one")
+    add("--max-requests", type=_number, metavar="N", help="never send more than N requests")
+    add("--deadline", type=_duration, metavar="10m", help="stop after this time, clean-up aside")
+    add(
+        "--explore",
+        type=_count,
+        default=600,
+        metavar="N",
+        help="generate about N further requests (default: %(default)s)",
+    )
+    add("--seed", type=_count, default=0, metavar="N", help="seed of the generated requests (default: %(default)s)")
+    add(
+        "--lag",
+        type=_seconds,
+        default=2.1,
+        metavar="SECONDS",
+        help="how long reads may lag behind writes (default: %(default)s)",
+    )
+    add(
+        "--ledger",
+        type=Path,
+        metavar="FILE",
+        help="note here what the run creates (default: a file in your state folder)",
+    )
+    add("--waivers", type=Path, metavar="FILE", help="failures that are known and allowed for a while")
+    add("--write-waivers", type=Path, metavar="FILE", help="write a waivers file for what fails now")
+    add("--report-dir", type=_folder, metavar="DIR", help="write reports to this folder")
+    add("--quiet", action="store_true", help="print only the verdict")
 
 
 def add_judge(add: Add) -> None:
@@ -54,35 +77,53 @@ def add_judge(add: Add) -> None:
     add("file", type=Path, metavar="FILE", help="an HTTP archive: a browser's, a proxy's or a run's record.har")
     add("--base-url", type=_url, metavar="URL", help="which service to judge (default: that of most requests)")
     add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
-    add("--strict", action="store_true", help="let advisory rules fail too")
+    add("--strict", action="store_true", help="let advisory rules fail")
 
 
 def add_compare(add: Add) -> None:
     """The options of `contract-tests compare`."""
     add("results", type=Path, nargs="+", metavar="RESULTS", help="results.json of a run, or the folder it is in")
-    add("--all", action="store_true", help="show what is the same, too")
-    add("--json", type=Path, metavar="FILE", help="write the comparison there")
-    add("--html", type=Path, metavar="FILE", help="likewise, as a page")
+    add("--all", action="store_true", help="show what is the same as well")
+    add("--json", type=Path, metavar="FILE", help="write the comparison to this file")
+    add("--html", type=Path, metavar="FILE", help="write the comparison as a page")
 
 
 def add_cleanup(add: Add) -> None:
     """The options of `contract-tests cleanup`."""
-    add("ledger", type=Path, metavar="LEDGER", help="what the run wrote down")
+    add("ledger", type=Path, metavar="LEDGER", help="ledger of the interrupted run")
     add("--base-url", type=_url, metavar="URL", help="where it answers, if the ledger does not say so any more")
     add_target(add)
 
 
 def add_target(add: Add) -> None:
     """The options that tell how a target is reached."""
-    add("--api-key", metavar="KEY", help="or CONTRACT_API_KEY in the environment")
-    add("--second-api-key", metavar="KEY", help="another account's, or CONTRACT_SECOND_API_KEY")
-    add("--rate", type=_rate, default=0.0, metavar="60/m", help="at most so many requests in a second, minute or hour")
-    add("--timeout", type=_number, default=30, metavar="SECONDS", help="for an answer (default: %(default)s)")
-    add("--header", type=_header, action="append", default=[], metavar="'NAME: VALUE'", help="sent with each request")
-    add("--ca-bundle", type=Path, metavar="FILE", help="authorities to trust, as PEM (default: the system's)")
+    add("--api-key", metavar="KEY", help="key of the account; better in $CONTRACT_API_KEY")
+    add("--second-api-key", metavar="KEY", help="key of another account; better in $CONTRACT_SECOND_API_KEY")
+    add(
+        "--rate",
+        type=_rate,
+        default=0.0,
+        metavar="60/m",
+        help="send at most this many requests a second, minute or hour",
+    )
+    add("--timeout", type=_number, default=30, metavar="SECONDS", help="time for a whole answer (default: %(default)s)")
+    add(
+        "--header",
+        type=_header,
+        action="append",
+        default=[],
+        metavar="'NAME: VALUE'",
+        help="send this header with each request",
+    )
+    add(
+        "--ca-bundle",
+        type=Path,
+        metavar="FILE",
+        help="certificate authorities to trust, as PEM (default: the system's)",
+    )
     add("--insecure", action="store_true", help="trust any certificate")
-    add("--client-cert", type=Path, metavar="FILE", help="a certificate to show, as PEM")
-    add("--client-key", type=Path, metavar="FILE", help="its key, if that is not in the same file")
+    add("--client-cert", type=Path, metavar="FILE", help="client certificate, as PEM")
+    add("--client-key", type=Path, metavar="FILE", help="key of the client certificate, if in a file of its own")
 
 
 def _url(text: str) -> str:

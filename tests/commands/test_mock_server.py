@@ -266,6 +266,11 @@ def statuses(lines: list[str], token: str) -> list[int]:
     return [requests.get(url, headers=headers, timeout=10).status_code for headers in given]
 
 
+def test_it_tells_its_version() -> None:
+    told = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
+    assert re.fullmatch(r"mock-server \d+\.\d+\.\d+\n", told)
+
+
 def test_what_a_fixture_says_does_not_steer_the_terminal(tmp_path: Path) -> None:
     fixture = tmp_path / "fixture.yaml"
     fixture.write_text('{now: "2026-01-01 00:00:00", accounts: [{name: "A\\e]0;x\\a\\nStop", api_key: key}]}')
