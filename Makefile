@@ -3,10 +3,13 @@ BIN := .venv/bin
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 NEEDS := pyproject.toml constraints.txt
 
-.PHONY: mock test lint format prove mutation bench soak dist clean
+.PHONY: mock suite test lint format prove mutation bench soak dist clean
 
 mock: .venv/.mock  ## serve the demo data
 	@$(BIN)/mock-server $(ARGS)
+
+suite: .venv/.dev  ## install contract-tests
+	@echo "$(BIN)/contract-tests is ready"
 
 test: .venv/.dev  ## run all tests
 	$(BIN)/pytest -n 2 $(ARGS)

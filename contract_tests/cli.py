@@ -69,7 +69,7 @@ def _carry_out(contract: Contract, given: argparse.Namespace) -> int:
         module = import_module(f"contract_tests.commands.{given.command}")  # the rules are listed without what it needs
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"{error.name} is not installed; install this project with its extra [tests]: see docs/ci.md"
+            f"{error.name} is not installed; run `make suite` here, or install this project with its extra [tests]"
         ) from error
     status: int = getattr(module, f"{given.command}_command")(contract, given)
     return status

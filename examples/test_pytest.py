@@ -34,5 +34,5 @@ def test_a_create_whose_answer_is_lost_has_made_its_record(api):
 
 def test_my_client_makes_no_mistakes(api, mock_server):
     api("GET", "/api/domains/?results_per_page=25&page=2")
-    found = mock_server.control.instance.journal.find(account="sandbox-test_my_client_makes_no_mistakes", remarks="1")
+    found = mock_server.running.journal.find(account="sandbox-test_my_client_makes_no_mistakes", remarks="1")
     assert found == []
