@@ -22,7 +22,7 @@ TELLING = {  # fields of somebody else's record that tell a choice of the servic
     "datetime": re.compile(r"[0-9T:. +Z-]{1,35}"),
     "last_datetime": re.compile(r"[0-9T:. +Z-]{1,35}"),
 }
-HIDDEN_HEADERS = ("set-cookie", "authorization", "cookie", "proxy-authorization")
+HIDDEN_HEADERS = re.compile(r"key|token|secret|passw|credential|authorization|cookie|session")
 
 
 def shape(text: str) -> str:
@@ -85,7 +85,7 @@ class Masking:
         )
 
     def _header(self, name: str, value: str) -> str:
-        if name in HIDDEN_HEADERS:
+        if HIDDEN_HEADERS.search(name):
             return "[hidden]"
         return self._place(value) if name == "location" else self.text(value)
 
