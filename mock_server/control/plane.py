@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from flask import Flask, Response, jsonify, request
+from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Request
 
@@ -14,6 +14,7 @@ from mock_server.control.console import create_console
 from mock_server.control.guard import Guard, protect
 from mock_server.control.instance import Instance
 from mock_server.errors import SettingsError
+from mock_server.http.request_notes import notes_of
 from mock_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -68,11 +69,18 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
     plane.json.sort_keys = False  # type: ignore[attr-defined]
     plane.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
     protect(plane, guard)
+    plane.before_request(_refuse_unread)
     plane.register_blueprint(create_api(running), url_prefix=PREFIX)
     plane.register_blueprint(create_console(running))
     plane.register_error_handler(HTTPException, _refused)
     plane.register_error_handler(SettingsError, lambda error: _told(str(error), 400))
     return plane
+
+
+def _refuse_unread() -> None:
+    """Do nothing with a body that did not come whole."""
+    if unread := notes_of(request.environ).unread:
+        abort(unread.status, unread.title)
 
 
 def _refused(error: HTTPException) -> Response:

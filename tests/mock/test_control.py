@@ -245,6 +245,22 @@ def test_beyond_this_machine_a_token_opens_it() -> None:
         assert requests.get(url, timeout=10).headers["WWW-Authenticate"].startswith("Basic ")
 
 
+@pytest.mark.parametrize(
+    "head",
+    [b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", b"Content-Length: 50\r\n\r\n{}"],
+    ids=["chunked", "announced"],
+)
+def test_a_body_that_is_cut_off_resets_nothing(server: MockServer, head: bytes) -> None:
+    assert ask(server, "DELETE", "/api/domains/1", headers={"Authorization": f"Bearer {HARBOUR}"})[0] == 200
+    before = total(server)
+    with socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=10) as connection:
+        start = b"POST /_mock/reset HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        connection.sendall(start + head)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 400 ")
+    assert total(server) == before
+
+
 def test_its_description_names_each_of_its_paths(server: MockServer) -> None:
     described = yaml.safe_load(requests.get(f"{server.base_url}/_mock/openapi.yaml", timeout=10).text)
     validate(described)
