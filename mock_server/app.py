@@ -29,7 +29,7 @@ from mock_server.faults.preferences import Preferences, refuse_as_preferred
 from mock_server.http.access_log import AccessLog
 from mock_server.http.cors import Cors, KnownHosts
 from mock_server.http.path_aliases import PathAliases
-from mock_server.open_points.choices import Choices
+from mock_server.open_points.choices import Choices, ChoicesOfEachRequest
 from mock_server.open_points.grease import Grease, Voice
 from mock_server.settings import Settings
 from mock_server.store.accounts import Accounts
@@ -84,12 +84,11 @@ def create_app(settings: Settings | None = None, before: Service | None = None) 
 def _service(settings: Settings, defects: Sequence[Defect], before: Service | None) -> Service:
     """What the operations work with."""
     contract = _read(settings.contract) if settings.contract else shipped_contract()
-    choices = Choices(
-        contract.open_points,
-        {**settings.choices, **needs(defects, settings.choices)},
-        settings.grease,
-        each_request=settings.grease_each_request,
-    )
+    chosen = {**settings.choices, **needs(defects, settings.choices)}
+    if settings.grease is not None and settings.grease_each_request:
+        choices: Choices = ChoicesOfEachRequest(contract.open_points, chosen, settings.grease)
+    else:
+        choices = Choices(contract.open_points, chosen, settings.grease)
     new_records = NewRecords(choices, settings.seed)
     representations = Representations(choices, Voice(settings.grease))
     uploads = before.forms.uploads if before else Uploads()

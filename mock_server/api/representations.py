@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from flask import Response
@@ -38,11 +38,20 @@ class Representations:
 
     def record(self, resource: Resource, record: Record) -> dict[str, Any]:
         """A record's read representation."""
-        shown = {name: self._value(resource, record, name) for name in resource.shape}
+        values = record.values
+        shown: dict[str, Any] = {name: values.get(name, "") for name in resource.shape}
+        ahead = timedelta(hours=HOURS_FROM_UTC[self._choices["time-zone"]])
+        shown["id"] = record.id
+        shown["datetime"] = (record.created + ahead).isoformat(" ", "seconds")
+        shown["last_datetime"] = record.updated and (record.updated + ahead).isoformat(" ", "seconds")
+        if "settings" in shown:
+            shown["settings"] = self._settings(resource, record)
+        if "color" in shown and self._choices["hex-letters"] == "capital":
+            shown["color"] = shown["color"].upper()
         if self._choices["splash-page-fields"] == "shown" and resource.name == "splash-pages":
             written = {name: record.values[name] for name in resource.fields if name in record.values}
             shown |= {name: value.name if isinstance(value, Upload) else value for name, value in written.items()}
-        return self._further(shown, kind=resource.name)
+        return shown if self._choices["further-keys"] == "none" else self._further(shown, kind=resource.name)
 
     def read(self, resource: Resource, record: Record) -> dict[str, Any]:
         """The envelope of one record."""
@@ -72,24 +81,6 @@ class Representations:
         if escaped:
             text = text.replace("/", "\\/")
         return Response(f"{text}\n", status, content_type=MEDIA_TYPES[self._choices["media-type"]])
-
-    def _value(self, resource: Resource, record: Record, name: str) -> Any:
-        match name:
-            case "id":
-                return record.id
-            case "datetime":
-                return self._time(record.created)
-            case "last_datetime":
-                return record.updated and self._time(record.updated)
-            case "settings":
-                return self._settings(resource, record)
-            case "color" if self._choices["hex-letters"] == "capital":
-                return record.values[name].upper()
-            case _:
-                return record.values.get(name, "")
-
-    def _time(self, moment: datetime) -> str:
-        return (moment + timedelta(hours=HOURS_FROM_UTC[self._choices["time-zone"]])).isoformat(" ", "seconds")
 
     def _settings(self, resource: Resource, record: Record) -> dict[str, Any]:
         own = [field for field in resource.fields.values() if field.applies_when and field.applies_to(record.values)]

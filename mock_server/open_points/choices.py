@@ -17,38 +17,36 @@ class Choices(dict[str, str]):
         points: the open points of the contract.
         chosen: values other than the defaults.
         grease: a seed from which those come that are not chosen; the defaults, if None.
-        each_request: whether those that need not stay the same are chosen for each request anew.
 
     Raises:
         SettingsError: if a point or value is not known.
     """
 
-    def __init__(
-        self,
-        points: Mapping[str, OpenPoint],
-        chosen: Mapping[str, str],
-        grease: int | None = None,
-        *,
-        each_request: bool = False,
-    ) -> None:
+    def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str], grease: int | None = None) -> None:
         defaults = {name: point.default for name, point in points.items()}
         super().__init__(defaults if grease is None else greased(points, grease))
-        given = {key.removeprefix("open."): value for key, value in chosen.items()}
-        for name, value in given.items():
+        self.given = {key.removeprefix("open."): value for key, value in chosen.items()}
+        for name, value in self.given.items():
             if name not in points:
                 raise SettingsError(f'no open point "{name}"; {_hint(name, points)}')
             if value not in points[name].values:
                 known = ", ".join(points[name].values)
                 raise SettingsError(f'open point "{name}" has no value "{value}"; it takes {known}')
             self[name] = value
-        self._points = points
-        self._seed = grease
-        self._fleeting = EACH_REQUEST & set(points) - set(given) if each_request and grease is not None else frozenset()
+
+
+class ChoicesOfEachRequest(Choices):
+    """Choices of which those that need not stay the same are made for each request anew, from a seed."""
+
+    def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str], grease: int) -> None:
+        super().__init__(points, chosen, grease)
+        self._points, self._seed = points, grease
+        self._fleeting = EACH_REQUEST & set(points) - set(self.given)
 
     def __getitem__(self, name: str) -> str:
-        """The value of an open point, for this request where it is chosen for each."""
+        """The value of an open point for this request."""
         value = super().__getitem__(name)
-        return again(self._points[name], self._seed or 0, value) if name in self._fleeting else value
+        return again(self._points[name], self._seed, value) if name in self._fleeting else value
 
 
 def _hint(name: str, points: Mapping[str, OpenPoint]) -> str:
