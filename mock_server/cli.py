@@ -8,23 +8,20 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from mock_server import printed
 from mock_server.clock import system_clock
-from mock_server.contract import shipped_contract
 from mock_server.errors import SettingsError
 from mock_server.faults.conditions import CONDITIONS
-from mock_server.faults.defects import DEFECTS
-from mock_server.open_points.grease import HEADER
 from mock_server.server import MockServer
-from mock_server.settings import SANDBOX_PREFIX, read_profile
+from mock_server.settings import read_profile
 
 REMARKED, USAGE_ERROR = 1, 2
-MOST_TOLD = 20  # remarks
 SECONDS_TO_NOTICE = 0.1  # that a signal came
 HIGHEST_PORT = 65535
 ENVIRONMENT = "MOCK_CONTROL_TOKEN"
@@ -51,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with suppress(AttributeError):  # a stream of one's own may have no encoding
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    lists = {"open": _open_points, "defects": _defects, "conditions": _conditions}
+    lists = {"open": printed.open_points, "defects": printed.defects, "conditions": printed.conditions}
     for name, text in lists.items():
         if getattr(options, f"list_{name}"):
             return _say(text())
@@ -64,12 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             came: list[int] = []  # an event has a lock, which a second signal may find taken by the first
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, lambda *_: came.append(1))
-            _say(_banner(server))
+            _say(printed.banner(server))
             while not came:
                 time.sleep(SECONDS_TO_NOTICE)
     except SettingsError as error:
         parser.error(str(error))
-    remarks = _remarks(server)
+    remarks = printed.remarks(server)
     _say(remarks or "Stopped.")
     os._exit(REMARKED if options.fail_on_remarks and server.running.journal.remarked else 0)  # whatever still hangs
 
@@ -124,10 +121,18 @@ def _say(text: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="mock-server", description="A stateful mock of the link-management service API.")
-    add = parser.add_argument
-    add("--version", action="version", version=f"%(prog)s {_version()}")
-    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    add("--port", type=_port, default=8000, help="port; 0 picks a free one (default: %(default)s)")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    for title, add_options in (
+        ("what it holds", _add_data),
+        ("how it behaves", _add_behaviour),
+        ("who reaches it", _add_access),
+        ("what it prints", _add_output),
+    ):
+        add_options(parser.add_argument_group(title).add_argument)
+    return parser
+
+
+def _add_data(add: Callable[..., Any]) -> None:
     add("--fixture", default="demo", metavar="demo|empty|FILE", help="what accounts start with (default: %(default)s)")
     add(
         "--records",
@@ -143,16 +148,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KEY",
         help="add a key with an account of its own; may be repeated",
     )
-    add("--base-path", default="", metavar="/PREFIX", help="path in front of /api")
-    add("--cors", choices=("on", "off"), default="on", help="let pages of other origins call (default: on)")
+    add("--sandboxes", type=_count, default=1000, metavar="N", help="sandbox accounts to keep (default: %(default)s)")
+    add("--journal", type=_count, default=1000, metavar="N", help="requests to keep (default: %(default)s)")
+    add("--seed", type=_seed, default=0, metavar="N", help="seed of the colours (default: %(default)s)")
     add(
-        "--cors-origin",
-        action="append",
-        default=[],
-        metavar="ORIGIN",
-        help="let only pages of this origin call; may be repeated",
+        "--clock",
+        choices=("fixture", "system"),
+        default="fixture",
+        help="start at the fixture's time and advance a second a write, or use the machine's time",
     )
-    add("--public-base-url", metavar="URL", help="what page links begin with (default: the URL of the request)")
+
+
+def _add_behaviour(add: Callable[..., Any]) -> None:
     add(
         "--open",
         type=_choice,
@@ -169,7 +176,6 @@ def _parser() -> argparse.ArgumentParser:
         help="choose again for each request, where that keeps the contract",
     )
     add("--defect", action="append", default=[], metavar="NAME", help="break a rule in a named way; may be repeated")
-    add("--list-defects", action="store_true", help="list the defects with the rules they break, and exit")
     add(
         "--condition",
         type=_condition,
@@ -179,27 +185,36 @@ def _parser() -> argparse.ArgumentParser:
         help="add trouble such as lag=0.3; may be repeated",
     )
     add("--rate-limit", type=_rate, metavar="60/m", help="answer 429 to an account that sends more")
-    add("--list-conditions", action="store_true", help="list the conditions, and exit")
-    add("--list-open", action="store_true", help="list the open points with their values, and exit")
-    add("--seed", type=_seed, default=0, metavar="N", help="seed of the colours (default: %(default)s)")
+
+
+def _add_access(add: Callable[..., Any]) -> None:
+    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    add("--port", type=_port, default=8000, help="port; 0 picks a free one (default: %(default)s)")
+    add("--base-path", default="", metavar="/PREFIX", help="path in front of /api")
+    add("--public-base-url", metavar="URL", help="what page links begin with (default: the URL of the request)")
+    add("--cors", choices=("on", "off"), default="on", help="let pages of other origins call (default: on)")
     add(
-        "--clock",
-        choices=("fixture", "system"),
-        default="fixture",
-        help="start at the fixture's time and advance a second a write, or use the machine's time",
+        "--cors-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let only pages of this origin call; may be repeated",
     )
     add("--control-token", metavar="TOKEN", help=f"token that opens the control plane; better in ${ENVIRONMENT}")
     add("--control-token-file", type=Path, metavar="FILE", help="file that holds the control token")
-    add("--fail-on-remarks", action="store_true", help="exit with status 1 if clients made mistakes")
-    add("--sandboxes", type=_count, default=1000, metavar="N", help="sandbox accounts to keep (default: %(default)s)")
-    add("--journal", type=_count, default=1000, metavar="N", help="requests to keep (default: %(default)s)")
+
+
+def _add_output(add: Callable[..., Any]) -> None:
+    add("--list-open", action="store_true", help="list the open points with their values, and exit")
+    add("--list-defects", action="store_true", help="list the defects with the rules they break, and exit")
+    add("--list-conditions", action="store_true", help="list the conditions, and exit")
     add(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
         default="info",
         help="info logs a line for each request (default: info)",
     )
-    return parser
+    add("--fail-on-remarks", action="store_true", help="exit with status 1 if clients made mistakes")
 
 
 def _version() -> str:
@@ -207,65 +222,6 @@ def _version() -> str:
         return version("link-management-contract")
     except PackageNotFoundError:
         return "that is not installed"
-
-
-def _banner(server: MockServer) -> str:
-    keys = server.api_keys
-    first = next(iter(keys))
-    lines = [
-        f"Mock server  {server.base_url}",
-        *(f"API key      {key}  ({name})" for key, name in keys.items()),
-        f"             {SANDBOX_PREFIX}ANYTHING  (a private copy of {keys[first]})",
-        f"Try          curl -H 'Authorization: Bearer {first}' '{server.base_url}/api/domains/?results_per_page=10'",
-        *(
-            []
-            if server.settings.grease is None
-            else [f"Grease       seed {server.settings.grease}, in each answer's {HEADER}"]
-        ),
-        *(f"Defect       {name}: {DEFECTS[name].what} ({DEFECTS[name].rule})" for name in server.settings.defects),
-        *(f"Condition    {name}={measure:g}" for name, measure in server.settings.conditions.items()),
-        *([f"Console      {server.origin}/"] if server.is_controlled else []),
-        f"Contract     {server.base_url}/openapi.yaml",
-        "Stop         Ctrl-C",
-    ]
-    return _printable("\n".join(lines))
-
-
-def _remarks(server: MockServer) -> str:
-    """What there is to say of the requests that came, the most frequent first."""
-    running = server.running
-    made = sorted(running.journal.remarked.items(), key=lambda each: -each[1])
-    lines = [
-        f"{count:6}  {' '.join(what.split())}{f' ({rule})' if rule else ''}" for (what, rule), count in made[:MOST_TOLD]
-    ]
-    lines += [f"        and {len(made) - MOST_TOLD} other remarks"] if len(made) > MOST_TOLD else []
-    lines += [f"        {remark.what} Perhaps that is meant." for remark in running.remarks.unread[:MOST_TOLD]]
-    told = "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
-    return _printable(told)
-
-
-def _printable(text: str) -> str:
-    """A text without what would steer a terminal: others may have written parts of it."""
-    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
-
-
-def _open_points() -> str:
-    lines = []
-    for point in shipped_contract().open_points.values():
-        lines.append(f"{point.name}: {point.statement}")
-        lines += [
-            f"  {value}{' (default)' if value == point.default else ''}: {meaning}"
-            for value, meaning in point.values.items()
-        ]
-    return "\n".join(lines)
-
-
-def _defects() -> str:
-    return "\n".join(f"{each.name}: {each.what} ({each.rule})" for each in DEFECTS.values())
-
-
-def _conditions() -> str:
-    return "\n".join(f"{name}={each.measures[0]:g}: {each.what}" for name, each in CONDITIONS.items())
 
 
 def _condition(text: str) -> tuple[str, float]:

@@ -24,7 +24,8 @@ LAYERS = {
         ("app", "journal"),
         ("control",),
         ("server",),
-        ("cli", "pytest_plugin", "__init__"),
+        ("printed", "pytest_plugin", "__init__"),
+        ("cli",),
         ("__main__",),
     ],
     "contract_tests": [

@@ -43,6 +43,11 @@ def add_run(add: Add) -> None:
     add("--strict", action="store_true", help="let advisory rules fail the run")
     add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
     add("--splash-create-path", metavar="PATH", help="path that creates splash pages, if not the documented one")
+    _add_measures(add)
+    _add_files(add)
+
+
+def _add_measures(add: Add) -> None:
     add("--max-requests", type=_number, metavar="N", help="never send more than N requests")
     add("--deadline", type=_duration, metavar="10m", help="stop after this time, clean-up aside")
     add(
@@ -60,6 +65,9 @@ def add_run(add: Add) -> None:
         metavar="SECONDS",
         help="how long reads may lag behind writes (default: %(default)s)",
     )
+
+
+def _add_files(add: Add) -> None:
     add(
         "--ledger",
         type=Path,

@@ -1,0 +1,75 @@
+"""What the command `mock-server` prints."""
+
+from __future__ import annotations
+
+from mock_server.contract import shipped_contract
+from mock_server.faults.conditions import CONDITIONS
+from mock_server.faults.defects import DEFECTS
+from mock_server.open_points.grease import HEADER
+from mock_server.server import MockServer
+from mock_server.settings import SANDBOX_PREFIX
+
+MOST_TOLD = 20  # remarks
+
+
+def banner(server: MockServer) -> str:
+    """What is said once it listens."""
+    keys = server.api_keys
+    first = next(iter(keys))
+    lines = [
+        f"Mock server  {server.base_url}",
+        *(f"API key      {key}  ({name})" for key, name in keys.items()),
+        f"             {SANDBOX_PREFIX}ANYTHING  (a private copy of {keys[first]})",
+        f"Try          curl -H 'Authorization: Bearer {first}' '{server.base_url}/api/domains/?results_per_page=10'",
+        *(
+            []
+            if server.settings.grease is None
+            else [f"Grease       seed {server.settings.grease}, in each answer's {HEADER}"]
+        ),
+        *(f"Defect       {name}: {DEFECTS[name].what} ({DEFECTS[name].rule})" for name in server.settings.defects),
+        *(f"Condition    {name}={measure:g}" for name, measure in server.settings.conditions.items()),
+        *([f"Console      {server.origin}/"] if server.is_controlled else []),
+        f"Contract     {server.base_url}/openapi.yaml",
+        "Stop         Ctrl-C",
+    ]
+    return _printable("\n".join(lines))
+
+
+def remarks(server: MockServer) -> str:
+    """What there is to say of the requests that came, the most frequent first."""
+    running = server.running
+    made = sorted(running.journal.remarked.items(), key=lambda each: -each[1])
+    lines = [
+        f"{count:6}  {' '.join(what.split())}{f' ({rule})' if rule else ''}" for (what, rule), count in made[:MOST_TOLD]
+    ]
+    lines += [f"        and {len(made) - MOST_TOLD} other remarks"] if len(made) > MOST_TOLD else []
+    lines += [f"        {remark.what} Perhaps that is meant." for remark in running.remarks.unread[:MOST_TOLD]]
+    told = "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
+    return _printable(told)
+
+
+def _printable(text: str) -> str:
+    """A text without what would steer a terminal: others may have written parts of it."""
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+
+
+def open_points() -> str:
+    """The open points with their values."""
+    lines = []
+    for point in shipped_contract().open_points.values():
+        lines.append(f"{point.name}: {point.statement}")
+        lines += [
+            f"  {value}{' (default)' if value == point.default else ''}: {meaning}"
+            for value, meaning in point.values.items()
+        ]
+    return "\n".join(lines)
+
+
+def defects() -> str:
+    """The defects with the rules they break."""
+    return "\n".join(f"{each.name}: {each.what} ({each.rule})" for each in DEFECTS.values())
+
+
+def conditions() -> str:
+    """The conditions, each with its usual measure."""
+    return "\n".join(f"{name}={each.measures[0]:g}: {each.what}" for name, each in CONDITIONS.items())
