@@ -282,6 +282,6 @@ def _toggled(evidence: Evidence, kind: Kind, sent: str, *, wanted: bool) -> Obse
         elif change.read and change.read.record:
             before, now = change.before.get("is_enabled"), change.read.record.get("is_enabled")
             if not isinstance(now, bool):
-                yield Undecided("the read behind the update shows no boolean", change.read)
+                yield Undecided("the read after the update shows no boolean", change.read)
             elif before is not wanted or now is not wanted:
                 yield decide(change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted)

@@ -81,7 +81,7 @@ def update_changes_what_it_names(evidence: Evidence, kind: Kind) -> Observations
         if not change.exchange.succeeded or change.read is None:
             continue
         if record is None:
-            yield Undecided(f"the read behind the update was {answer(change.read)}", change.read)
+            yield Undecided(f"the read after the update was {answer(change.read)}", change.read)
             continue
         for name, text in change.form.items():
             if name not in kind.shape or name not in record or name == "is_enabled" or not text:

@@ -24,7 +24,7 @@ def key_of(environ: WSGIEnvironment) -> str:
 
 
 def owner_of(environ: WSGIEnvironment) -> str:
-    """Whoever sends a request, as far as it shows: the client's network, and the site of the page that asks.
+    """The client that sends a request, as far as it shows: the client's network, and the site of the page that asks.
 
     Programs that lie about it are on another machine, and have another address, or on this one, where they may do as
     they like.

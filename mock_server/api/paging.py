@@ -56,7 +56,7 @@ class Paging:
         """The page that is shown to who asked for this one.
 
         Raises:
-            Refusal: if it is behind the last and this server refuses that.
+            Refusal: if it is past the last and this server refuses that.
         """
         page = Page(number, size, total)
         if page.is_past_the_end and self._choices["page-past-the-end"] != "empty":

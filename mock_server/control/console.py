@@ -31,11 +31,11 @@ DONE = {
     "deleted": "Deleted.",
     "reset": "Everything is as it was at the start.",
     "kept": "The snapshot was kept.",
-    "restored": "The snapshot was brought back.",
+    "restored": "The snapshot was restored.",
     "forgotten": "The snapshot was deleted.",
     "switched": "Switched. All records were kept.",
     "forced": "That answer is forced from now on.",
-    "freed": "That answer is forced no more.",
+    "freed": "The forced answer was removed.",
     "cleared": "The journal is empty.",
     "set": "The clocks were set.",
 }

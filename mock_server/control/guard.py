@@ -35,7 +35,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True)
 class Guard:
-    """Refuses whoever may not control a mock.
+    """Refuses requests that may not control a mock.
 
     Args:
         token: what every request must show, as a bearer token or as the password of basic authentication; without one,

@@ -1,4 +1,4 @@
-"""A mock that can be changed while it runs: begun anew, switched, taken down as a snapshot and brought back."""
+"""A mock that can be changed while it runs: reset, switched, saved as a snapshot and restored."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Instance:
         return service
 
     def reset(self, **switches: Any) -> None:
-        """Begin anew, with switches in the place of those of the start.
+        """Start again, with switches in place of those of the start.
 
         Raises:
             SettingsError: if one cannot be meant; nothing is changed then.
@@ -143,7 +143,7 @@ class Instance:
         raise SettingsError(f"snapshots would take over {MOST_BYTES >> 20} MiB together; delete one")
 
     def restore(self, name: str) -> None:
-        """Bring back what a snapshot holds; switches stay as they are, and sandboxes begin anew.
+        """Restore what a snapshot holds; switches stay as they are, and sandboxes start again.
 
         Raises:
             KeyError: if there is none of this name.

@@ -63,7 +63,7 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
 
     Args:
         running: the mock.
-        guard: refuses whoever may not control it.
+        guard: refuses requests that may not control it.
     """
     plane = Flask(__name__, static_url_path=f"{PREFIX}/static")
     plane.json.sort_keys = False  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What is never kept of a request: keys, tokens and passwords, whoever they are meant for."""
+"""What is never kept of a request: keys, tokens and passwords, its own and others'."""
 
 from __future__ import annotations
 

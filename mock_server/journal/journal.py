@@ -36,7 +36,7 @@ class Entry:
     """A request and its answer.
 
     Attributes:
-        number: in the order of the answers; the first has 1, and resets do not begin anew.
+        number: in the order of the answers; the first has 1, and resets do not start again.
         time: when it came, in UTC.
         account: whose key it carried, or nothing.
         headers: those of the request, with the key masked.

@@ -31,7 +31,7 @@ class Remarks:
         self._unread: dict[tuple[str, str], str] = {}
 
     def forget(self) -> None:
-        """Begin anew, as the mock does."""
+        """Start again, as the mock does."""
         self._sizes.clear()
         self._unread.clear()
 

@@ -36,7 +36,7 @@ class Choices(dict[str, str]):
 
 
 class ChoicesOfEachRequest(Choices):
-    """Choices of which those that need not stay the same are made for each request anew, from a seed."""
+    """Choices that are made again for each request, from a seed, except those that have to stay the same."""
 
     def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str], grease: int) -> None:
         super().__init__(points, chosen, grease)

@@ -34,7 +34,7 @@ class Account:
         name: what people call it.
         collections: its records by kind.
         clock: what its writes are dated by.
-        owner: whoever made it, if it is a sandbox.
+        owner: the client that made it, if it is a sandbox.
         memories: what defects and conditions remember of it, by whatever they choose.
     """
 

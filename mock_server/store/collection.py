@@ -224,7 +224,7 @@ class Collection:
         """The records between two positions, and how many there are in all, at one moment.
 
         Args:
-            view: from the total to the first position and the one behind the last.
+            view: from the total to the first position and the one after the last.
         """
         with self._lock:
             contents = self._contents

@@ -246,7 +246,7 @@ def test_an_answer_is_forced_and_taken_back(page: Page, client: Client) -> None:
     page.get_by_role("button", name="Force").click()
     assert client.get("/api/domains/1").status == 429
     page.get_by_role("button", name="Take back code=429").click()
-    expect(page.get_by_role("status")).to_have_text("That answer is forced no more.")
+    expect(page.get_by_role("status")).to_have_text("The forced answer was removed.")
     assert client.get("/api/domains/1").status == 200
     page.get_by_role("button", name="Force").click()
     expect(page.get_by_role("alert")).to_contain_text("asks for nothing")
@@ -276,8 +276,8 @@ def test_a_snapshot_is_kept_downloaded_brought_back_and_deleted(page: Page, clie
             f"{another.base_url}/api/domains/{made}", headers={"Authorization": f"Bearer {HARBOUR}"}, timeout=10
         )
         assert found.json()["data"]["host"] == "kept.example.com"
-    page.get_by_role("button", name="Bring back before").click()
-    expect(page.get_by_role("status")).to_have_text("The snapshot was brought back.")
+    page.get_by_role("button", name="Restore before").click()
+    expect(page.get_by_role("status")).to_have_text("The snapshot was restored.")
     assert client.get(f"/api/domains/{made}").status == 200
     page.get_by_role("button", name="Delete before").click()
     expect(page.get_by_text("None yet.")).to_be_visible()

@@ -115,7 +115,7 @@ DEFECTS = (
     Defect(
         "last-is-one-more",
         "pagination.last-names-the-last-page",
-        "`last` names the page behind the last.",
+        "`last` names the page after the last.",
         link("last", lambda body: page_url(body, body["meta"]["total_pages"] + 1)),
     ),
     Defect(
