@@ -133,7 +133,7 @@ def _create(service: Service, resource: Resource) -> Response:
     form = _form(service, resource, "create")
     given = _applicable(service, resource, form, form)
     collection = _collection(resource)
-    service.accounts.make_room(g.account, size_of(given) + collection.price)
+    service.accounts.make_room(g.account, collection, size_of(given))
     record = collection.add(lambda number: service.new_records.values(resource, number) | given, g.account.clock)
     envelope = service.representations.written(resource, record)
     return service.representations.json(envelope, int(service.choices["create-status"]))
@@ -143,7 +143,7 @@ def _update(service: Service, resource: Resource, identifier: str) -> Response:
     number, collection = _number(identifier), _collection(resource)
     collection.get(number)
     form = _form(service, resource, "update")
-    service.accounts.make_room(g.account, size_of(form) + collection.price)
+    service.accounts.make_room(g.account, collection, size_of(form))
     change = partial(_changed, service, resource, form)
     envelope = service.representations.written(resource, collection.update(number, change))
     return service.representations.json(envelope, int(service.choices["update-status"]))
@@ -163,7 +163,7 @@ def _changed(service: Service, resource: Resource, form: Mapping[str, Any], reco
 def _delete(service: Service, resource: Resource, identifier: str) -> Response:
     number, collection = _number(identifier), _collection(resource)
     collection.get(number)
-    service.accounts.make_room(g.account, collection.price)
+    service.accounts.make_room(g.account, collection)
     collection.delete(number)
     status, _, body = service.choices["delete-status"].partition("-")
     match body:

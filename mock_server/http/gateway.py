@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mock_server.http import incoming
+from mock_server.http.answers import close, whole
 from mock_server.http.incoming import Body, Message, environ_of
 from mock_server.http.request_notes import Notes, notes_of
 
@@ -187,7 +188,7 @@ class Gateway:
             await send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
-            await self._in_thread(_closed, body)
+            await self._in_thread(close, body)
 
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._control, function, *arguments)
@@ -204,16 +205,7 @@ def _called(site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[byt
     body = site(environ, start_response)
     if isinstance(body, list) or not any(name.lower() == b"content-length" for name, _ in start["headers"]):
         return start, body
-    try:
-        return start, list(body)
-    finally:
-        _closed(body)
-
-
-def _closed(body: Iterable[bytes]) -> None:
-    close: Callable[[], None] | None = getattr(body, "close", None)
-    if close:
-        close()
+    return start, whole(body)
 
 
 async def _send_short(body: list[bytes], send: Send) -> None:

@@ -69,10 +69,9 @@ class Entry:
     number: int = 0
 
     @property
-    def is_form(self) -> bool:
-        """Whether its body says that it is a form."""
-        media_type = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        return media_type in ("multipart/form-data", "application/x-www-form-urlencoded")
+    def media_type(self) -> str:
+        """What its body is labelled as, without parameters."""
+        return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
     @property
     def target(self) -> str:

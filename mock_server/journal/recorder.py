@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from gzip import decompress
@@ -18,6 +18,7 @@ from mock_server.api.authentication import scheme_and_key
 from mock_server.api.forms import MULTIPART, URLENCODED
 from mock_server.api.operations import Service
 from mock_server.faults.forced import ForcedAnswers
+from mock_server.http.answers import whole
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.masking import MASKED, is_secret, masked, masked_answer, masked_body, masked_query
 from mock_server.http.request_notes import notes_of
@@ -103,13 +104,7 @@ class Recorder:
 
     def _carried_out(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         """The parts of an answer."""
-        answer = self._inner(environ, start_response)
-        try:
-            return list(answer)
-        finally:
-            close: Callable[[], None] | None = getattr(answer, "close", None)
-            if close:
-                close()
+        return whole(self._inner(environ, start_response))
 
     def _begun(self, environ: WSGIEnvironment) -> Entry:
         headers = {name: value[:LONGEST_TEXT] for name, value in list(EnvironHeaders(environ))[:MOST_FIELDS]}
@@ -153,5 +148,5 @@ def _note_form(entry: Entry, parts: Mapping[str, Part], body: bytes) -> None:
             entry.files[shown] = File(file_name, part.media_type, len(part.content))
         else:
             entry.fields[shown] = MASKED if is_secret(name) else part.content[:LONGEST_TEXT]
-    if not parts and not entry.is_form:
+    if not parts and entry.media_type not in (MULTIPART, URLENCODED):
         entry.body = masked_body(body[:LONGEST_READ].decode("utf-8", "replace"))[:LONGEST_TEXT]

@@ -153,8 +153,7 @@ def _about_method(entry: Entry) -> Iterator[Remark]:
 
 
 def _about_form(entry: Entry, resource: Resource, path: str, notes: Notes) -> Iterator[Remark]:
-    media_type = entry.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if media_type == "application/json":
+    if entry.media_type == "application/json":
         operation = "create" if path.rstrip("/") == resource.paths["create"] else "update"
         yield Remark("The body is JSON; send a form, as multipart/form-data.", f"operations.{operation}-answers")
     for name in {**entry.fields, **entry.files}:

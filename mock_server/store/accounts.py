@@ -90,7 +90,8 @@ class Accounts:
         self._tally = Tally()
         self._start = fixture.now
         self._generate(fixture, reader)
-        sequences = {resource.name: self._ids(fixture, resource) for resource in self._resources}
+        following = self._following()
+        sequences = {each.name: IdSequence(_highest(fixture, each), following) for each in self._resources}
         self._by_key = {
             account.api_key: Account(
                 account.name,
@@ -195,7 +196,7 @@ class Accounts:
 
         Args:
             key: an API key.
-            owner: whoever asks, as far as that is known.
+            owner: the client that asks, if it is known.
         """
         if not is_sandbox(key):
             return self._by_key.get(key)
@@ -223,15 +224,16 @@ class Accounts:
         for collection in self._sandboxes.pop(key).collections.values():
             collection.forget()
 
-    def make_room(self, account: Account, size: int) -> None:
-        """See that so many more bytes can be kept for an account.
+    def make_room(self, account: Account, collection: Collection, size: int = 0) -> None:
+        """See that an account can keep so many more bytes in one of its collections.
 
         If all accounts together would take too much, other sandboxes go, the least recently used first: those of the
         same owner, then those of an owner who takes more than this account.
 
         Raises:
-            Refusal: if the account takes too much already, or no other gives way.
+            Refusal: if the account is full, or all are and no sandbox can go.
         """
+        size += collection.price
         if account.written + size > MOST_OF_ONE:
             self._refuse("This account", MOST_OF_ONE)
         if self._tally.bytes + size <= MOST_OF_ALL:
@@ -264,9 +266,6 @@ class Accounts:
             fixture.accounts[0].records[resource.name].extend(
                 reader.generated(resource, self._settings.records, above, start)
             )
-
-    def _ids(self, fixture: Fixture, resource: Resource) -> IdSequence:
-        return IdSequence(_highest(fixture, resource), self._following())
 
     def _following(self) -> Callable[[int], int]:
         """From an id to the next."""
