@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
@@ -13,22 +12,20 @@ from flask import Flask, Response, current_app, jsonify, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import Map, RequestRedirect
 
-from mock_server.api.authentication import key_of
 from mock_server.api.error_pages import ErrorPages
 from mock_server.api.forms import Forms
 from mock_server.api.operations import Service, create_blueprint
 from mock_server.api.paging import Paging
 from mock_server.api.representations import Representations
+from mock_server.api.routes import create_elsewhere
 from mock_server.contract import Contract, shipped_contract
-from mock_server.errors import SettingsError
+from mock_server.errors import REFUSAL, SettingsError
 from mock_server.faults import conditions
 from mock_server.faults.call import Transformation
-from mock_server.faults.defects import Defect, chosen, needs
-from mock_server.faults.middleware import Calls
-from mock_server.faults.preferences import Preferences, refuse_as_preferred
-from mock_server.http.access_log import AccessLog
+from mock_server.faults.defects import defects_named, needs
+from mock_server.faults.middleware import Faults
 from mock_server.http.cors import Cors, KnownHosts
-from mock_server.http.path_aliases import PathAliases
+from mock_server.journal.recorder import Recorder, Recording
 from mock_server.open_points.choices import Choices, ChoicesOfEachRequest
 from mock_server.open_points.grease import Grease, Voice
 from mock_server.settings import Settings
@@ -43,12 +40,15 @@ if TYPE_CHECKING:
     Layer = Callable[[WSGIApplication], WSGIApplication]
 
 
-def create_app(settings: Settings | None = None, before: Service | None = None) -> Flask:
+def create_app(
+    settings: Settings | None = None, before: Service | None = None, recording: Recording | None = None
+) -> Flask:
     """A mock server as a WSGI application.
 
     Args:
         settings: the defaults, if None.
         before: what another application worked with; its records are then taken over in the place of a fixture's.
+        recording: where requests are kept; neither kept nor logged, if None.
 
     Returns:
         The application; `app.extensions["mock_server"]` is its `Service`.
@@ -57,34 +57,33 @@ def create_app(settings: Settings | None = None, before: Service | None = None) 
         SettingsError: if a fixture or an open point is not usable.
     """
     settings = settings or Settings()
-    defects = chosen(settings.defects)
     conditions.check(settings.conditions)
-    service = _service(settings, defects, before)
-    app = Flask(__name__, static_folder=None)
+    service = _service(settings, before)
+    app, base_path = Flask(__name__, static_folder=None), settings.base_path
     app.extensions["mock_server"] = service
-    app.register_blueprint(create_blueprint(service), url_prefix=settings.base_path or None)
-    app.add_url_rule(f"{settings.base_path}/openapi.yaml", "contract", lambda: _contract(service))
-    app.add_url_rule(f"{settings.base_path}/openapi.json", "contract_json", lambda: _contract_json(service))
+    for routes in (create_blueprint(service), create_elsewhere(service.contract.resources, service.choices, base_path)):
+        app.register_blueprint(routes, url_prefix=base_path or None)
+    app.add_url_rule(f"{base_path}/openapi.yaml", "contract", lambda: _contract(service))
+    app.add_url_rule(f"{base_path}/openapi.json", "contract_json", lambda: _contract_json(service))
+    app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
     service.errors.register(app)
-    app.before_request(refuse_as_preferred)
-    app.before_request(_refuse_redirect)
-    app.add_url_rule(f"{settings.base_path}/login", "login", service.errors.login_page)
+    app.before_request(_refuse)
 
     def another() -> Flask:
         other = before and replace(before, accounts=before.accounts.copy())
         return create_app(replace(settings, conditions={}), other)
 
     surrounded: WSGIApplication = app.wsgi_app
-    for layer in reversed(list(_layers(app.url_map, service, defects, another))):
+    for layer in reversed(list(_layers(app.url_map, service, recording, another))):
         surrounded = layer(surrounded)
     app.wsgi_app = surrounded  # type: ignore[assignment, method-assign]
     return app
 
 
-def _service(settings: Settings, defects: Sequence[Defect], before: Service | None) -> Service:
+def _service(settings: Settings, before: Service | None) -> Service:
     """What the operations work with."""
-    contract = _read(settings.contract) if settings.contract else shipped_contract()
-    chosen = {**settings.choices, **needs(defects, settings.choices)}
+    contract = contract_of(settings)
+    chosen = {**settings.choices, **needs(defects_named(settings.defects), settings.choices)}
     if settings.grease is not None and settings.grease_each_request:
         choices: Choices = ChoicesOfEachRequest(contract.open_points, chosen, settings.grease)
     else:
@@ -107,11 +106,12 @@ def _service(settings: Settings, defects: Sequence[Defect], before: Service | No
 
 
 def _layers(
-    routes: Map, service: Service, defects: Sequence[Transformation], another: Callable[[], WSGIApplication]
+    routes: Map, service: Service, recording: Recording | None, another: Callable[[], WSGIApplication]
 ) -> Iterator[Layer]:
     """The layers around Flask, the outermost first; a layer that nobody asked for is not among them."""
     settings = service.settings
-    yield AccessLog
+    if recording:
+        yield partial(Recorder, service=service, recording=recording)
     if settings.cors_origins:
         yield partial(Cors, origins=settings.cors_origins)
     else:
@@ -119,15 +119,19 @@ def _layers(
     yield from conditions.around(settings.conditions, another)
     if settings.grease is not None:
         yield partial(Grease, seed=settings.grease, each_request=settings.grease_each_request)
-    yield partial(Preferences, knows=lambda environ: service.accounts.knows(key_of(environ)))
-    followed = {f"{settings.base_path}/api/{each.link_collection}": each for each in service.contract.resources}
-    yield partial(PathAliases, routes=routes, choices=service.choices, followed=followed)
-    yield partial(
-        Calls, routes=routes, service=service, transformations=[*conditions.within(settings.conditions), *defects]
-    )
+    transformations: list[Transformation] = [*conditions.within(settings.conditions), *defects_named(settings.defects)]
+    yield partial(Faults, routes=routes, service=service, transformations=transformations)
 
 
-def _read(path: Path) -> Contract:
+def contract_of(settings: Settings) -> Contract:
+    """The contract that a mock serves.
+
+    Raises:
+        SettingsError: if it is one of the user's own, and cannot be read.
+    """
+    path = settings.contract
+    if path is None:
+        return shipped_contract()
     try:
         return Contract(path)
     except (OSError, ValueError, KeyError, yaml.YAMLError) as error:
@@ -143,8 +147,15 @@ def _contract_json(service: Service) -> Response:
     return jsonify(service.contract.document | {"servers": [{"url": service.base_url()}]})
 
 
-def _refuse_redirect() -> None:
-    """Answer a path of which only another spelling is known as one that is not, where Flask would redirect."""
+def _refuse() -> None:
+    """Refuse what is refused before it is carried out.
+
+    Raises:
+        Refusal: if a layer around the application has refused the request.
+        HTTPException: if only another spelling of its path is known, to which Flask would redirect.
+    """
+    if refusal := request.environ.get(REFUSAL):
+        raise refusal
     if isinstance(request.routing_exception, RequestRedirect):
         here = [rule.methods or set() for rule in current_app.url_map.iter_rules() if rule.rule == request.path]
         raise MethodNotAllowed(sorted(set().union(*here))) if here else NotFound

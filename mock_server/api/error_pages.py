@@ -6,13 +6,13 @@ import logging
 from html import escape
 from http import HTTPStatus
 
-from flask import Flask, Response, current_app, redirect, request
+from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from mock_server.api.representations import Representations
+from mock_server.api.routes import UPDATE
 from mock_server.errors import Refusal
-from mock_server.http.path_aliases import other_spelling
 from mock_server.http.request_notes import notes_of
 from mock_server.open_points.choices import Choices
 
@@ -94,15 +94,9 @@ class ErrorPages:
         return answer
 
     def _allowed(self, error: MethodNotAllowed) -> set[str]:
-        """The methods that a path takes, in its other spelling too where that is served."""
-        allowed = set(error.valid_methods or ())
-        if self._choices["other-slash"] == "served":
-            other = other_spelling(request.path)
-            rules = [rule for rule in current_app.url_map.iter_rules() if rule.rule == other]
-            allowed |= set().union(*(rule.methods or set() for rule in rules))
-        if self._choices["put-and-patch"] == "update" and "DELETE" in allowed:
-            allowed |= {"PUT", "PATCH"}
-        return allowed - {request.method}
+        """The methods that a path takes."""
+        allowed = set(error.valid_methods or ()) - {request.method}
+        return allowed if self._choices["put-and-patch"] == "update" else allowed - set(UPDATE)
 
     def _failure(self, error: Exception) -> AnyResponse:
         log.error("%s %s failed", request.method, request.path, exc_info=error)

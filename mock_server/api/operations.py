@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any
 
 from flask import Blueprint, Response, g, request
+from flask.globals import request_ctx
+from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.wrappers import Response as AnyResponse
 
 from mock_server.api.authentication import SCHEME, owner_of, scheme_and_key
@@ -16,6 +18,7 @@ from mock_server.api.error_pages import ErrorPages
 from mock_server.api.forms import Forms
 from mock_server.api.paging import Paging
 from mock_server.api.representations import Representations
+from mock_server.api.routes import UPDATE, routes
 from mock_server.contract import Contract, Resource
 from mock_server.errors import Refusal
 from mock_server.http.request_notes import notes_of
@@ -81,9 +84,10 @@ def create_blueprint(service: Service) -> Blueprint:
     """
     api = Blueprint("api", __name__)
     for resource in service.contract.resources:
-        for name, (method, operation) in OPERATIONS.items():
-            path = resource.paths[name].replace("{id}", "<identifier>")
-            api.add_url_rule(path, f"{resource.name}:{name}", partial(operation, service, resource), methods=[method])
+        views = {name: partial(operation, service, resource) for name, operation in OPERATIONS.items()}
+        for path, method, name in routes(resource, service.choices):
+            if name in views:
+                api.add_url_rule(path, f"{resource.name}:{name}", views[name], methods=[method])
 
     @api.errorhandler(UnknownIdError)
     def unknown_id(error: UnknownIdError) -> AnyResponse:
@@ -98,6 +102,7 @@ def create_blueprint(service: Service) -> Blueprint:
 
     @api.before_request
     def authenticate() -> None:
+        _refuse_method(service)
         g.account = service.account()
 
     @api.after_request
@@ -108,6 +113,13 @@ def create_blueprint(service: Service) -> Blueprint:
         return response
 
     return api
+
+
+def _refuse_method(service: Service) -> None:
+    """Refuse a method that other requests may use."""
+    if request.method in UPDATE and service.choices["put-and-patch"] != "update":
+        adapter = request_ctx.url_adapter
+        raise MethodNotAllowed(adapter.allowed_methods() if adapter else ())
 
 
 def _list(service: Service, resource: Resource) -> Response:
@@ -200,10 +212,10 @@ def _applicable(
     return given
 
 
-OPERATIONS: dict[str, tuple[str, Callable[..., Response]]] = {
-    "list": ("GET", _list),
-    "create": ("POST", _create),
-    "read": ("GET", _read),
-    "update": ("POST", _update),
-    "delete": ("DELETE", _delete),
+OPERATIONS: dict[str, Callable[..., Response]] = {
+    "list": _list,
+    "create": _create,
+    "read": _read,
+    "update": _update,
+    "delete": _delete,
 }

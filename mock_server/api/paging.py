@@ -72,18 +72,14 @@ class Paging:
 
     def links(self, page: Page, collection_url: str) -> dict[str, str | None]:
         """The list envelope's `links`, each the collection's URL with a page number alone."""
-        mark = "?&page=" if self._choices["link-query"] == "ampersand" else "?page="
-
-        def link(number: int) -> str | None:
-            return f"{collection_url}{mark}{number}" if 1 <= number <= page.pages else None
-
-        last = page.pages or int(self._choices["empty-collection-last"])
+        start = collection_url + ("?&page=" if self._choices["link-query"] == "ampersand" else "?page=")
+        pages, before = page.pages, min(page.number - 1, page.pages)
         return {
-            "first": f"{collection_url}{mark}1",
-            "last": f"{collection_url}{mark}{last}",
-            "next": link(page.number + 1),
-            "prev": link(min(page.number - 1, page.pages)),
-            "self": f"{collection_url}{mark}{page.number}",
+            "first": f"{start}1",
+            "last": f"{start}{pages or self._choices['empty-collection-last']}",
+            "next": f"{start}{page.number + 1}" if page.number < pages else None,
+            "prev": f"{start}{before}" if before else None,
+            "self": f"{start}{page.number}",
         }
 
     def _number(self, text: str | None) -> int:

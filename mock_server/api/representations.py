@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from itertools import repeat
 from typing import Any
 
 from flask import Response
@@ -38,8 +39,8 @@ class Representations:
 
     def record(self, resource: Resource, record: Record) -> dict[str, Any]:
         """A record's read representation."""
-        values = record.values
-        shown: dict[str, Any] = {name: values.get(name, "") for name in resource.shape}
+        texts = map(record.values.get, resource.shape, repeat(""))
+        shown: dict[str, Any] = dict(zip(resource.shape, texts, strict=True))
         ahead = timedelta(hours=HOURS_FROM_UTC[self._choices["time-zone"]])
         shown["id"] = record.id
         shown["datetime"] = (record.created + ahead).isoformat(" ", "seconds")

@@ -12,12 +12,12 @@ from flask import Flask
 
 from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
-from mock_server.app import create_app
+from mock_server.app import contract_of, create_app
 from mock_server.documents import read_document, write_document
 from mock_server.errors import SettingsError
 from mock_server.faults.forced import Forced, ForcedAnswers
 from mock_server.journal.journal import Journal
-from mock_server.journal.recorder import Recorder
+from mock_server.journal.recorder import Recording
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import Settings
 from mock_server.store.snapshots import fixture_of, size_of_fixture
@@ -49,13 +49,12 @@ class Instance:
         self.forced = ForcedAnswers()
         self.snapshots: dict[str, str] = {}
         self._lock = threading.Lock()
-        app = create_app(settings)
-        self.remarks = Remarks(app.extensions["mock_server"].contract, settings.base_path)
-        self._put(settings, app)
+        self.remarks = Remarks(contract_of(settings), settings.base_path)
+        self._put(settings)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request, and keep it in the journal."""
-        return self._recorder(environ, start_response)
+        return self.app(environ, start_response)
 
     @staticmethod
     def is_control(_: WSGIEnvironment) -> bool:
@@ -81,7 +80,7 @@ class Instance:
         """
         with self._lock:
             settings = replace(self._start, **switches)
-            self._put(settings, create_app(settings))
+            self._put(settings)
             self.forced.remove()
             self.remarks.forget()
 
@@ -93,7 +92,7 @@ class Instance:
         """
         with self._lock:
             settings = replace(self.settings, **switches)
-            self._put(settings, create_app(settings, self.service))
+            self._put(settings, self.service)
 
     def force(self, given: Any) -> Forced:
         """Force an answer; an account may be given by its key too.
@@ -149,13 +148,16 @@ class Instance:
             KeyError: if there is none of this name.
         """
         with self._lock:
-            self._put(self.settings, create_app(self._under(self.settings, read_document(self.snapshots[name]))))
+            self.app = self._created(self._under(self.settings, read_document(self.snapshots[name])))
             self.remarks.forget()
 
     @staticmethod
     def _under(settings: Settings, fixture: Mapping[str, Any]) -> Settings:
         return replace(settings, fixture=fixture, records=0, api_keys=())
 
-    def _put(self, settings: Settings, app: Flask) -> None:
-        self.settings, self.app = settings, app
-        self._recorder = Recorder(app, self.journal, self.remarks, self.forced, self.service)
+    def _put(self, settings: Settings, before: Service | None = None) -> None:
+        self.app = self._created(settings, before)
+        self.settings = settings
+
+    def _created(self, settings: Settings, before: Service | None = None) -> Flask:
+        return create_app(settings, before, Recording(self.journal, self.remarks, self.forced))

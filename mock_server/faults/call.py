@@ -17,6 +17,7 @@ from werkzeug.wrappers import Request, Response
 from mock_server.api.authentication import key_of, owner_of
 from mock_server.api.operations import Service
 from mock_server.contract import Resource
+from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart
 from mock_server.store.accounts import Account
 from mock_server.store.collection import Collection, Record, UnknownIdError
@@ -125,6 +126,11 @@ class Call:
     def by(self, authorization: str) -> Call:
         """The same call with another key."""
         return self.changed(HTTP_AUTHORIZATION=authorization)
+
+    def refused(self, status: int, title: str) -> Call:
+        """The same call, which is refused in the place of being carried out."""
+        refusal = Refusal(str(status), title, mistake=False)
+        return replace(self, environ=self.environ | {REFUSAL: refusal})
 
     def at(self, operation: str, identifier: int | None = None, resource: Resource | None = None) -> Call:
         """A call of another operation, record or kind, in the same name."""

@@ -1,9 +1,10 @@
-"""What stands between the network and the honest server, and changes calls or answers."""
+"""What stands between the network and the honest server: it carries out preferences, and changes calls or answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -11,21 +12,24 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map
 from werkzeug.wrappers import Response
 
+from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
-from mock_server.errors import REFUSAL
+from mock_server.errors import REFUSAL, Refusal
 from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.defects import DEFECTS
-from mock_server.faults.preferences import DEFECT_NAMES
+from mock_server.faults.preferences import Preferred, preferences_of
+from mock_server.http.broken_answers import dropped, dropped_after
+from mock_server.http.request_notes import notes_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-
 LONGEST_TARGET = 4000  # characters
+TOO_MANY = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
 
 
-class Calls:
-    """Passes the calls of the contract's operations through transformations.
+class Faults:
+    """Carries out what each request prefers, and passes the calls of operations through transformations.
 
     Args:
         inner: the honest application.
@@ -37,7 +41,7 @@ class Calls:
     def __init__(
         self, inner: WSGIApplication, routes: Map, service: Service, transformations: Sequence[Transformation]
     ) -> None:
-        self._app = inner
+        self._inner = inner
         self._routes = routes.bind("")
         self._service = service
         self._resources = {resource.name: resource for resource in service.contract.resources}
@@ -47,27 +51,64 @@ class Calls:
             self._serve = _remembering(transformation, self._serve)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request."""
-        preferred = [DEFECTS[name] for name in environ.get(DEFECT_NAMES, ())]
-        if REFUSAL in environ or not (self._is_needed or preferred) or _is_long(environ):
-            return self._app(environ, start_response)
+        """Answer a request; one whose preferences are invalid is refused, and not carried out."""
+        if not environ.get("HTTP_PREFER"):
+            return (self._called if self._is_needed else self._inner)(environ, start_response)
+        try:
+            preferred = preferences_of(environ["HTTP_PREFER"])
+        except ValueError as error:
+            environ[REFUSAL] = Refusal("400", str(error), mistake=False)
+            return self._inner(environ, start_response)
+        return self._preferred(preferred, environ, start_response)
+
+    def _preferred(
+        self, preferred: Preferred, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        """Answer a request as it prefers; answers are held back for accounts alone."""
+        if preferred.code:
+            environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.", mistake=False)
+        if preferred.delay and self._service.accounts.knows(key_of(environ)):
+            notes_of(environ).delay += preferred.delay
+        if preferred.lost == "before":
+            return dropped(environ, start_response)
+
+        def inner(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            return self._called(environ, start_response, preferred.defects)
+
+        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            told = [("Preference-Applied", ", ".join(preferred.applied))] if preferred.applied else []
+            limits = TOO_MANY.items() if preferred.code == HTTPStatus.TOO_MANY_REQUESTS else ()
+            return start_response(status, [*headers, *told, *limits], *more)
+
+        return dropped_after(inner, environ, start_response) if preferred.lost else inner(environ, start)
+
+    def _called(
+        self, environ: WSGIEnvironment, start_response: StartResponse, defects: Sequence[str] = ()
+    ) -> Iterable[bytes]:
+        """Answer a request with transformations, if it calls an operation."""
+        call = None if REFUSAL in environ or _is_long(environ) else self._call(environ)
+        if call is None:
+            return self._inner(environ, start_response)
+        serve = self._serve
+        for name in defects:
+            serve = _remembering(DEFECTS[name], serve)
+        return serve(call)(environ, start_response)
+
+    def _call(self, environ: WSGIEnvironment) -> Call | None:
+        """The call of an operation that a request is, or None."""
         try:
             endpoint, values = self._routes.match(environ["PATH_INFO"], environ["REQUEST_METHOD"])
         except HTTPException:
-            return self._app(environ, start_response)
+            return None
         kind, _, operation = endpoint.removeprefix("api.").partition(":")
         if kind not in self._resources or environ["REQUEST_METHOD"] == "HEAD":
-            return self._app(environ, start_response)
+            return None
         body = environ["wsgi.input"].read(self._service.settings.max_body + 1)
-        call = Call(self._service, environ, self._resources[kind], operation, values.get("identifier", ""), body)
-        serve = self._serve
-        for defect in preferred:
-            serve = _remembering(defect, serve)
-        return serve(call)(environ, start_response)
+        return Call(self._service, environ, self._resources[kind], operation, values.get("identifier", ""), body)
 
     def _honest(self, call: Call) -> Response:
         environ = call.environ | {"wsgi.input": BytesIO(call.body)}
-        return Response.from_app(self._app, environ, buffered=True)
+        return Response.from_app(self._inner, environ, buffered=True)
 
 
 def _is_long(environ: WSGIEnvironment) -> bool:

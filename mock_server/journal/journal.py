@@ -81,11 +81,12 @@ class Entry:
     @property
     def size(self) -> int:
         """About how many bytes it takes to keep."""
-        pairs = [*self.headers.items(), *self.fields.items(), *self.answer_headers.items()]
-        texts = [self.path, self.query, self.body, self.answer, *(text for pair in pairs for text in pair)]
-        texts += [*self.files, *(each.what for each in self.remarks)]
-        texts += [text for file in self.files.values() for text in (file.name, file.media_type)]
-        return BARE + sum(map(len, texts))
+        texts = [self.path, self.query, self.body, self.answer, *self.files]
+        for pairs in (self.headers, self.fields, self.answer_headers):
+            texts += [*pairs, *pairs.values()]
+        for file in self.files.values():
+            texts += [file.name, file.media_type]
+        return BARE + sum(map(len, texts)) + sum(len(each.what) for each in self.remarks)
 
 
 class Journal:

@@ -1,15 +1,18 @@
-"""Writes each request and its answer into the journal."""
+"""Writes each request and its answer into the log and the journal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from gzip import decompress
 from http import HTTPStatus
 from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from werkzeug.datastructures import EnvironHeaders
 from werkzeug.http import parse_options_header
@@ -21,13 +24,15 @@ from mock_server.faults.forced import ForcedAnswers
 from mock_server.http.answers import whole
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.masking import MASKED, is_secret, masked, masked_answer, masked_body, masked_query
-from mock_server.http.request_notes import notes_of
+from mock_server.http.request_notes import Notes, notes_of
 from mock_server.journal.journal import Entry, File, Journal
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import is_sandbox
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+log = logging.getLogger("mock_server")
 
 LONGEST_TEXT = 2000  # characters of a body, a field, a path
 LONGEST_READ = 64 * 2**10  # bytes of a body that are looked at
@@ -36,35 +41,71 @@ BY_HAND = "mock_server.console"  # set where somebody uses the console: no clien
 HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # of the console's origin
 
 
+@dataclass
+class _Head:
+    """The head of an answer."""
+
+    status: int | None = None
+    headers: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What outlives the application that answers: it is made again when a mock is reset or switched.
+
+    Attributes:
+        journal: the latest requests.
+        remarks: what there is to remark.
+        forced: answers that are forced on requests.
+    """
+
+    journal: Journal
+    remarks: Remarks
+    forced: ForcedAnswers
+
+
 class Recorder:
-    """Passes requests on, and keeps what there is to know of them.
+    """Passes requests on, logs them, and keeps what there is to know of them.
 
     Args:
         inner: the application.
-        journal: where they are kept.
-        remarks: what there is to remark.
-        forced: answers that are forced on requests.
         service: tells whose keys there are, and how long a body may be.
+        recording: where requests are kept, and what is forced on them.
     """
 
-    def __init__(
-        self, inner: WSGIApplication, journal: Journal, remarks: Remarks, forced: ForcedAnswers, service: Service
-    ) -> None:
+    def __init__(self, inner: WSGIApplication, service: Service, recording: Recording) -> None:
         self._inner = inner
-        self._journal = journal
-        self._remarks = remarks
-        self._forced = forced
+        self._journal, self._remarks, self._forced = recording.journal, recording.remarks, recording.forced
         self._keys = service.accounts.keys
         self._most = service.settings.max_body
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request; it is in the journal before its answer is sent."""
+        """Answer a request; it is in the log and the journal before its answer is sent."""
+        began, head = perf_counter(), _Head()
+        self._force(environ)
+        entry, sent = self._begun(environ) if self._journal.most_entries else None, b""
+        if entry:
+            sent = environ["wsgi.input"].read(self._most + 1)
+            environ["wsgi.input"] = BytesIO(sent)
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            head.status, head.headers = int(status[:3]), headers
             return start_response(status, [*headers, *HARMLESS], *more)
 
-        self._force(environ)
-        return (self._recorded if self._journal.most_entries else self._carried_out)(environ, start)
+        answer: list[bytes] = []
+        try:
+            answer = whole(self._inner(environ, start))
+        finally:
+            notes = notes_of(environ)
+            milliseconds = (perf_counter() - began + notes.delay) * 1000
+            if entry:
+                entry.milliseconds = round(milliseconds, 1)
+                self._complete(entry, environ, sent, head, b"".join(answer))
+                self._journal.add(entry)
+            if log.isEnabledFor(logging.INFO):
+                method, target = environ["REQUEST_METHOD"], _target(environ)
+                log.info("%s %s %s %.1f ms%s", method, target, head.status, milliseconds, _ignored(notes))
+        return answer
 
     def _force(self, environ: WSGIEnvironment) -> None:
         """Let a request prefer what is forced on it, unless it prefers something itself."""
@@ -77,35 +118,6 @@ class Recorder:
             forced = self._forced.take(known.method, known.path, known.account)
             environ["HTTP_PREFER"] = notes_of(environ).forced = forced
 
-    def _recorded(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
-        began = perf_counter()
-        entry, sent = self._begun(environ), environ["wsgi.input"].read(self._most + 1)
-        environ["wsgi.input"] = BytesIO(sent)
-
-        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
-            entry.status = int(status[:3])
-            entry.answer_headers = masked({name: value[:LONGEST_TEXT] for name, value in headers[:MOST_FIELDS]})
-            return start_response(status, headers, *more)
-
-        notes, body = notes_of(environ), b""
-        try:
-            answer = self._carried_out(environ, start)
-            body = _plain(b"".join(answer), entry)
-        finally:
-            entry.answer = masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"))[:LONGEST_TEXT]
-            entry.forced, entry.broken = notes.forced, notes.broken
-            entry.status = None if notes.broken == "dropped" else entry.status
-            parts = _parts(entry, environ, sent)
-            _note_form(entry, parts, sent)
-            entry.remarks = [] if BY_HAND in environ else list(self._remarks.about(entry, notes, body))
-            entry.milliseconds = round((perf_counter() - began + notes.delay) * 1000, 1)
-            self._journal.add(entry)
-        return answer
-
-    def _carried_out(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
-        """The parts of an answer."""
-        return whole(self._inner(environ, start_response))
-
     def _begun(self, environ: WSGIEnvironment) -> Entry:
         headers = {name: value[:LONGEST_TEXT] for name, value in list(EnvironHeaders(environ))[:MOST_FIELDS]}
         _, key = scheme_and_key(environ)
@@ -117,6 +129,18 @@ class Recorder:
             query=masked_query(environ["QUERY_STRING"])[:LONGEST_TEXT],
             headers=masked(headers),
         )
+
+    def _complete(self, entry: Entry, environ: WSGIEnvironment, sent: bytes, head: _Head, answer: bytes) -> None:
+        """Note what became of a request."""
+        notes = notes_of(environ)
+        entry.status = None if notes.broken == "dropped" else head.status
+        headers = {name: value[:LONGEST_TEXT] for name, value in head.headers[:MOST_FIELDS]}
+        entry.answer_headers = masked(headers)
+        body = _plain(answer, entry)
+        entry.answer = masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"))[:LONGEST_TEXT]
+        entry.forced, entry.broken = notes.forced, notes.broken
+        _note_form(entry, _parts(entry, environ, sent), sent)
+        entry.remarks = [] if BY_HAND in environ else list(self._remarks.about(entry, notes, body))
 
 
 def _plain(body: bytes, entry: Entry) -> bytes:
@@ -150,3 +174,15 @@ def _note_form(entry: Entry, parts: Mapping[str, Part], body: bytes) -> None:
             entry.fields[shown] = MASKED if is_secret(name) else part.content[:LONGEST_TEXT]
     if not parts and entry.media_type not in (MULTIPART, URLENCODED):
         entry.body = masked_body(body[:LONGEST_READ].decode("utf-8", "replace"))[:LONGEST_TEXT]
+
+
+def _target(environ: WSGIEnvironment) -> str:
+    """Path and query on one line, whatever is in them."""
+    path = quote(environ["PATH_INFO"].encode("latin-1"), safe="/:@!$&'()*+,;=~-._")
+    query = quote(masked_query(environ["QUERY_STRING"]), safe="/:@!$&'()*+,;=~-._%?[]")
+    return f"{path}?{query}" if query else path
+
+
+def _ignored(notes: Notes) -> str:
+    """The parts of a form that had no influence."""
+    return f"  ignored: {', '.join(ascii(name)[1:-1] for name in notes.ignored)}" if notes.ignored else ""

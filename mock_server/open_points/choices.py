@@ -34,6 +34,10 @@ class Choices(dict[str, str]):
                 raise SettingsError(f'open point "{name}" has no value "{value}"; it takes {known}')
             self[name] = value
 
+    def may_be(self, name: str, value: str) -> bool:
+        """Whether an open point has a value, or may have it for some request."""
+        return self[name] == value
+
 
 class ChoicesOfEachRequest(Choices):
     """Choices that are made again for each request, from a seed, except those that have to stay the same."""
@@ -42,6 +46,10 @@ class ChoicesOfEachRequest(Choices):
         super().__init__(points, chosen, grease)
         self._points, self._seed = points, grease
         self._fleeting = EACH_REQUEST & set(points) - set(self.given)
+
+    def may_be(self, name: str, value: str) -> bool:
+        """Whether an open point has a value, or may have it for some request."""
+        return name in self._fleeting or super().may_be(name, value)
 
     def __getitem__(self, name: str) -> str:
         """The value of an open point for this request."""

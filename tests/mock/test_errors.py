@@ -6,6 +6,7 @@ import pytest
 from wire import Answer, Client, in_process
 
 from mock_server import Settings, create_app
+from mock_server.control.instance import Instance
 from mock_server.store.collection import Collection
 
 
@@ -77,15 +78,17 @@ def test_a_failure_of_the_server_is_told_in_the_envelope_and_logged(
 
 
 def test_each_request_is_a_line_in_the_log_with_the_fields_that_had_no_influence(
-    client: Client, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    client = Client(in_process(Instance(Settings(journal=0)).app))
     caplog.set_level(logging.INFO, "mock_server")
     client.post("/api/projects?a=1", {"name": "a", "colour": "red", "shade": "dark"})
     assert caplog.messages[-1].startswith("POST /api/projects?a=1 201 ")
     assert caplog.messages[-1].endswith("  ignored: colour, shade")
 
 
-def test_a_line_in_the_log_is_one_line_whatever_was_asked(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_line_in_the_log_is_one_line_whatever_was_asked(caplog: pytest.LogCaptureFixture) -> None:
+    client = Client(in_process(Instance(Settings()).app))
     caplog.set_level(logging.INFO, "mock_server")
     client.get("/api/x%0A09:00:00%20GET%20/fake%1b%5B31m")
     client.post("/api/projects", {"name": "a", "sha\nde": "x"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import deque
@@ -37,8 +36,7 @@ def rate_limit(most: float) -> Transformation:
             answer = serve(call)
         else:
             title = f"This is more than {int(most)} requests in a minute; wait for {ends} seconds."
-            body = {"errors": [{"title": title, "status": 429}]}
-            answer = Response(json.dumps(body), 429, content_type="application/json")
+            answer = serve(call.refused(429, title))
             answer.headers["X-RateLimit-Reset"] = str(ends)
         answer.headers["X-RateLimit-Limit"] = str(int(most))
         answer.headers["X-RateLimit-Remaining"] = str(max(0, left))
@@ -52,7 +50,7 @@ def refusing(status: int, when: Callable[[Call], bool]) -> Transformation:
 
     def transformation(call: Call, serve: Serve) -> Response:
         if call.account and when(call):
-            return Response(b'{"errors": [{"title": "Your plan does not cover this."}]}', status)
+            return serve(call.refused(status, "Your plan does not cover this."))
         return serve(call)
 
     return transformation

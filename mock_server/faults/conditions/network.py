@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from werkzeug.wrappers import Response
 
+from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.broken_answers import slowly
 from mock_server.http.request_notes import KEY as NOTES
 from mock_server.http.request_notes import notes_of
@@ -112,8 +113,15 @@ def failed(
 
 def limited(**headers: str) -> Callable[..., WSGIApplication]:
     """Tell of a rate limit now and then, with these headers."""
-    told = {name.replace("_", "-"): text for name, text in headers.items()}
-    return now_and_then(lambda _turn, _inner, *request: Response(status=429, headers=told)(*request))
+    told = [(name.replace("_", "-"), text) for name, text in headers.items()]
+
+    def refused(
+        _turn: int, inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        environ[REFUSAL] = Refusal("429", "This is one request too many.", mistake=False)
+        return inner(environ, lambda status, sent, *more: start_response(status, [*sent, *told], *more))
+
+    return now_and_then(refused)
 
 
 def redirected(inner: WSGIApplication, status: float, _: Any) -> WSGIApplication:

@@ -47,7 +47,7 @@ AREAS = (
 DEFECTS = {defect.name: defect for area in AREAS for defect in area.DEFECTS}
 
 
-def chosen(names: Iterable[str]) -> list[Defect]:
+def defects_named(names: Iterable[str]) -> list[Defect]:
     """The defects of these names.
 
     Raises:

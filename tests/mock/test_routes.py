@@ -1,0 +1,60 @@
+"""Other spellings of paths and methods, as the open points choose."""
+
+from __future__ import annotations
+
+import pytest
+from werkzeug.test import Client
+
+from mock_server import Settings, create_app
+
+KEY = {"Authorization": "Bearer demo-key-harbour"}
+
+
+@pytest.mark.parametrize(
+    ("choices", "method", "path", "status", "location", "allowed"),
+    [
+        ({}, "GET", "/api/domains", 200, None, None),
+        ({}, "GET", "/api/domains/1/", 200, None, None),
+        ({}, "GET", "/api/splash-pages", 200, None, None),
+        ({}, "GET", "/api/domains//", 404, None, None),
+        ({}, "GET", "//api/domains/", 404, None, None),
+        ({}, "GET", "/api/projects?page=2", 405, None, "OPTIONS, POST"),
+        ({}, "DELETE", "/api/domains/", 405, None, "GET, HEAD, OPTIONS, POST"),
+        ({}, "PATCH", "/api/domains/1", 405, None, "DELETE, GET, HEAD, OPTIONS, POST"),
+        ({"other-slash": "404"}, "GET", "/api/domains/1/", 404, None, None),
+        ({"other-slash": "404"}, "GET", "/api/splash-pages", 404, None, None),
+        ({"other-slash": "404"}, "POST", "/api/domains/", 405, None, "GET, HEAD, OPTIONS"),
+        ({"other-slash": "404", "followed-link": "405"}, "GET", "/api/domains", 405, None, "OPTIONS, POST"),
+        ({"followed-link": "404"}, "GET", "/api/domains?page=2", 404, None, None),
+        ({"followed-link": "redirected"}, "GET", "/api/domains?page=2", 301, "/api/domains/?page=2", None),
+        ({"followed-splash-link": "served"}, "GET", "/api/projects?page=2", 200, None, None),
+        ({"followed-splash-link": "404"}, "GET", "/api/projects?page=2", 404, None, None),
+        ({"followed-splash-link": "redirected"}, "GET", "/api/projects?page=2", 301, "/api/splash-pages/?page=2", None),
+        ({"list-redirect": "307"}, "GET", "/api/domains/?page=2", 307, "/api/domains?page=2", None),
+        ({"list-redirect": "301"}, "GET", "/api/domains?page=2", 200, None, None),
+        ({"put-and-patch": "update"}, "PUT", "/api/domains/", 405, None, "GET, HEAD, OPTIONS, POST"),
+    ],
+)
+def test_a_path_is_answered_as_the_open_points_choose(  # noqa: PLR0913, PLR0917 - the columns of a table
+    choices: dict[str, str], method: str, path: str, status: int, location: str | None, allowed: str | None
+) -> None:
+    for prefix in ("", "/prefix"):
+        client = Client(create_app(Settings(choices=choices, base_path=prefix)))
+        answer = client.open(path.replace("/api", f"{prefix}/api"), method=method, headers=KEY)
+        told = answer.headers.get("Location")
+        assert (answer.status_code, told, answer.headers.get("Allow")) == (
+            status,
+            location and prefix + location,
+            allowed,
+        )
+
+
+def test_a_put_may_be_an_update_for_one_request_and_refused_for_the_next() -> None:
+    client = Client(create_app(Settings(grease=5, grease_each_request=True)))
+    answers = [
+        client.put("/api/domains/1", headers=KEY, data={"custom_index_url": "https://a.example"}) for _ in range(20)
+    ]
+    assert {answer.status_code == 405 for answer in answers} == {True, False}
+    assert {answer.headers["Allow"] for answer in answers if answer.status_code == 405} == {
+        "DELETE, GET, HEAD, OPTIONS, POST"
+    }
