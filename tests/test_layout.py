@@ -22,7 +22,7 @@ LAYERS = {
         ("api",),
         ("faults",),
         ("journal",),
-        ("app",),
+        ("app", "options"),
         ("control",),
         ("server",),
         ("printed", "pytest_plugin", "__init__"),

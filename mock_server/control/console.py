@@ -17,6 +17,7 @@ from mock_server.control.switches import told
 from mock_server.errors import SettingsError
 from mock_server.faults.conditions import CONDITIONS
 from mock_server.faults.defects import DEFECTS
+from mock_server.options import SWITCHES
 from mock_server.store.accounts import Account
 from mock_server.store.collection import UnknownIdError
 from mock_server.store.uploads import Upload
@@ -264,7 +265,9 @@ def _switched(running: Instance) -> dict[str, Any]:
     """What is not as it is by default, for people."""
     state = told(running.settings)
     return {
-        name: state[name] for name in ("open", "grease", "defects", "conditions") if state[name] not in (None, {}, ())
+        name: state[name]
+        for name, switch in SWITCHES.items()
+        if not switch.is_for_the_start and state[name] not in (None, {}, (), False)
     }
 
 

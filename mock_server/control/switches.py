@@ -6,19 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mock_server.errors import SettingsError
+from mock_server.options import SWITCHES
 from mock_server.settings import Settings
 
-SWITCHES = {
-    "open": ("choices", dict),
-    "grease": ("grease", int | None),
-    "grease_each_request": ("grease_each_request", bool),
-    "defects": ("defects", list),
-    "conditions": ("conditions", dict),
-    "fixture": ("fixture", str),
-    "records": ("records", int),
-}
 MOST_RECORDS = 100_000
-AT_THE_START = ("fixture", "records")
 
 
 def read_switches(given: Any, *, at_the_start: bool = True) -> dict[str, Any]:
@@ -31,14 +22,14 @@ def read_switches(given: Any, *, at_the_start: bool = True) -> dict[str, Any]:
     Raises:
         SettingsError: if one is not known, or is not of its type.
     """
-    known = {name: each for name, each in SWITCHES.items() if at_the_start or name not in AT_THE_START}
+    known = {name: each for name, each in SWITCHES.items() if at_the_start or not each.is_for_the_start}
     if not isinstance(given, Mapping):
         raise SettingsError(f"expected an object with any of {', '.join(known)}")
     for name, value in given.items():
         if name not in known:
             raise SettingsError(f'no switch "{name}"; switches are {", ".join(known)}')
-        if not isinstance(value, known[name][1]) or (isinstance(value, bool) and known[name][1] is not bool):
-            raise SettingsError(f'the switch "{name}" is {value!r}; expected {_named(known[name][1])}')
+        if not isinstance(value, known[name].switch) or (isinstance(value, bool) and known[name].switch is not bool):
+            raise SettingsError(f'the switch "{name}" is {value!r}; expected {_named(known[name].switch)}')
     texts = [*given.get("defects", ()), *given.get("open", {}).values()]
     if not all(isinstance(each, str) for each in texts):
         raise SettingsError("the names of defects and the values of open points are texts")
@@ -46,12 +37,12 @@ def read_switches(given: Any, *, at_the_start: bool = True) -> dict[str, Any]:
         raise SettingsError(f"records is {given['records']}; a reset takes {MOST_RECORDS:,} at most")
     if given.get("fixture", "demo") not in ("demo", "empty"):
         raise SettingsError(f'no fixture "{given["fixture"]}"; a reset takes demo or empty')
-    return {known[name][0]: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return {known[name].setting: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
 
 
 def told(settings: Settings) -> dict[str, Any]:
     """The switches of settings."""
-    state = {name: getattr(settings, field) for name, (field, _) in SWITCHES.items()}
+    state = {name: getattr(settings, switch.setting) for name, switch in SWITCHES.items()}
     return state | {"open": dict(state["open"]), "fixture": str(state["fixture"])}
 
 

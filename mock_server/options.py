@@ -1,0 +1,211 @@
+"""The options of a mock: the one table that the command line, the settings, the control plane and the console share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mock_server.clock import system_clock
+from mock_server.errors import SettingsError
+from mock_server.faults.conditions import CONDITIONS
+from mock_server.settings import Settings, read_profile
+
+HIGHEST_PORT = 65535
+ENVIRONMENT = "MOCK_CONTROL_TOKEN"
+DATA, BEHAVIOUR, ACCESS, OUTPUT = "what it holds", "how it behaves", "who reaches it", "what it prints"
+FIXTURE = "demo|empty|FILE"
+CLOCK = "start at the fixture's time and advance a second a write, or use the machine's time"
+LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of the command line.
+
+    Attributes:
+        flag: such as `--port`.
+        group: under which heading of `--help` it stands.
+        help: what it does.
+        how: what argparse further has to know.
+        setting: the setting that it gives, whole or in part; none, if empty.
+        switch: the type of the JSON by which the control plane changes the same setting, or None if it cannot.
+    """
+
+    flag: str
+    group: str
+    help: str
+    how: Mapping[str, Any]
+    setting: str = ""
+    switch: Any = None
+
+    @property
+    def name(self) -> str:
+        """What the control plane calls it."""
+        return {"choices": "open"}.get(self.setting, self.setting)
+
+    @property
+    def is_for_the_start(self) -> bool:
+        """Whether it says what a mock begins with, so that of the control plane a reset alone can change it."""
+        return self.group == DATA
+
+
+def _option(flag: str, group: str, text: str, setting: str = "", switch: Any = None, **how: Any) -> Option:
+    """An option with its setting's default."""
+    default = getattr(Settings(), setting, None)
+    if isinstance(default, (tuple, Mapping)):
+        how |= {"action": "append", "default": []}
+    elif setting and "action" not in how:
+        how |= {"default": default}
+    return Option(flag, group, text, how, setting, switch)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'"{text}" is no count; give 0 or more')
+    return int(text)
+
+
+def _condition(text: str) -> tuple[str, float]:
+    name, equals, measure = text.partition("=")
+    try:
+        return name, float(measure) if equals or name not in CONDITIONS else CONDITIONS[name].measures[0]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}" is no condition; give NAME or NAME=N, such as lag=0.3') from None
+
+
+def _rate(text: str) -> int:
+    number, slash, unit = text.partition("/")
+    if not number.isdecimal() or int(number) == 0 or slash + unit != "/m":
+        raise argparse.ArgumentTypeError(f'"{text}" is no rate; give requests in a minute, such as 60/m')
+    return int(number)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > HIGHEST_PORT:
+        raise argparse.ArgumentTypeError(f'"{text}" is no port; give a number from 0 to {HIGHEST_PORT}')
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}" is no seed; give a whole number') from None
+
+
+def _choice(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f'"{text}" is no choice; give POINT=VALUE, such as create-status=200')
+    return name, value
+
+
+def _without_slash(text: str) -> str:
+    return text.rstrip("/")
+
+
+OPTIONS = (
+    _option("--fixture", DATA, "what accounts start with (default: %(default)s)", "fixture", str, metavar=FIXTURE),
+    _option(
+        "--records",
+        DATA,
+        "add N generated records of each kind to the first account",
+        "records",
+        int,
+        type=_count,
+        metavar="N",
+    ),
+    _option("--api-key", DATA, "add a key with an account of its own; may be repeated", "api_keys", metavar="KEY"),
+    _option(
+        "--sandboxes", DATA, "sandbox accounts to keep (default: %(default)s)", "sandboxes", type=_count, metavar="N"
+    ),
+    _option("--journal", DATA, "requests to keep (default: %(default)s)", "journal", type=_count, metavar="N"),
+    _option("--seed", DATA, "seed of the colours (default: %(default)s)", "seed", type=_seed, metavar="N"),
+    _option("--clock", DATA, CLOCK, choices=("fixture", "system"), default="fixture"),
+    _option(
+        "--open",
+        BEHAVIOUR,
+        "choose a value for an open point; may be repeated",
+        "choices",
+        dict,
+        type=_choice,
+        metavar="POINT=VALUE",
+    ),
+    _option("--profile", BEHAVIOUR, "choose the values in a profile.yaml that a run wrote", type=Path, metavar="FILE"),
+    _option(
+        "--grease",
+        BEHAVIOUR,
+        "choose the values of all other open points at random",
+        "grease",
+        int | None,
+        type=_seed,
+        metavar="SEED",
+    ),
+    _option(
+        "--grease-each-request",
+        BEHAVIOUR,
+        "choose again for each request, where that keeps the contract",
+        "grease_each_request",
+        bool,
+        action="store_true",
+    ),
+    _option("--defect", BEHAVIOUR, "break a rule in a named way; may be repeated", "defects", list, metavar="NAME"),
+    _option(
+        "--condition",
+        BEHAVIOUR,
+        "add trouble such as lag=0.3; may be repeated",
+        "conditions",
+        dict,
+        type=_condition,
+        metavar="NAME[=N]",
+    ),
+    _option("--rate-limit", BEHAVIOUR, "answer 429 to an account that sends more", type=_rate, metavar="60/m"),
+    _option("--host", ACCESS, "address to listen on (default: %(default)s)", default="127.0.0.1"),
+    _option("--port", ACCESS, "port; 0 picks a free one (default: %(default)s)", type=_port, default=8000),
+    _option("--base-path", ACCESS, "path in front of /api", "base_path", type=_without_slash, metavar="/PREFIX"),
+    _option(
+        "--public-base-url",
+        ACCESS,
+        "what page links begin with (default: the URL of the request)",
+        "public_base_url",
+        type=_without_slash,
+        metavar="URL",
+    ),
+    _option("--cors", ACCESS, "let pages of other origins call (default: on)", choices=("on", "off"), default="on"),
+    _option(
+        "--cors-origin", ACCESS, "let only pages of this origin call; may be repeated", "cors_origins", metavar="ORIGIN"
+    ),
+    _option(
+        "--control-token", ACCESS, f"token that opens the control plane; better in ${ENVIRONMENT}", metavar="TOKEN"
+    ),
+    _option("--control-token-file", ACCESS, "file that holds the control token", type=Path, metavar="FILE"),
+    _option("--list-open", OUTPUT, "list the open points with their values, and exit", action="store_true"),
+    _option("--list-defects", OUTPUT, "list the defects with the rules they break, and exit", action="store_true"),
+    _option("--list-conditions", OUTPUT, "list the conditions, and exit", action="store_true"),
+    _option("--log-level", OUTPUT, "info logs a line for each request (default: info)", choices=LEVELS, default="info"),
+    _option("--fail-on-remarks", OUTPUT, "exit with status 1 if clients made mistakes", action="store_true"),
+)
+SWITCHES = {
+    option.name: option for option in sorted(OPTIONS, key=lambda option: option.is_for_the_start) if option.switch
+}
+
+
+def settings_of(given: argparse.Namespace) -> dict[str, Any]:
+    """The settings that a command line asks for.
+
+    Raises:
+        SettingsError: if options contradict one another, or a profile cannot be read.
+    """
+    if given.rate_limit and "rate-limit" in dict(given.condition):
+        raise SettingsError("--rate-limit and --condition rate-limit are the same; give one of them")
+    values = {each.setting: getattr(given, each.flag[2:].replace("-", "_")) for each in OPTIONS if each.setting}
+    return {
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()},
+        "choices": (read_profile(given.profile) if given.profile else {}) | dict(given.open),
+        "conditions": dict(given.condition) | ({"rate-limit": given.rate_limit} if given.rate_limit else {}),
+        "cors_origins": tuple(given.cors_origin) or ("*",) if given.cors == "on" else (),
+        "clock": system_clock if given.clock == "system" else None,
+    }
