@@ -7,7 +7,7 @@ from collections.abc import Callable
 from werkzeug.wrappers import Response
 
 from mock_server.faults.call import Call, Serve, Transformation, content, done
-from mock_server.faults.defects.defect import D, Defect, N, S
+from mock_server.faults.defects.defect import D, Defect, N, S, Table, defect
 from mock_server.faults.defects.means import Asked, answers, says
 
 
@@ -94,125 +94,110 @@ def _forbids_and_shows(call: Call, serve: Serve) -> Response:
     return answer
 
 
-DEFECTS = (
-    Defect(
-        "key-is-not-understood",
-        "accounts.bearer-key-is-accepted",
-        "The account's key opens no splash page.",
-        answers("list create read update delete", 401),
-        (S,),
-    ),
-    Defect(
-        "key-is-forbidden",
-        "accounts.bearer-key-is-accepted",
-        "The account's key may read no handler.",
-        answers("list read", 403),
-        (N,),
-    ),
-    *(
-        Defect(
-            f"{name}-{verb}",
-            f"accounts.strangers-{rule}",
-            f"{who} {what}.",
-            _let_in(operation, when),
-        )
-        for operation, verb, rule, what in (
-            ("list", "lists", "see-no-list", "can list the account's records"),
-            ("read", "reads", "read-no-record", "can read the account's records"),
-            ("create", "creates", "create-nothing", "can make records in the account"),
-            ("update", "updates", "update-nothing", "can change the account's records"),
-            ("delete", "deletes", "delete-nothing", "can remove the account's records"),
-        )
-        for name, who, when in (
-            ("nobody", "Who sends no key", _nobody),
-            ("wrong-key", "Who sends any key", _wrong),
-            ("shorter-key", "Who sends the beginning of the key", _with(_is_prefix)),
-        )
-    ),
-    Defect(
-        "longer-key-reads",
-        "accounts.strangers-read-no-record",
-        "Who sends the key and more can read the account's records.",
-        _let_in("read", _with(_is_longer)),
-        (D,),
-    ),
-    Defect(
-        "another-scheme-lists",
-        "accounts.strangers-see-no-list",
-        "Who sends the key under another scheme can list the account's records.",
-        _let_in("list", _another_scheme),
-        (S,),
-    ),
-    Defect(
-        "nobody-is-refused-and-creates",
-        "accounts.strangers-create-nothing",
-        "Who sends no key is refused, and makes a record all the same.",
-        _refuses_and_does("create", 401, _nobody),
-    ),
-    Defect(
-        "nobody-is-refused-and-updates",
-        "accounts.strangers-update-nothing",
-        "Who sends no key is refused, and changes the record all the same.",
-        _refuses_and_does("update", 401, _nobody),
-    ),
-    Defect(
-        "nobody-is-refused-and-deletes",
-        "accounts.strangers-delete-nothing",
-        "Who sends no key is refused, and removes the record all the same.",
-        _refuses_and_does("delete", 401, _nobody),
-    ),
-    Defect(
-        "other-account-lists",
-        "accounts.other-account-sees-no-list",
-        "Another account's lists show this account's records.",
-        _let_in("list", _other),
-    ),
-    Defect(
-        "other-account-lists-one",
-        "accounts.other-account-sees-no-list",
-        "Another account's lists begin with this account's newest record.",
-        _mixed_lists,
-    ),
-    Defect(
-        "other-account-reads",
-        "accounts.other-account-reads-nothing",
-        "Another account can read this account's records.",
-        _let_in("read", _other),
-    ),
-    Defect(
-        "other-account-is-forbidden-and-shown",
-        "accounts.other-account-reads-nothing",
-        "Another account's read is refused, and shows the record in its body.",
-        _forbids_and_shows,
-    ),
-    Defect(
-        "other-account-creates",
-        "accounts.other-account-creates-apart",
-        "Another account's create makes a record in this account.",
-        _let_in("create", _other),
-    ),
-    Defect(
-        "other-account-updates",
-        "accounts.other-account-updates-nothing",
-        "Another account can change this account's records.",
-        _let_in("update", _other),
-    ),
-    Defect(
-        "other-account-is-refused-and-updates",
-        "accounts.other-account-updates-nothing",
-        "Another account's update is refused, and changes the record all the same.",
-        _refuses_and_does("update", 404, _other),
-    ),
-    Defect(
-        "other-account-deletes",
-        "accounts.other-account-deletes-nothing",
-        "Another account can remove this account's records.",
-        _let_in("delete", _other),
-    ),
-    Defect(
-        "other-account-is-refused-and-deletes",
-        "accounts.other-account-deletes-nothing",
-        "Another account's delete is refused, and removes the record all the same.",
-        _refuses_and_does("delete", 404, _other),
-    ),
-)
+def _strangers(operation: str, verb: str, what: str) -> list[Callable[[str], Defect]]:
+    """Those whom a server that does not look at keys closely lets in."""
+    return [
+        defect(f"nobody-{verb}", f"Who sends no key {what}.", _let_in(operation, _nobody)),
+        defect(f"wrong-key-{verb}", f"Who sends any key {what}.", _let_in(operation, _wrong)),
+        defect(
+            f"shorter-key-{verb}",
+            f"Who sends the beginning of the key {what}.",
+            _let_in(operation, _with(_is_prefix)),
+        ),
+    ]
+
+
+DEFECTS: Table = {
+    "accounts.bearer-key-is-accepted": [
+        defect(
+            "key-is-not-understood",
+            "The account's key opens no splash page.",
+            answers("list create read update delete", 401),
+            S,
+        ),
+        defect("key-is-forbidden", "The account's key may read no handler.", answers("list read", 403), N),
+    ],
+    "accounts.strangers-see-no-list": [
+        *_strangers("list", "lists", "can list the account's records"),
+        defect(
+            "another-scheme-lists",
+            "Who sends the key under another scheme can list the account's records.",
+            _let_in("list", _another_scheme),
+            S,
+        ),
+    ],
+    "accounts.strangers-read-no-record": [
+        *_strangers("read", "reads", "can read the account's records"),
+        defect(
+            "longer-key-reads",
+            "Who sends the key and more can read the account's records.",
+            _let_in("read", _with(_is_longer)),
+            D,
+        ),
+    ],
+    "accounts.strangers-create-nothing": [
+        *_strangers("create", "creates", "can make records in the account"),
+        defect(
+            "nobody-is-refused-and-creates",
+            "Who sends no key is refused, and makes a record all the same.",
+            _refuses_and_does("create", 401, _nobody),
+        ),
+    ],
+    "accounts.strangers-update-nothing": [
+        *_strangers("update", "updates", "can change the account's records"),
+        defect(
+            "nobody-is-refused-and-updates",
+            "Who sends no key is refused, and changes the record all the same.",
+            _refuses_and_does("update", 401, _nobody),
+        ),
+    ],
+    "accounts.strangers-delete-nothing": [
+        *_strangers("delete", "deletes", "can remove the account's records"),
+        defect(
+            "nobody-is-refused-and-deletes",
+            "Who sends no key is refused, and removes the record all the same.",
+            _refuses_and_does("delete", 401, _nobody),
+        ),
+    ],
+    "accounts.other-account-sees-no-list": [
+        defect("other-account-lists", "Another account's lists show this account's records.", _let_in("list", _other)),
+        defect(
+            "other-account-lists-one", "Another account's lists begin with this account's newest record.", _mixed_lists
+        ),
+    ],
+    "accounts.other-account-reads-nothing": [
+        defect("other-account-reads", "Another account can read this account's records.", _let_in("read", _other)),
+        defect(
+            "other-account-is-forbidden-and-shown",
+            "Another account's read is refused, and shows the record in its body.",
+            _forbids_and_shows,
+        ),
+    ],
+    "accounts.other-account-creates-apart": [
+        defect(
+            "other-account-creates",
+            "Another account's create makes a record in this account.",
+            _let_in("create", _other),
+        ),
+    ],
+    "accounts.other-account-updates-nothing": [
+        defect(
+            "other-account-updates", "Another account can change this account's records.", _let_in("update", _other)
+        ),
+        defect(
+            "other-account-is-refused-and-updates",
+            "Another account's update is refused, and changes the record all the same.",
+            _refuses_and_does("update", 404, _other),
+        ),
+    ],
+    "accounts.other-account-deletes-nothing": [
+        defect(
+            "other-account-deletes", "Another account can remove this account's records.", _let_in("delete", _other)
+        ),
+        defect(
+            "other-account-is-refused-and-deletes",
+            "Another account's delete is refused, and removes the record all the same.",
+            _refuses_and_does("delete", 404, _other),
+        ),
+    ],
+}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from werkzeug.wrappers import Response
 
 from mock_server.faults.call import Call, Serve, Transformation, content, done
-from mock_server.faults.defects.defect import D, N, S, breaks
+from mock_server.faults.defects.defect import D, N, S, Table, defect
 from mock_server.faults.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, toggled
 from mock_server.faults.defects.means import Body, also, on, says
 from mock_server.store.collection import Record
@@ -74,66 +74,51 @@ def _same_name(call: Call, serve: Serve) -> Response:
     return serve(call)
 
 
-DEFECTS = (
-    breaks(
-        "create-answers-an-id-that-is-not-there",
-        "created-record-is-read",
-        "A create answers an id that no record has.",
-        on("create", lambda body: {"data": {"id": body["data"]["id"] + 7000}}),
-        D,
-        N,
-    ),
-    breaks("reads-show-the-newest", "created-record-is-read", "A read shows the newest record.", _instead(_newest)),
-    breaks("reads-show-the-oldest", "created-record-is-read", "A read shows the oldest record.", _instead(_oldest)),
-    breaks(
-        "created-records-are-not-listed",
-        "created-record-is-listed-once",
-        "Records that were created are never listed.",
-        _listing(lambda rows, made: [row for row in rows if row["id"] not in made]),
-    ),
-    breaks(
-        "created-records-are-listed-twice",
-        "created-record-is-listed-once",
-        "Records that were created are listed twice.",
-        _listing(lambda rows, made: rows + [row for row in rows if row["id"] in made]),
-    ),
-    breaks(
-        "create-answers-the-oldest-id",
-        "created-id-is-new",
-        "A create answers the id of the oldest record.",
-        _old_id(_oldest),
-    ),
-    breaks(
-        "create-answers-the-last-id",
-        "created-id-is-new",
-        "A create answers the id of the record before it.",
-        _old_id(_newest),
-    ),
-    breaks(
-        "create-answers-the-id-of-the-same-name",
-        "created-id-is-new",
-        "A create of a name that there is answers the id of the record that has it, and makes none.",
-        _same_name,
-        S,
-        N,
-    ),
-    breaks(
-        "create-renames-another",
-        "create-leaves-other-records",
-        "A create renames another record.",
-        also("create", changes_a_neighbour(renamed)),
-    ),
-    breaks(
-        "create-removes-another",
-        "create-leaves-other-records",
-        "A create removes another record.",
-        also("create", removes_a_neighbour),
-    ),
-    breaks(
-        "create-toggles-another",
-        "create-leaves-other-records",
-        "A create enables or disables another record.",
-        also("create", changes_a_neighbour(toggled)),
-        N,
-    ),
-)
+DEFECTS: Table = {
+    "lifecycle.created-record-is-read": [
+        defect(
+            "create-answers-an-id-that-is-not-there",
+            "A create answers an id that no record has.",
+            on("create", lambda body: {"data": {"id": body["data"]["id"] + 7000}}),
+            D,
+            N,
+        ),
+        defect("reads-show-the-newest", "A read shows the newest record.", _instead(_newest)),
+        defect("reads-show-the-oldest", "A read shows the oldest record.", _instead(_oldest)),
+    ],
+    "lifecycle.created-record-is-listed-once": [
+        defect(
+            "created-records-are-not-listed",
+            "Records that were created are never listed.",
+            _listing(lambda rows, made: [row for row in rows if row["id"] not in made]),
+        ),
+        defect(
+            "created-records-are-listed-twice",
+            "Records that were created are listed twice.",
+            _listing(lambda rows, made: rows + [row for row in rows if row["id"] in made]),
+        ),
+    ],
+    "lifecycle.created-id-is-new": [
+        defect("create-answers-the-oldest-id", "A create answers the id of the oldest record.", _old_id(_oldest)),
+        defect("create-answers-the-last-id", "A create answers the id of the record before it.", _old_id(_newest)),
+        defect(
+            "create-answers-the-id-of-the-same-name",
+            "A create of a name that there is answers the id of the record that has it, and makes none.",
+            _same_name,
+            S,
+            N,
+        ),
+    ],
+    "lifecycle.create-leaves-other-records": [
+        defect(
+            "create-renames-another", "A create renames another record.", also("create", changes_a_neighbour(renamed))
+        ),
+        defect("create-removes-another", "A create removes another record.", also("create", removes_a_neighbour)),
+        defect(
+            "create-toggles-another",
+            "A create enables or disables another record.",
+            also("create", changes_a_neighbour(toggled)),
+            N,
+        ),
+    ],
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from werkzeug.wrappers import Response
@@ -47,6 +47,24 @@ class Defect:
         return self.transformation(call, serve) if not self.kinds or call.kind in self.kinds else serve(call)
 
 
-def breaks(name: str, rule: str, what: str, transformation: Transformation, *kinds: str) -> Defect:
-    """A defect of how records live; `rule` is without its area."""
-    return Defect(name, f"lifecycle.{rule}", what, transformation, kinds)
+Table = Mapping[str, Sequence[Callable[[str], Defect]]]  # the defects of each rule, by the rule's id
+
+
+def defect(
+    name: str, what: str, transformation: Transformation, *kinds: str, needs: Mapping[str, str] | None = None
+) -> Callable[[str], Defect]:
+    """A row of a table: a defect of the rule under which it stands.
+
+    Args:
+        name: what is wrong, in a few words; permanent.
+        what: what is wrong, in a sentence.
+        transformation: what stands between the network and the honest server.
+        kinds: as for `Defect`.
+        needs: as for `Defect`.
+    """
+    return lambda rule: Defect(name, rule, what, transformation, kinds, needs or {})
+
+
+def hyphenated(field: str) -> str:
+    """A field's name as it stands in those of defects."""
+    return field.replace("_", "-")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from werkzeug.wrappers import Response
 
 from mock_server.faults.call import Call, Serve, Transformation
-from mock_server.faults.defects.defect import breaks
+from mock_server.faults.defects.defect import Table, defect
 from mock_server.faults.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, touches, undone
 from mock_server.faults.defects.means import also
 from mock_server.store.collection import Record
@@ -72,68 +72,46 @@ def _shows_another_when_gone(call: Call, serve: Serve) -> Response:
     return serve(call)
 
 
-DEFECTS = (
-    breaks(
-        "deletes-do-nothing",
-        "deleted-record-is-not-read",
-        "A delete says that it was carried out, and does nothing.",
-        undone("delete"),
-    ),
-    breaks(
-        "deleted-records-are-read",
-        "deleted-record-is-not-read",
-        "Deleted records are still read, but not listed.",
-        _kept(until_updated=False),
-    ),
-    breaks(
-        "reads-of-deleted-records-show-another",
-        "deleted-record-is-not-read",
-        "A read of a deleted record shows the one before it.",
-        _shows_another_when_gone,
-    ),
-    breaks(
-        "deleted-records-are-listed",
-        "deleted-record-is-not-listed",
-        "Deleted records are still listed, but not read.",
-        _still_listed,
-    ),
-    breaks(
-        "third-delete-does-nothing", "deleted-record-is-not-listed", "From the third on, deletes do nothing.", _tires
-    ),
-    breaks(
-        "update-brings-back",
-        "deleted-record-stays-deleted",
-        "A deleted record is read again once it was updated.",
-        _kept(until_updated=True),
-    ),
-    breaks(
-        "delete-removes-another-too",
-        "delete-leaves-other-records",
-        "A delete removes another record too.",
-        also("delete", removes_a_neighbour),
-    ),
-    breaks(
-        "delete-renames-another",
-        "delete-leaves-other-records",
-        "A delete renames another record.",
-        also("delete", changes_a_neighbour(renamed)),
-    ),
-    breaks(
-        "lists-touch-a-record",
-        "reads-change-nothing",
-        "A list sets `last_datetime` of its first record.",
-        also("list", touches(lambda call: next(iter(call.records), None))),
-    ),
-    breaks(
-        "lists-rename-the-oldest",
-        "reads-change-nothing",
-        "A list of the largest size renames the oldest record.",
-        also("list", _renames_the_oldest, _is_largest),
-    ),
-    breaks(
-        "reads-touch-the-record",
-        "reads-change-nothing",
-        "A read sets `last_datetime`.",
-        also("read", touches(lambda call: call.record)),
-    ),
-)
+DEFECTS: Table = {
+    "lifecycle.deleted-record-is-not-read": [
+        defect("deletes-do-nothing", "A delete says that it was carried out, and does nothing.", undone("delete")),
+        defect(
+            "deleted-records-are-read", "Deleted records are still read, but not listed.", _kept(until_updated=False)
+        ),
+        defect(
+            "reads-of-deleted-records-show-another",
+            "A read of a deleted record shows the one before it.",
+            _shows_another_when_gone,
+        ),
+    ],
+    "lifecycle.deleted-record-is-not-listed": [
+        defect("deleted-records-are-listed", "Deleted records are still listed, but not read.", _still_listed),
+        defect("third-delete-does-nothing", "From the third on, deletes do nothing.", _tires),
+    ],
+    "lifecycle.deleted-record-stays-deleted": [
+        defect("update-brings-back", "A deleted record is read again once it was updated.", _kept(until_updated=True)),
+    ],
+    "lifecycle.delete-leaves-other-records": [
+        defect(
+            "delete-removes-another-too", "A delete removes another record too.", also("delete", removes_a_neighbour)
+        ),
+        defect(
+            "delete-renames-another", "A delete renames another record.", also("delete", changes_a_neighbour(renamed))
+        ),
+    ],
+    "lifecycle.reads-change-nothing": [
+        defect(
+            "lists-touch-a-record",
+            "A list sets `last_datetime` of its first record.",
+            also("list", touches(lambda call: next(iter(call.records), None))),
+        ),
+        defect(
+            "lists-rename-the-oldest",
+            "A list of the largest size renames the oldest record.",
+            also("list", _renames_the_oldest, _is_largest),
+        ),
+        defect(
+            "reads-touch-the-record", "A read sets `last_datetime`.", also("read", touches(lambda call: call.record))
+        ),
+    ],
+}

@@ -7,14 +7,10 @@ from collections.abc import Callable
 from werkzeug.wrappers import Response
 
 from mock_server.faults.call import Call, Serve, done
-from mock_server.faults.defects.defect import RESOURCES, TYPES, D, Defect, N, S
-from mock_server.faults.defects.means import answers, gives, has
+from mock_server.faults.defects.defect import TYPES, D, Defect, N, S, Table, defect, hyphenated
+from mock_server.faults.defects.means import Asked, answers, gives, has
 
 MADE_UP = {"name": "Untitled", "host": "untitled-{}.example.com", "type": "webhook"}
-OPTIONAL = {
-    kind: [field.name for field in RESOURCES[kind].fields.values() if not field.required and field.kind != "file"]
-    for kind in (S, D)
-}
 SINGULAR = {S: "splash-page", D: "domain", N: "handler"}
 
 
@@ -44,105 +40,101 @@ def _called_made(call: Call, serve: Serve) -> Response:
     return serve(call)
 
 
-DEFECTS = (
-    *(
-        Defect(
-            f"{SINGULAR[kind]}-without-{field}-is-made",
-            f"forms.{field}-required",
-            f"A create without `{field}` makes a record, with one that is made up.",
-            _filled_in(field),
-            (kind,),
-        )
-        for kind, field in ((S, "name"), (D, "host"), (N, "name"), (N, "type"))
-    ),
-    *(
-        Defect(
-            f"{SINGULAR[kind]}-without-{field}-is-refused-and-made",
-            f"forms.{field}-required",
-            f"A create without `{field}` is refused, and makes a record all the same.",
-            _filled_in(field, 400),
-            (kind,),
-        )
-        for kind, field in ((S, "name"), (D, "host"), (N, "type"))
-    ),
-    Defect(
-        "splash-page-without-name-is-called-made",
-        "forms.name-required",
-        "A create without `name` is told that it succeeded, and makes no record.",
-        _called_made,
-        (S,),
-    ),
-    *(
-        Defect(
-            f"{SINGULAR[kind]}-needs-{field.replace('_', '-')}",
-            "forms.required-fields-alone-suffice",
-            f"A create without `{field}` is refused, where it is optional.",
-            answers("create", 422, when=lambda call, field=field: bool(call.parts) and not gives(field)(call)),  # type: ignore[misc]
-            (kind,),
-        )
-        for kind, field in ((S, "title"), (D, "custom_index_url"), (N, "webhook"))
-    ),
-    *(
-        Defect(
-            f"create-takes-no-{field.replace('_', '-')}",
-            "forms.optional-fields-are-accepted-on-create",
-            f"A create with `{field}` is refused.",
-            answers("create", 400, when=gives(field)),
-            (kind,),
-        )
-        for kind, fields in OPTIONAL.items()
-        for field in fields[::2]
-    ),
-    *(
-        Defect(
-            f"update-takes-no-{field.replace('_', '-')}",
-            "forms.optional-fields-are-accepted-on-update",
-            f"An update with `{field}` is refused.",
-            answers("update", 422, when=gives(field)),
-            (kind,),
-        )
-        for kind, fields in {
-            S: OPTIONAL[S][1::2],
-            D: OPTIONAL[D][1:],
-            N: ("email", "slack", "telegram_chat_id"),
-        }.items()
-        for field in fields
-    ),
-    *(
-        Defect(
-            f"{SINGULAR[kind]}-update-needs-{field}",
-            "forms.required-fields-are-optional-on-update",
-            f"An update without `{field}` is refused.",
-            answers("update", 400, when=lambda call, field=field: bool(call.parts) and not gives(field)(call)),  # type: ignore[misc]
-            (kind,),
-        )
-        for kind, field in ((S, "name"), (D, "host"), (N, "name"), (N, "type"))
-    ),
-    *(
-        Defect(
-            f"{operation}-takes-no-{field}",
-            "forms.files-are-accepted",
-            f"A file in `{field}` makes {'a create' if operation == 'create' else 'an update'} {how}.",
-            answers(operation, status, when=gives(field)),
-            (S,),
-        )
-        for operation, field, status, how in (
-            ("create", "logo", 422, "refused"),
-            ("create", "favicon", 415, "refused"),
-            ("create", "opengraph", 500, "fail"),
-            ("update", "logo", 500, "fail"),
-            ("update", "favicon", 400, "refused"),
-            ("update", "opengraph", 501, "refused"),
-        )
-    ),
-    *(
-        Defect(
-            f"type-{name.replace('_', '-')}-is-refused",
-            "forms.types-are-accepted",
-            f"No handler of type `{name}` can be made.",
-            answers("create", 400, when=lambda call, name=name: call.form.get("type") == name),  # type: ignore[misc]
-            (N,),
-        )
-        for name in TYPES
-    ),
-)
+def _lacks(field: str) -> Asked:
+    """Whether a form lacks a field."""
+    return lambda call: bool(call.parts) and not gives(field)(call)
+
+
+def _is_made(kind: str, field: str) -> Callable[[str], Defect]:
+    what = f"A create without `{field}` makes a record, with one that is made up."
+    return defect(f"{SINGULAR[kind]}-without-{field}-is-made", what, _filled_in(field), kind)
+
+
+def _is_refused_and_made(kind: str, field: str) -> Callable[[str], Defect]:
+    what = f"A create without `{field}` is refused, and makes a record all the same."
+    return defect(f"{SINGULAR[kind]}-without-{field}-is-refused-and-made", what, _filled_in(field, 400), kind)
+
+
+def _needs(kind: str, field: str) -> Callable[[str], Defect]:
+    name, what = (
+        f"{SINGULAR[kind]}-needs-{hyphenated(field)}",
+        f"A create without `{field}` is refused, where it is optional.",
+    )
+    return defect(name, what, answers("create", 422, when=_lacks(field)), kind)
+
+
+def _create_takes_no(kind: str, field: str) -> Callable[[str], Defect]:
+    name, what = f"create-takes-no-{hyphenated(field)}", f"A create with `{field}` is refused."
+    return defect(name, what, answers("create", 400, when=gives(field)), kind)
+
+
+def _update_takes_no(kind: str, field: str) -> Callable[[str], Defect]:
+    name, what = f"update-takes-no-{hyphenated(field)}", f"An update with `{field}` is refused."
+    return defect(name, what, answers("update", 422, when=gives(field)), kind)
+
+
+def _update_needs(kind: str, field: str) -> Callable[[str], Defect]:
+    what = f"An update without `{field}` is refused."
+    return defect(f"{SINGULAR[kind]}-update-needs-{field}", what, answers("update", 400, when=_lacks(field)), kind)
+
+
+def _file(operation: str, field: str, status: int, how: str) -> Callable[[str], Defect]:
+    what = f"A file in `{field}` makes {'a create' if operation == 'create' else 'an update'} {how}."
+    return defect(f"{operation}-takes-no-{field}", what, answers(operation, status, when=gives(field)), S)
+
+
+def _type(name: str) -> Callable[[str], Defect]:
+    refused = answers("create", 400, when=lambda call: call.form.get("type") == name)
+    return defect(f"type-{hyphenated(name)}-is-refused", f"No handler of type `{name}` can be made.", refused, N)
+
+
+DEFECTS: Table = {
+    "forms.name-required": [
+        _is_made(S, "name"),
+        _is_made(N, "name"),
+        _is_refused_and_made(S, "name"),
+        defect(
+            "splash-page-without-name-is-called-made",
+            "A create without `name` is told that it succeeded, and makes no record.",
+            _called_made,
+            S,
+        ),
+    ],
+    "forms.host-required": [_is_made(D, "host"), _is_refused_and_made(D, "host")],
+    "forms.type-required": [_is_made(N, "type"), _is_refused_and_made(N, "type")],
+    "forms.required-fields-alone-suffice": [_needs(S, "title"), _needs(D, "custom_index_url"), _needs(N, "webhook")],
+    "forms.optional-fields-are-accepted-on-create": [
+        _create_takes_no(S, "title"),
+        _create_takes_no(S, "secondary_button_name"),
+        _create_takes_no(S, "custom_css"),
+        _create_takes_no(S, "ads_header"),
+        _create_takes_no(S, "link_unlock_seconds"),
+        _create_takes_no(D, "custom_index_url"),
+    ],
+    "forms.optional-fields-are-accepted-on-update": [
+        _update_takes_no(S, "description"),
+        _update_takes_no(S, "secondary_button_url"),
+        _update_takes_no(S, "custom_js"),
+        _update_takes_no(S, "ads_footer"),
+        _update_takes_no(S, "auto_redirect"),
+        _update_takes_no(D, "custom_not_found_url"),
+        _update_takes_no(N, "email"),
+        _update_takes_no(N, "slack"),
+        _update_takes_no(N, "telegram_chat_id"),
+    ],
+    "forms.required-fields-are-optional-on-update": [
+        _update_needs(S, "name"),
+        _update_needs(D, "host"),
+        _update_needs(N, "name"),
+        _update_needs(N, "type"),
+    ],
+    "forms.files-are-accepted": [
+        _file("create", "logo", 422, "refused"),
+        _file("create", "favicon", 415, "refused"),
+        _file("create", "opengraph", 500, "fail"),
+        _file("update", "logo", 500, "fail"),
+        _file("update", "favicon", 400, "refused"),
+        _file("update", "opengraph", 501, "refused"),
+    ],
+    "forms.types-are-accepted": [_type(name) for name in TYPES],
+}

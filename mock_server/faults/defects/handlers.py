@@ -7,8 +7,8 @@ import json
 from werkzeug.wrappers import Response
 
 from mock_server.faults.call import Call, Serve, content, done
-from mock_server.faults.defects.defect import SHOWN, D, Defect, N
-from mock_server.faults.defects.means import Body, is_email, record, rows_of, says, sets, shows, turns, was_updated
+from mock_server.faults.defects.defect import SHOWN, D, N, Table, defect
+from mock_server.faults.defects.means import Body, is_email, record, rows_of, says, sets, turns, was_updated
 
 
 def _any_type(call: Call, serve: Serve) -> Response:
@@ -46,117 +46,89 @@ def _renamed_types(row: Body) -> None:
     row["type"] = {"microsoft_teams": "teams"}.get(row["type"], row["type"])
 
 
-ENABLED, SETTINGS, EMAIL = "is-enabled-is-a-boolean", "settings-is-an-object", "email-settings-hold-email-alone"
-
-DEFECTS = (
-    shows("is-enabled-is-a-number", ENABLED, "`is_enabled` is 0 or 1.", turns("is_enabled", int)),
-    shows(
-        "is-enabled-is-text",
-        ENABLED,
-        "Lists show `is_enabled` as text.",
-        turns("is_enabled", lambda on: str(int(on))),
-        operations="list",
-    ),
-    shows(
-        "is-enabled-is-pending",
-        ENABLED,
-        "Handlers that are disabled show 2, for pending.",
-        sets("is_enabled", 2),
-        (N,),
-        row=lambda row: row["is_enabled"] is False,
-    ),
-    Defect(
-        "is-enabled-is-null",
-        f"representations.{ENABLED}",
-        "Domains that are disabled show null.",
-        record(sets("is_enabled", None), row=lambda row: row["is_enabled"] is False),
-        (D,),
-        needs={"domain-starts": "disabled"},
-    ),
-    Defect(
-        "is-enabled-is-a-number-after-updates",
-        f"representations.{ENABLED}",
-        "`is_enabled` is a number after an update.",
-        record(turns("is_enabled", int), row=was_updated),
-        needs={"last-datetime-after-update": "set"},
-    ),
-    Defect(
-        "any-type-is-stored",
-        "representations.type-is-one-of-six",
-        "A handler of any type is stored and shown.",
-        _any_type,
-    ),
-    Defect(
-        "update-stores-any-type",
-        "representations.type-is-one-of-six",
-        "An update with any type is accepted, and the type shown.",
-        _any_new_type,
-    ),
-    shows("type-is-shortened", "type-is-one-of-six", "The type `microsoft_teams` is shown as `teams`.", _renamed_types),
-    shows("type-is-a-title", "type-is-one-of-six", "Types are shown with a capital letter.", turns("type", str.title)),
-    shows("type-is-a-number", "type-is-one-of-six", "Lists show types as numbers.", sets("type", 3), operations="list"),
-    Defect(
-        "empty-settings-are-an-array",
-        f"representations.{SETTINGS}",
-        "Settings without a key are an empty array, as PHP writes them.",
-        record(sets("settings", []), row=lambda row: not row["settings"]),
-        needs={"settings-unset": "absent"},
-    ),
-    shows(
-        "settings-are-an-array",
-        SETTINGS,
-        "Settings are an array of their values.",
-        turns("settings", lambda settings: sorted(map(str, settings.values()))),
-    ),
-    shows(
-        "settings-are-text",
-        SETTINGS,
-        "Lists show settings as JSON in a text.",
-        turns("settings", lambda settings: json.dumps(settings, sort_keys=True)),
-        operations="list",
-    ),
-    shows(
-        "settings-are-null",
-        SETTINGS,
-        "Reads show null as settings of types other than `email`.",
-        sets("settings", None),
-        operations="read",
-        row=lambda row: not is_email(row),
-    ),
-    shows(
-        "email-settings-say-more",
-        EMAIL,
-        "The settings of type `email` say whether it was verified.",
-        lambda row: row["settings"].update(verified=True),
-        row=is_email,
-    ),
-    shows(
-        "email-settings-hold-null",
-        EMAIL,
-        "The settings of type `email` hold null.",
-        lambda row: row["settings"].update(email=None),
-        row=is_email,
-    ),
-    shows(
-        "email-settings-hold-address",
-        EMAIL,
-        "The settings of type `email` call the key `address`.",
-        turns("settings", lambda settings: {"address": settings["email"]}),
-        row=is_email,
-    ),
-    shows(
-        "email-settings-are-empty-in-lists",
-        EMAIL,
-        "Lists show no settings of type `email`.",
-        sets("settings", {}),
-        operations="list",
-        row=is_email,
-    ),
-    shows(
-        "email-settings-hold-an-array",
-        EMAIL,
-        "The settings of type `email` hold an array of addresses.",
-        turns("settings", lambda settings: {"email": [settings["email"]]}),
-        row=is_email,
-    ),
-)
+DEFECTS: Table = {
+    "representations.is-enabled-is-a-boolean": [
+        defect("is-enabled-is-a-number", "`is_enabled` is 0 or 1.", record(turns("is_enabled", int))),
+        defect(
+            "is-enabled-is-text",
+            "Lists show `is_enabled` as text.",
+            record(turns("is_enabled", lambda on: str(int(on))), "list"),
+        ),
+        defect(
+            "is-enabled-is-pending",
+            "Handlers that are disabled show 2, for pending.",
+            record(sets("is_enabled", 2), row=lambda row: row["is_enabled"] is False),
+            N,
+        ),
+        defect(
+            "is-enabled-is-null",
+            "Domains that are disabled show null.",
+            record(sets("is_enabled", None), row=lambda row: row["is_enabled"] is False),
+            D,
+            needs={"domain-starts": "disabled"},
+        ),
+        defect(
+            "is-enabled-is-a-number-after-updates",
+            "`is_enabled` is a number after an update.",
+            record(turns("is_enabled", int), row=was_updated),
+            needs={"last-datetime-after-update": "set"},
+        ),
+    ],
+    "representations.type-is-one-of-six": [
+        defect("any-type-is-stored", "A handler of any type is stored and shown.", _any_type),
+        defect("update-stores-any-type", "An update with any type is accepted, and the type shown.", _any_new_type),
+        defect("type-is-shortened", "The type `microsoft_teams` is shown as `teams`.", record(_renamed_types)),
+        defect("type-is-a-title", "Types are shown with a capital letter.", record(turns("type", str.title))),
+        defect("type-is-a-number", "Lists show types as numbers.", record(sets("type", 3), "list")),
+    ],
+    "representations.settings-is-an-object": [
+        defect(
+            "empty-settings-are-an-array",
+            "Settings without a key are an empty array, as PHP writes them.",
+            record(sets("settings", []), row=lambda row: not row["settings"]),
+            needs={"settings-unset": "absent"},
+        ),
+        defect(
+            "settings-are-an-array",
+            "Settings are an array of their values.",
+            record(turns("settings", lambda settings: sorted(map(str, settings.values())))),
+        ),
+        defect(
+            "settings-are-text",
+            "Lists show settings as JSON in a text.",
+            record(turns("settings", lambda settings: json.dumps(settings, sort_keys=True)), "list"),
+        ),
+        defect(
+            "settings-are-null",
+            "Reads show null as settings of types other than `email`.",
+            record(sets("settings", None), "read", lambda row: not is_email(row)),
+        ),
+    ],
+    "representations.email-settings-hold-email-alone": [
+        defect(
+            "email-settings-say-more",
+            "The settings of type `email` say whether it was verified.",
+            record(lambda row: row["settings"].update(verified=True), row=is_email),
+        ),
+        defect(
+            "email-settings-hold-null",
+            "The settings of type `email` hold null.",
+            record(lambda row: row["settings"].update(email=None), row=is_email),
+        ),
+        defect(
+            "email-settings-hold-address",
+            "The settings of type `email` call the key `address`.",
+            record(turns("settings", lambda settings: {"address": settings["email"]}), row=is_email),
+        ),
+        defect(
+            "email-settings-are-empty-in-lists",
+            "Lists show no settings of type `email`.",
+            record(sets("settings", {}), "list", is_email),
+        ),
+        defect(
+            "email-settings-hold-an-array",
+            "The settings of type `email` hold an array of addresses.",
+            record(turns("settings", lambda settings: {"email": [settings["email"]]}), row=is_email),
+        ),
+    ],
+}

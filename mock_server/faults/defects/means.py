@@ -8,7 +8,6 @@ from typing import Any
 from werkzeug.wrappers import Response
 
 from mock_server.faults.call import Call, Serve, Transformation, content, done
-from mock_server.faults.defects.defect import Defect
 
 Body = dict[str, Any]
 Asked = Callable[[Call], bool]
@@ -184,6 +183,16 @@ def form(
     return asks(operations, other, lambda call: bool(call.account and call.parts) and when(call.form))
 
 
+def changes(field: str, change: Callable[[str], str], operations: str = "create update") -> Transformation:
+    """Understand a field of the account's forms as another text."""
+    return form(operations, lambda fields: fields | {field: change(fields[field])}, has(field))
+
+
+def ignores(field: str, operations: str = "create update") -> Transformation:
+    """Ignore a field of the account's forms."""
+    return form(operations, loses(field), has(field))
+
+
 def has(*names: str) -> Callable[[Mapping[str, str]], bool]:
     """Whether a form has one of these fields."""
     return lambda fields: any(name in fields for name in names)
@@ -227,6 +236,11 @@ def is_full(body: Body) -> bool:
     return bool(len(body["data"]) == body["meta"]["results_per_page"])
 
 
+def is_page(number: int) -> Callable[[Body], bool]:
+    """Whether a list shows the page of this number."""
+    return lambda body: bool(body["meta"]["page"] == number)
+
+
 def was_updated(row: Body) -> bool:
     """Whether a record was updated."""
     return row["last_datetime"] is not None
@@ -240,16 +254,3 @@ def never_updated(row: Body) -> bool:
 def is_email(row: Body) -> bool:
     """Whether a handler is of type `email`."""
     return bool(row["type"] == "email")
-
-
-def shows(  # noqa: PLR0913, PLR0917 - a line of a table
-    name: str,
-    rule: str,
-    what: str,
-    change: Callable[[Body], Any],
-    kinds: tuple[str, ...] = (),
-    operations: str = "read list",
-    row: Callable[[Body], bool] = always,
-) -> Defect:
-    """A defect of what records look like; `rule` is without its area, the rest as for `record`."""
-    return Defect(name, f"representations.{rule}", what, record(change, operations, row), kinds)

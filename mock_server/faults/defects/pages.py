@@ -7,8 +7,20 @@ from collections.abc import Callable
 from werkzeug.wrappers import Response
 
 from mock_server.faults.call import Call, Serve, Transformation, content, done
-from mock_server.faults.defects.defect import Defect
-from mock_server.faults.defects.means import Asked, Body, asks, is_full, knowing, known, meta, on, remembering, says
+from mock_server.faults.defects.defect import Table, defect
+from mock_server.faults.defects.means import (
+    Asked,
+    Body,
+    asks,
+    is_full,
+    is_page,
+    knowing,
+    known,
+    meta,
+    on,
+    remembering,
+    says,
+)
 
 SMALL = 10  # records on a page
 
@@ -97,155 +109,124 @@ def _new_records_last(call: Call, body: Body) -> None:
             body["data"][-1] = call.service.representations.read(call.resource, newest)["data"]
 
 
-DEFECTS = (
-    Defect(
-        "small-pages-lack-new-records",
-        "pagination.page-is-filled",
-        "Pages of ten lack records that were created.",
-        knowing("create list", _lacks_new_records, known),
-    ),
-    Defect(
-        "small-pages-repeat-the-newest-record",
-        "pagination.pages-partition-the-collection",
-        "Full pages of ten end with the record that was created last.",
-        knowing("create list", _new_records_last, known),
-    ),
-    Defect(
-        "no-page-is-the-second",
-        "pagination.page-defaults-to-1",
-        "A list without `page` shows page 2.",
-        asks("list", lambda call: call.asking(page="2"), lambda call: "page" not in call.query),
-    ),
-    Defect(
-        "no-page-is-the-last",
-        "pagination.page-defaults-to-1",
-        "A list without `page` shows the last page.",
-        asks(
-            "list",
-            lambda call: call.asking(page=str(max(1, -(-len(call.records) // 25)))),
-            lambda call: call.account is not None and not call.query,
+DEFECTS: Table = {
+    "pagination.page-is-filled": [
+        defect(
+            "small-pages-lack-new-records",
+            "Pages of ten lack records that were created.",
+            knowing("create list", _lacks_new_records, known),
         ),
-    ),
-    *(
-        Defect(
-            f"default-size-is-{size}",
-            "pagination.size-defaults-to-25",
-            f"A list without `results_per_page` has {size} a page.",
-            _reads(size, lambda call: "results_per_page" not in call.query),
-        )
-        for size in ("10", "50", "100")
-    ),
-    Defect(
-        "default-size-is-said-wrongly",
-        "pagination.size-defaults-to-25",
-        "A list without `results_per_page` says that a page holds 10, and shows 25.",
-        meta("results_per_page", lambda _: 10, lambda call: "results_per_page" not in call.query),
-    ),
-    *(
-        Defect(
-            f"size-{asked}-is-{used}",
-            "pagination.allowed-sizes-are-kept",
-            f"A list of {asked} a page has {used}.",
-            _reads(used, _sized(asked)),
-        )
-        for asked, used in (("10", "25"), ("50", "25"), ("100", "50"), ("250", "100"), ("500", "100"), ("1000", "500"))
-    ),
-    Defect(
-        "any-size-is-used",
-        "pagination.other-sizes-are-not-used",
-        "A list has any page size that is asked for.",
-        _any_size(10**9),
-    ),
-    Defect(
-        "any-size-below-the-largest-is-used",
-        "pagination.other-sizes-are-not-used",
-        "A list has any page size up to 1,000 that is asked for.",
-        _any_size(1000),
-    ),
-    Defect(
-        "small-sizes-are-used",
-        "pagination.other-sizes-are-not-used",
-        "A list has any page size below 10 that is asked for.",
-        _any_size(9),
-    ),
-    Defect(
-        "pages-lose-their-last-record",
-        "pagination.page-is-filled",
-        "Each page shows one record too few.",
-        _rows(lambda rows: rows[:-1], lambda _: True),
-    ),
-    Defect(
-        "full-pages-lose-a-record",
-        "pagination.page-is-filled",
-        "A full page shows one record too few.",
-        _rows(lambda rows: rows[:-1], is_full),
-    ),
-    Defect(
-        "last-page-is-empty",
-        "pagination.page-is-filled",
-        "The last of several pages is empty.",
-        _rows(lambda _: [], lambda body: _is_last(body) and body["meta"]["page"] > 1),
-    ),
-    Defect(
-        "third-page-loses-a-record",
-        "pagination.page-is-filled",
-        "Page 3 shows one record too few.",
-        _rows(lambda rows: rows[1:], lambda body: body["meta"]["page"] == 3),  # noqa: PLR2004 - the page of the name
-    ),
-    Defect(
-        "first-page-shows-one-more",
-        "pagination.page-is-filled",
-        "Page 1 of several shows its last record twice.",
-        _rows(
-            lambda rows: [*rows, rows[-1]], lambda body: body["meta"]["page"] == 1 and body["meta"]["total_pages"] > 1
+        defect(
+            "pages-lose-their-last-record",
+            "Each page shows one record too few.",
+            _rows(lambda rows: rows[:-1], lambda _: True),
         ),
-    ),
-    Defect(
-        "meta-page-is-always-1",
-        "pagination.meta-page-is-the-page-asked-for",
-        "`meta.page` is 1 on every page.",
-        meta("page", lambda _: 1),
-    ),
-    Defect(
-        "meta-page-counts-from-0",
-        "pagination.meta-page-is-the-page-asked-for",
-        "`meta.page` is 0 on page 1.",
-        meta("page", lambda m: m["page"] - 1),
-    ),
-    Defect(
-        "meta-page-is-the-last",
-        "pagination.meta-page-is-the-page-asked-for",
-        "`meta.page` says how many pages there are.",
-        meta("page", lambda m: m["total_pages"]),
-    ),
-    Defect(
-        "second-page-is-the-first",
-        "pagination.pages-partition-the-collection",
-        "Page 2 shows the records of page 1.",
-        asks("list", lambda call: call.asking(page="1"), lambda call: call.query.get("page") == "2"),
-    ),
-    Defect(
-        "pages-overlap",
-        "pagination.pages-partition-the-collection",
-        "Each page begins with the last record of the one before.",
-        _repeats,
-    ),
-    Defect(
-        "record-is-listed-twice",
-        "pagination.pages-partition-the-collection",
-        "Page 2 shows its last record first too, instead of its first.",
-        on("list", lambda body: body["data"].__setitem__(0, body["data"][-1]) if body["meta"]["page"] == 2 else None),  # noqa: PLR2004 - likewise
-    ),
-    Defect(
-        "order-turns",
-        "pagination.order-is-the-same-again",
-        "The same page begins with another record each time.",
-        remembering(_turned),
-    ),
-    Defect(
-        "order-is-reversed-every-other-time",
-        "pagination.order-is-the-same-again",
-        "Every other list is in the opposite order.",
-        remembering(_reversed),
-    ),
-)
+        defect(
+            "full-pages-lose-a-record", "A full page shows one record too few.", _rows(lambda rows: rows[:-1], is_full)
+        ),
+        defect(
+            "last-page-is-empty",
+            "The last of several pages is empty.",
+            _rows(lambda _: [], lambda body: _is_last(body) and body["meta"]["page"] > 1),
+        ),
+        defect(
+            "third-page-loses-a-record",
+            "Page 3 shows one record too few.",
+            _rows(lambda rows: rows[1:], is_page(3)),
+        ),
+        defect(
+            "first-page-shows-one-more",
+            "Page 1 of several shows its last record twice.",
+            _rows(
+                lambda rows: [*rows, rows[-1]],
+                lambda body: body["meta"]["page"] == 1 and body["meta"]["total_pages"] > 1,
+            ),
+        ),
+    ],
+    "pagination.pages-partition-the-collection": [
+        defect(
+            "small-pages-repeat-the-newest-record",
+            "Full pages of ten end with the record that was created last.",
+            knowing("create list", _new_records_last, known),
+        ),
+        defect(
+            "second-page-is-the-first",
+            "Page 2 shows the records of page 1.",
+            asks("list", lambda call: call.asking(page="1"), lambda call: call.query.get("page") == "2"),
+        ),
+        defect("pages-overlap", "Each page begins with the last record of the one before.", _repeats),
+        defect(
+            "record-is-listed-twice",
+            "Page 2 shows its last record first too, instead of its first.",
+            _rows(lambda rows: [rows[-1], *rows[1:]], is_page(2)),
+        ),
+    ],
+    "pagination.page-defaults-to-1": [
+        defect(
+            "no-page-is-the-second",
+            "A list without `page` shows page 2.",
+            asks("list", lambda call: call.asking(page="2"), lambda call: "page" not in call.query),
+        ),
+        defect(
+            "no-page-is-the-last",
+            "A list without `page` shows the last page.",
+            asks(
+                "list",
+                lambda call: call.asking(page=str(max(1, -(-len(call.records) // 25)))),
+                lambda call: call.account is not None and not call.query,
+            ),
+        ),
+    ],
+    "pagination.size-defaults-to-25": [
+        *(
+            defect(
+                f"default-size-is-{size}",
+                f"A list without `results_per_page` has {size} a page.",
+                _reads(size, lambda call: "results_per_page" not in call.query),
+            )
+            for size in ("10", "50", "100")
+        ),
+        defect(
+            "default-size-is-said-wrongly",
+            "A list without `results_per_page` says that a page holds 10, and shows 25.",
+            meta("results_per_page", lambda _: 10, lambda call: "results_per_page" not in call.query),
+        ),
+    ],
+    "pagination.allowed-sizes-are-kept": [
+        *(
+            defect(f"size-{asked}-is-{used}", f"A list of {asked} a page has {used}.", _reads(used, _sized(asked)))
+            for asked, used in (
+                ("10", "25"),
+                ("50", "25"),
+                ("100", "50"),
+                ("250", "100"),
+                ("500", "100"),
+                ("1000", "500"),
+            )
+        ),
+    ],
+    "pagination.other-sizes-are-not-used": [
+        defect("any-size-is-used", "A list has any page size that is asked for.", _any_size(10**9)),
+        defect(
+            "any-size-below-the-largest-is-used",
+            "A list has any page size up to 1,000 that is asked for.",
+            _any_size(1000),
+        ),
+        defect("small-sizes-are-used", "A list has any page size below 10 that is asked for.", _any_size(9)),
+    ],
+    "pagination.meta-page-is-the-page-asked-for": [
+        defect("meta-page-is-always-1", "`meta.page` is 1 on every page.", meta("page", lambda _: 1)),
+        defect("meta-page-counts-from-0", "`meta.page` is 0 on page 1.", meta("page", lambda m: m["page"] - 1)),
+        defect(
+            "meta-page-is-the-last",
+            "`meta.page` says how many pages there are.",
+            meta("page", lambda m: m["total_pages"]),
+        ),
+    ],
+    "pagination.order-is-the-same-again": [
+        defect("order-turns", "The same page begins with another record each time.", remembering(_turned)),
+        defect(
+            "order-is-reversed-every-other-time", "Every other list is in the opposite order.", remembering(_reversed)
+        ),
+    ],
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from werkzeug.wrappers import Response
 
 from mock_server.faults.call import Call, Serve, Transformation
-from mock_server.faults.defects.defect import Defect
+from mock_server.faults.defects.defect import Table, defect
 from mock_server.faults.defects.means import Asked, answers
 
 LONG = 200
@@ -35,47 +35,34 @@ def _unknown_id_fails(call: Call, serve: Serve) -> Response:
     return serve(call)
 
 
-DEFECTS = (
-    Defect(
-        "odd-page-fails",
-        "robustness.odd-pages-do-not-fail",
-        "A page that is no number, or not above 0, makes a list fail.",
-        _fails("list", _odd_page),
-    ),
-    Defect(
-        "odd-size-fails",
-        "robustness.odd-pages-do-not-fail",
-        "A page size that is not allowed makes a list fail.",
-        _fails("list", _odd_size),
-    ),
-    Defect(
-        "unknown-id-fails",
-        "robustness.odd-ids-do-not-fail",
-        "A read of an id that no record has fails.",
-        _unknown_id_fails,
-    ),
-    Defect(
-        "markup-fails",
-        "robustness.odd-text-does-not-fail",
-        "A create with markup in a text fails.",
-        _fails("create", lambda call: any("<b>" in text for text in call.form.values())),
-    ),
-    Defect(
-        "long-text-fails",
-        "robustness.odd-text-does-not-fail",
-        "A create with a text of over 200 characters fails.",
-        _fails("create", lambda call: any(len(text) > LONG for text in call.form.values())),
-    ),
-    Defect(
-        "update-without-a-body-fails",
-        "robustness.odd-forms-do-not-fail",
-        "An update without a body fails.",
-        _fails("update", lambda call: not call.body),
-    ),
-    Defect(
-        "malformed-form-fails",
-        "robustness.odd-forms-do-not-fail",
-        "A create whose form is empty or cut off fails.",
-        _fails("create", _empty_form),
-    ),
-)
+DEFECTS: Table = {
+    "robustness.odd-pages-do-not-fail": [
+        defect(
+            "odd-page-fails", "A page that is no number, or not above 0, makes a list fail.", _fails("list", _odd_page)
+        ),
+        defect("odd-size-fails", "A page size that is not allowed makes a list fail.", _fails("list", _odd_size)),
+    ],
+    "robustness.odd-ids-do-not-fail": [
+        defect("unknown-id-fails", "A read of an id that no record has fails.", _unknown_id_fails),
+    ],
+    "robustness.odd-text-does-not-fail": [
+        defect(
+            "markup-fails",
+            "A create with markup in a text fails.",
+            _fails("create", lambda call: any("<b>" in text for text in call.form.values())),
+        ),
+        defect(
+            "long-text-fails",
+            "A create with a text of over 200 characters fails.",
+            _fails("create", lambda call: any(len(text) > LONG for text in call.form.values())),
+        ),
+    ],
+    "robustness.odd-forms-do-not-fail": [
+        defect(
+            "update-without-a-body-fails",
+            "An update without a body fails.",
+            _fails("update", lambda call: not call.body),
+        ),
+        defect("malformed-form-fails", "A create whose form is empty or cut off fails.", _fails("create", _empty_form)),
+    ],
+}

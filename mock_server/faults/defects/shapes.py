@@ -7,7 +7,7 @@ import re
 from werkzeug.http import parse_options_header
 
 from mock_server.faults.call import Call
-from mock_server.faults.defects.defect import Defect, S
+from mock_server.faults.defects.defect import S, Table, defect
 from mock_server.faults.defects.means import answers, asks
 
 
@@ -33,44 +33,40 @@ def _loses_typed_texts(call: Call) -> Call:
     return call.sending({name: text for name, text in call.form.items() if name not in lost}) if lost else call
 
 
-SHAPES, LONG_BOUNDARY = "forms.client-shapes-are-understood", 64
+LONG_BOUNDARY = 64  # characters
 
-DEFECTS = (
-    Defect(
-        "quoted-boundary-is-refused",
-        SHAPES,
-        "A boundary in quotes is taken with them.",
-        answers("create update", 400, when=lambda call: 'boundary="' in _media_type(call)),
-    ),
-    Defect(
-        "long-boundary-is-refused",
-        SHAPES,
-        "A boundary of over 64 characters is refused.",
-        answers("create update", 400, when=lambda call: len(_boundary(call)) > LONG_BOUNDARY),
-    ),
-    Defect(
-        "text-after-a-file-is-lost",
-        SHAPES,
-        "A text that stands behind a file is lost.",
-        asks("create update", _loses_texts_after_files),
-        (S,),
-    ),
-    Defect(
-        "typed-text-is-a-file",
-        SHAPES,
-        "A part with a media type is taken for a file.",
-        asks("create update", _loses_typed_texts),
-    ),
-    Defect(
-        "form-without-a-last-line-end-is-refused",
-        SHAPES,
-        "A form that ends with its last boundary is refused.",
-        answers("create update", 400, when=lambda call: call.body.endswith(b"--")),
-    ),
-    Defect(
-        "part-with-a-length-fails",
-        SHAPES,
-        "A part that says its length makes the server fail.",
-        answers("create update", 500, when=lambda call: b"\r\nContent-Length: " in call.body),
-    ),
-)
+DEFECTS: Table = {
+    "forms.client-shapes-are-understood": [
+        defect(
+            "quoted-boundary-is-refused",
+            "A boundary in quotes is taken with them.",
+            answers("create update", 400, when=lambda call: 'boundary="' in _media_type(call)),
+        ),
+        defect(
+            "long-boundary-is-refused",
+            "A boundary of over 64 characters is refused.",
+            answers("create update", 400, when=lambda call: len(_boundary(call)) > LONG_BOUNDARY),
+        ),
+        defect(
+            "text-after-a-file-is-lost",
+            "A text that stands behind a file is lost.",
+            asks("create update", _loses_texts_after_files),
+            S,
+        ),
+        defect(
+            "typed-text-is-a-file",
+            "A part with a media type is taken for a file.",
+            asks("create update", _loses_typed_texts),
+        ),
+        defect(
+            "form-without-a-last-line-end-is-refused",
+            "A form that ends with its last boundary is refused.",
+            answers("create update", 400, when=lambda call: call.body.endswith(b"--")),
+        ),
+        defect(
+            "part-with-a-length-fails",
+            "A part that says its length makes the server fail.",
+            answers("create update", 500, when=lambda call: b"\r\nContent-Length: " in call.body),
+        ),
+    ],
+}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from difflib import get_close_matches
 
+from mock_server.contract import shipped_contract
 from mock_server.errors import SettingsError
 from mock_server.faults.defects import (
     accounts,
@@ -24,7 +25,7 @@ from mock_server.faults.defects import (
     updates,
     values,
 )
-from mock_server.faults.defects.defect import Defect
+from mock_server.faults.defects.defect import Defect, Table
 
 AREAS = (
     operations,
@@ -44,7 +45,26 @@ AREAS = (
     accounts,
     robustness,
 )
-DEFECTS = {defect.name: defect for area in AREAS for defect in area.DEFECTS}
+
+
+def by_name(tables: Iterable[Table], rules: Container[str]) -> dict[str, Defect]:
+    """The defects of some tables, by name.
+
+    Raises:
+        ValueError: if a name is given twice, or a rule is none of those.
+    """
+    defects: dict[str, Defect] = {}
+    for rule, row in ((rule, row) for table in tables for rule, rows in table.items() for row in rows):
+        defect = row(rule)
+        if defect.name in defects:
+            raise ValueError(f'two defects are called "{defect.name}"; name one of them otherwise')
+        if rule not in rules:
+            raise ValueError(f'the defect "{defect.name}" breaks "{rule}", which is no rule of openapi.yaml')
+        defects[defect.name] = defect
+    return defects
+
+
+DEFECTS = by_name((area.DEFECTS for area in AREAS), shipped_contract().rules)
 
 
 def defects_named(names: Iterable[str]) -> list[Defect]:

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from werkzeug.wrappers import Response
 
 from mock_server.faults.call import Call, Serve
-from mock_server.faults.defects.defect import TYPES, Defect, N, S
-from mock_server.faults.defects.means import also, form, has, loses, made_id, record, turns
+from mock_server.faults.defects.defect import TYPES, N, S, Table, defect
+from mock_server.faults.defects.means import also, changes, form, has, ignores, loses, made_id, record, turns
 
 
 def _latin(text: str) -> str:
@@ -48,250 +48,203 @@ def _toggles(call: Call, serve: Serve) -> Response:
     return serve(call)
 
 
-DEFECTS = (
-    Defect(
-        "name-is-misread",
-        "forms.name-comes-back",
-        "Names are read in another encoding than they were sent in.",
-        form("create update", _changed("name", _latin), has("name")),
-    ),
-    Defect(
-        "name-is-capital-on-create",
-        "forms.name-comes-back",
-        "A create turns names into capital letters.",
-        form("create", _changed("name", str.upper), has("name")),
-    ),
-    Defect(
-        "name-is-marked-on-update",
-        "forms.name-comes-back",
-        "An update puts an exclamation mark behind names.",
-        form("update", _changed("name", lambda name: f"{name}!"), has("name")),
-    ),
-    Defect(
-        "name-is-cut",
-        "forms.name-comes-back",
-        "Names are cut at ten characters.",
-        form("create update", _changed("name", lambda name: name[:10]), has("name")),
-    ),
-    Defect(
-        "name-loses-other-scripts",
-        "forms.name-comes-back",
-        "Names lose all letters beyond ASCII.",
-        form("create update", _changed("name", lambda name: name.encode("ascii", "ignore").decode()), has("name")),
-        needs={"text": "verbatim"},
-    ),
-    Defect(
-        "name-is-a-slug",
-        "forms.name-comes-back",
-        "Spaces in names become hyphens.",
-        form("create update", _changed("name", lambda name: name.replace(" ", "-")), has("name")),
-    ),
-    Defect(
-        "host-gets-www",
-        "forms.host-comes-back",
-        "Hosts get `www.` in front.",
-        form("create", _changed("host", lambda host: f"www.{host}"), has("host")),
-    ),
-    Defect(
-        "host-is-marked-on-update",
-        "forms.host-comes-back",
-        "An update puts a dot behind hosts.",
-        form("update", _changed("host", lambda host: f"{host}.local"), has("host")),
-    ),
-    Defect(
-        "host-loses-hyphens",
-        "forms.host-comes-back",
-        "Hosts lose their hyphens.",
-        form("create update", _changed("host", lambda host: host.replace("-", "")), has("host")),
-    ),
-    Defect(
-        "index-url-loses-its-path",
-        "forms.custom-index-url-comes-back",
-        "A `custom_index_url` loses its path.",
-        form(
-            "create update",
-            _changed("custom_index_url", lambda url: "/".join(url.split("/")[:3])),
-            has("custom_index_url"),
+DEFECTS: Table = {
+    "forms.name-comes-back": [
+        defect(
+            "name-is-misread", "Names are read in another encoding than they were sent in.", changes("name", _latin)
         ),
-    ),
-    Defect(
-        "index-url-gets-another-scheme",
-        "forms.custom-index-url-comes-back",
-        "A `custom_index_url` with `https` gets `http`.",
-        form(
-            "create update",
-            _changed("custom_index_url", lambda url: url.replace("https:", "http:")),
-            has("custom_index_url"),
+        defect(
+            "name-is-capital-on-create",
+            "A create turns names into capital letters.",
+            changes("name", str.upper, "create"),
         ),
-    ),
-    *(
-        Defect(
-            f"index-url-loses-{part}",
-            "forms.custom-index-url-comes-back",
-            f"A `custom_index_url` {what}.",
-            form("create update", _changed("custom_index_url", change), has("custom_index_url")),
-            needs={"url-form": "verbatim"},
-        )
-        for part, what, change in (
-            ("its-query", "loses its query", lambda url: re.sub(r"\?[^#]*", "", url)),
-            ("its-fragment", "loses its fragment", lambda url: url.partition("#")[0]),
-            ("plus-signs", "has spaces for plus signs", lambda url: url.replace("+", "%20")),
-            ("percent-signs", "has its escapes read", unquote),
-            ("capitals", "is written in small letters", str.lower),
-        )
-    ),
-    Defect(
-        "email-loses-its-tag",
-        "forms.email-comes-back",
-        "An address loses what follows a plus sign.",
-        form("create update", _changed("email", lambda email: re.sub(r"\+[^@]*", "", email)), has("email")),
-    ),
-    Defect(
-        "email-loses-dots",
-        "forms.email-comes-back",
-        "An address loses the dots before its domain.",
-        form(
-            "create update",
-            _changed("email", _without_dots),
-            has("email"),
+        defect(
+            "name-is-marked-on-update",
+            "An update puts an exclamation mark behind names.",
+            changes("name", lambda name: f"{name}!", "update"),
         ),
-    ),
-    Defect(
-        "name-loses-zeros",
-        "forms.name-comes-back",
-        "A name of digits loses the zeros in front.",
-        form(
-            "create update", _changed("name", lambda name: name.lstrip("0") if name.isdecimal() else name), has("name")
-        ),
-    ),
-    Defect(
-        "name-of-digits-is-a-number",
-        "representations.name-is-a-string",
-        "A name of digits is shown as a number.",
-        record(turns("name", int), row=lambda row: str(row.get("name", "")).isdecimal()),
-        (S, N),
-    ),
-    *(
-        Defect(
-            f"name-{what}-hyphens",
-            "forms.name-comes-back",
-            f"Names {told}.",
-            form("create update", _changed("name", change), has("name")),
+        defect("name-is-cut", "Names are cut at ten characters.", changes("name", lambda name: name[:10])),
+        defect(
+            "name-loses-other-scripts",
+            "Names lose all letters beyond ASCII.",
+            changes("name", lambda name: name.encode("ascii", "ignore").decode()),
             needs={"text": "verbatim"},
-        )
-        for what, told, change in (
-            ("loses", "lose their hyphens", lambda name: name.replace("-", "")),
-            ("escapes", "show entities for hyphens", lambda name: name.replace("-", "&#45;")),
-        )
-    ),
-    Defect(
-        "index-url-is-ignored-on-create",
-        "forms.custom-index-url-comes-back",
-        "A create ignores `custom_index_url`.",
-        form("create", loses("custom_index_url"), has("custom_index_url")),
-    ),
-    Defect(
-        "not-found-url-becomes-the-index-url",
-        "forms.custom-not-found-url-stays-apart",
-        "A `custom_not_found_url` is stored as `custom_index_url`.",
-        form(
-            "create update", lambda f: f | {"custom_index_url": f["custom_not_found_url"]}, has("custom_not_found_url")
         ),
-    ),
-    Defect(
-        "not-found-url-clears-the-index-url",
-        "forms.custom-not-found-url-stays-apart",
-        "An update of `custom_not_found_url` clears `custom_index_url`.",
-        form("update", lambda f: {"custom_index_url": ""} | f, has("custom_not_found_url")),
-        needs={"cleared-text": "emptied"},
-    ),
-    Defect(
-        "slack-becomes-webhook",
-        "forms.type-comes-back",
-        "A handler of type `slack` is made as one of type `webhook`.",
-        form("create", lambda f: f | {"type": "webhook"}, lambda f: f.get("type") == "slack"),
-        needs={"other-types-fields": "ignored"},
-    ),
-    Defect(
-        "every-type-is-webhook",
-        "forms.type-comes-back",
-        "Every handler is made as one of type `webhook`.",
-        form("create", lambda f: f | {"type": "webhook"}, lambda f: f.get("type") in TYPES),
-        needs={"other-types-fields": "ignored"},
-    ),
-    Defect(
-        "email-is-ignored-on-create",
-        "forms.email-comes-back",
-        "A create ignores the address of a handler of type `email`.",
-        form("create", lambda f: f | {"email": ""}, has("email")),
-        needs={"email-missing": "accepted"},
-    ),
-    Defect(
-        "email-is-obscured",
-        "forms.email-comes-back",
-        "An address is stored with stars.",
-        form(
-            "create update", _changed("email", lambda email: f"{email[:1]}***{email[email.find('@') :]}"), has("email")
+        defect(
+            "name-is-a-slug", "Spaces in names become hyphens.", changes("name", lambda name: name.replace(" ", "-"))
         ),
-    ),
-    *(
-        Defect(
-            f"{name.replace('_', '-')}-is-lost",
-            "forms.type-fields-show-in-settings",
-            f"What is given as `{name}` does not show in the settings.",
-            form("create update", loses(name), has(name)),
-        )
-        for name in ("webhook", "slack", "telegram", "telegram_chat_id")
-    ),
-    Defect(
-        "one-disables",
-        "forms.one-enables",
-        "An update with `is_enabled` of `1` disables.",
-        form("update", lambda f: f | {"is_enabled": "0"}, has("is_enabled")),
-    ),
-    Defect(
-        "only-true-enables",
-        "forms.one-enables",
-        "An update with `is_enabled` of `1` has no influence, only the word does.",
-        form("update", loses("is_enabled"), lambda f: f.get("is_enabled") == "1"),
-    ),
-    Defect("is-enabled-toggles", "forms.one-enables", "Any `is_enabled` turns the state around.", _toggles),
-    Defect(
-        "zero-has-no-influence",
-        "forms.zero-disables",
-        "An update with `is_enabled` of `0` has no influence.",
-        form("update", loses("is_enabled"), lambda f: f.get("is_enabled") == "0"),
-    ),
-    Defect(
-        "zero-enables",
-        "forms.zero-disables",
-        "Any `is_enabled` enables.",
-        form("update", lambda f: f | {"is_enabled": "1"}, has("is_enabled")),
-    ),
-    Defect(
-        "update-enables",
-        "forms.is-enabled-is-optional-on-update",
-        "An update without `is_enabled` enables.",
-        form("update", lambda f: {"is_enabled": "1"} | f),
-    ),
-    Defect(
-        "update-disables",
-        "forms.is-enabled-is-optional-on-update",
-        "An update without `is_enabled` disables, as a form's empty box does.",
-        form("update", lambda f: {"is_enabled": "0"} | f),
-    ),
-    Defect(
-        "create-takes-a-zero",
-        "forms.is-enabled-is-not-accepted-on-create",
-        "A create with `is_enabled` of `0` makes a handler that is disabled.",
-        also("create", _starts("0", enabled=False)),
-        needs={"is-enabled-on-create": "ignored", "handler-starts": "enabled"},
-    ),
-    Defect(
-        "create-takes-a-one",
-        "forms.is-enabled-is-not-accepted-on-create",
-        "A create with `is_enabled` of `1` makes a handler that is enabled.",
-        also("create", _starts("1", enabled=True)),
-        needs={"is-enabled-on-create": "ignored", "handler-starts": "disabled"},
-    ),
-)
+        defect(
+            "name-loses-zeros",
+            "A name of digits loses the zeros in front.",
+            changes("name", lambda name: name.lstrip("0") if name.isdecimal() else name),
+        ),
+        *(
+            defect(f"name-{what}-hyphens", f"Names {told}.", changes("name", change), needs={"text": "verbatim"})
+            for what, told, change in (
+                ("loses", "lose their hyphens", lambda name: name.replace("-", "")),
+                ("escapes", "show entities for hyphens", lambda name: name.replace("-", "&#45;")),
+            )
+        ),
+    ],
+    "forms.host-comes-back": [
+        defect("host-gets-www", "Hosts get `www.` in front.", changes("host", lambda host: f"www.{host}", "create")),
+        defect(
+            "host-is-marked-on-update",
+            "An update puts a dot behind hosts.",
+            changes("host", lambda host: f"{host}.local", "update"),
+        ),
+        defect("host-loses-hyphens", "Hosts lose their hyphens.", changes("host", lambda host: host.replace("-", ""))),
+    ],
+    "forms.custom-index-url-comes-back": [
+        defect(
+            "index-url-loses-its-path",
+            "A `custom_index_url` loses its path.",
+            changes("custom_index_url", lambda url: "/".join(url.split("/")[:3])),
+        ),
+        defect(
+            "index-url-gets-another-scheme",
+            "A `custom_index_url` with `https` gets `http`.",
+            changes("custom_index_url", lambda url: url.replace("https:", "http:")),
+        ),
+        *(
+            defect(
+                f"index-url-loses-{part}",
+                f"A `custom_index_url` {what}.",
+                changes("custom_index_url", change),
+                needs={"url-form": "verbatim"},
+            )
+            for part, what, change in (
+                ("its-query", "loses its query", lambda url: re.sub(r"\?[^#]*", "", url)),
+                ("its-fragment", "loses its fragment", lambda url: url.partition("#")[0]),
+                ("plus-signs", "has spaces for plus signs", lambda url: url.replace("+", "%20")),
+                ("percent-signs", "has its escapes read", unquote),
+                ("capitals", "is written in small letters", str.lower),
+            )
+        ),
+        defect(
+            "index-url-is-ignored-on-create",
+            "A create ignores `custom_index_url`.",
+            ignores("custom_index_url", "create"),
+        ),
+    ],
+    "forms.email-comes-back": [
+        defect(
+            "email-loses-its-tag",
+            "An address loses what follows a plus sign.",
+            changes("email", lambda email: re.sub(r"\+[^@]*", "", email)),
+        ),
+        defect("email-loses-dots", "An address loses the dots before its domain.", changes("email", _without_dots)),
+        defect(
+            "email-is-ignored-on-create",
+            "A create ignores the address of a handler of type `email`.",
+            form("create", lambda f: f | {"email": ""}, has("email")),
+            needs={"email-missing": "accepted"},
+        ),
+        defect(
+            "email-is-obscured",
+            "An address is stored with stars.",
+            changes("email", lambda email: f"{email[:1]}***{email[email.find('@') :]}"),
+        ),
+    ],
+    "representations.name-is-a-string": [
+        defect(
+            "name-of-digits-is-a-number",
+            "A name of digits is shown as a number.",
+            record(turns("name", int), row=lambda row: str(row.get("name", "")).isdecimal()),
+            S,
+            N,
+        ),
+    ],
+    "forms.custom-not-found-url-stays-apart": [
+        defect(
+            "not-found-url-becomes-the-index-url",
+            "A `custom_not_found_url` is stored as `custom_index_url`.",
+            form(
+                "create update",
+                lambda f: f | {"custom_index_url": f["custom_not_found_url"]},
+                has("custom_not_found_url"),
+            ),
+        ),
+        defect(
+            "not-found-url-clears-the-index-url",
+            "An update of `custom_not_found_url` clears `custom_index_url`.",
+            form("update", lambda f: {"custom_index_url": ""} | f, has("custom_not_found_url")),
+            needs={"cleared-text": "emptied"},
+        ),
+    ],
+    "forms.type-comes-back": [
+        defect(
+            "slack-becomes-webhook",
+            "A handler of type `slack` is made as one of type `webhook`.",
+            form("create", lambda f: f | {"type": "webhook"}, lambda f: f.get("type") == "slack"),
+            needs={"other-types-fields": "ignored"},
+        ),
+        defect(
+            "every-type-is-webhook",
+            "Every handler is made as one of type `webhook`.",
+            form("create", lambda f: f | {"type": "webhook"}, lambda f: f.get("type") in TYPES),
+            needs={"other-types-fields": "ignored"},
+        ),
+    ],
+    "forms.type-fields-show-in-settings": [
+        *(
+            defect(
+                f"{name.replace('_', '-')}-is-lost",
+                f"What is given as `{name}` does not show in the settings.",
+                ignores(name),
+            )
+            for name in ("webhook", "slack", "telegram", "telegram_chat_id")
+        ),
+    ],
+    "forms.one-enables": [
+        defect(
+            "one-disables",
+            "An update with `is_enabled` of `1` disables.",
+            form("update", lambda f: f | {"is_enabled": "0"}, has("is_enabled")),
+        ),
+        defect(
+            "only-true-enables",
+            "An update with `is_enabled` of `1` has no influence, only the word does.",
+            form("update", loses("is_enabled"), lambda f: f.get("is_enabled") == "1"),
+        ),
+        defect("is-enabled-toggles", "Any `is_enabled` turns the state around.", _toggles),
+    ],
+    "forms.zero-disables": [
+        defect(
+            "zero-has-no-influence",
+            "An update with `is_enabled` of `0` has no influence.",
+            form("update", loses("is_enabled"), lambda f: f.get("is_enabled") == "0"),
+        ),
+        defect(
+            "zero-enables",
+            "Any `is_enabled` enables.",
+            form("update", lambda f: f | {"is_enabled": "1"}, has("is_enabled")),
+        ),
+    ],
+    "forms.is-enabled-is-optional-on-update": [
+        defect(
+            "update-enables",
+            "An update without `is_enabled` enables.",
+            form("update", lambda f: {"is_enabled": "1"} | f),
+        ),
+        defect(
+            "update-disables",
+            "An update without `is_enabled` disables, as a form's empty box does.",
+            form("update", lambda f: {"is_enabled": "0"} | f),
+        ),
+    ],
+    "forms.is-enabled-is-not-accepted-on-create": [
+        defect(
+            "create-takes-a-zero",
+            "A create with `is_enabled` of `0` makes a handler that is disabled.",
+            also("create", _starts("0", enabled=False)),
+            needs={"is-enabled-on-create": "ignored", "handler-starts": "enabled"},
+        ),
+        defect(
+            "create-takes-a-one",
+            "A create with `is_enabled` of `1` makes a handler that is enabled.",
+            also("create", _starts("1", enabled=True)),
+            needs={"is-enabled-on-create": "ignored", "handler-starts": "disabled"},
+        ),
+    ],
+}

@@ -1,0 +1,27 @@
+"""The tables of defects: what a mistake in one is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from mock_server.faults.defects.defect import defect
+from mock_server.faults.defects.means import answers
+from mock_server.faults.defects.table import by_name
+
+ROW = defect("lists-fail", "Each list fails.", answers("list", 500))
+
+
+def test_defects_are_found_by_name_with_the_rule_under_which_they_stand() -> None:
+    assert by_name([{"operations.list-answers": [ROW]}], {"operations.list-answers"})["lists-fail"].rule == (
+        "operations.list-answers"
+    )
+
+
+def test_a_name_that_is_given_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match='two defects are called "lists-fail"; name one of them otherwise'):
+        by_name([{"a.b": [ROW]}, {"c.d": [ROW]}], {"a.b", "c.d"})
+
+
+def test_a_rule_that_the_contract_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match='"lists-fail" breaks "operations.lists-answer", which is no rule'):
+        by_name([{"operations.lists-answer": [ROW]}], {"operations.list-answers"})
