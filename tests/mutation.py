@@ -23,10 +23,10 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).parent / "suite"))
 
-from liar import BASE_URL, CONTRACT, honest, looks, survey_alone
+from faulty import BASE_URL, CONTRACT, honest, looks, survey_alone
 from mutants import Mutant, mutants_of
-from test_subtle import CHOICES, FAULTS, FULL
-from test_weather import EMPTY, WEATHER
+from test_edge_cases import CHOICES, FAULTS, FULL
+from test_trouble import EMPTY, TROUBLE
 
 from contract_tests.contract import Kind, Rule
 from contract_tests.evidence import Evidence
@@ -114,7 +114,7 @@ def every_case() -> Iterator[Case]:
             yield Case(kind, seen(honest, kind.name, settings, seed))
         for limits in PARTLY:
             yield Case(kind, seen(honest, kind.name, FULL, limits=limits), rest=Case.rest | {Verdict.INCONCLUSIVE})
-        for conditions, settings in product(WEATHER, (EMPTY, FULL)):
+        for conditions, settings in product(TROUBLE, (EMPTY, FULL)):
             under = replace(settings, conditions=conditions)
             yield Case(kind, seen(honest, kind.name, under, 1), rest=Case.rest | {Verdict.INCONCLUSIVE})
     for number, defect in enumerate(DEFECTS.values()):

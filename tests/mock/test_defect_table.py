@@ -23,5 +23,5 @@ def test_a_name_that_is_given_twice_is_refused() -> None:
 
 
 def test_a_rule_that_the_contract_does_not_have_is_refused() -> None:
-    with pytest.raises(ValueError, match='"lists-fail" breaks "operations.lists-answer", which is no rule'):
+    with pytest.raises(ValueError, match=r'breaks "operations\.lists-answer", which'):
         by_name([{"operations.lists-answer": [ROW]}], {"operations.list-answers"})

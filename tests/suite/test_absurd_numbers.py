@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
-from liar import CONTRACT, Ask, Lie, Reply, Serve, looks, survey_alone, verdicts
+from faulty import CONTRACT, looks, survey_alone, verdicts
 
 from contract_tests.exchange import Exchange, Request
 from contract_tests.explore import Exploration
 from contract_tests.run.verdicts import VIOLATED
 from mock_server import Settings
+from mock_server.faults.call import Transformation
+from mock_server.faults.defects.means import raw
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 FULL = Settings(fixture="empty", records=28)
@@ -21,14 +22,8 @@ MOST_MEMORY = 64 << 20  # bytes
 DIGITS = "9" * 10_000
 
 
-def says(pattern: str, text: str, operation: str = "list") -> Lie:
-    def lie(ask: Ask, serve: Serve) -> Reply:
-        reply = serve(ask)
-        if ask.operation != operation or reply.status != 200:
-            return reply
-        return replace(reply, data=re.sub(pattern, text, reply.data.decode()).encode())
-
-    return lie
+def says(pattern: str, text: str, operation: str = "list") -> Transformation:
+    return raw(operation, lambda body: re.sub(pattern, text, body.decode()).encode())
 
 
 NUMBERS = {"10^12": str(10**12), "2^64-1": str(2**64 - 1), "negative": "-5", "a float": "28.5", "long": DIGITS}
@@ -42,10 +37,10 @@ OTHERS, FEW = ("total_pages", "page", "results_per_page"), ("10^12", "negative",
     ids=[f"total {each}" for each in NUMBERS] + [f"{name} {each}" for name in OTHERS for each in FEW],
 )
 def test_an_absurd_number_in_meta_costs_nothing_and_is_found(name: str, number: str) -> None:
-    lie = says(rf'"{name}": \d+', f'"{name}": {number}')
+    fault = says(rf'"{name}": \d+', f'"{name}": {number}')
     tracemalloc.start()
     explore = Exploration(CONTRACT, 120, 0) if name == "total" else survey_alone
-    results = verdicts(lie, "domains", FULL, explore)
+    results = verdicts(fault, "domains", FULL, explore)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < MOST_MEMORY

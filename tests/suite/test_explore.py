@@ -5,40 +5,39 @@ from __future__ import annotations
 import re
 
 import pytest
-from liar import CONTRACT, Ask, Lie, LyingTarget, Reply, Serve, honest, looks, verdicts
-from lies import D, N, S, is_owner, link
+from faulty import CONTRACT, D, FaultyTarget, N, S, honest, is_owner, looks, verdicts
+from werkzeug.wrappers import Response
 
 from contract_tests.exchange import Request
 from contract_tests.explore import Exploration
 from contract_tests.run.verdicts import Verdict
 from contract_tests.survey import visit
 from mock_server import Settings
+from mock_server.faults.call import Call, Serve, Transformation
+from mock_server.faults.defects.means import changes, link
 
 ADDRESSES = ("email", "webhook", "slack", "discord", "microsoft_teams")
 FULL = Settings(fixture="empty", records=120)
 
 
-def mangles_other_scripts(ask: Ask, serve: Serve) -> Reply:
-    if ask.method == "POST" and "name" in ask.form:
-        return serve(ask.with_form(ask.form | {"name": re.sub("[Ͱ-ӿ가-힣]", "?", ask.form["name"])}))
-    return serve(ask)
-
-
-def deleting_the_newest_takes_another(ask: Ask, serve: Serve) -> Reply:
-    if ask.operation == "delete" and is_owner(ask):
-        rows = serve(Ask("GET", f"/api/{ask.kind}/", {"results_per_page": "1000"}, ask.headers, None)).json["data"]
-        newest, before = sorted((row["id"] for row in rows), reverse=True)[:2]
-        if ask.identifier == str(newest):
-            serve(Ask("DELETE", f"/api/{ask.kind}/{before}", {}, ask.headers, None))
-    return serve(ask)
+def deleting_the_newest_takes_another(call: Call, serve: Serve) -> Response:
+    if call.operation == "delete" and is_owner(call):
+        newest, before = sorted((record.id for record in call.records), reverse=True)[:2]
+        if call.identifier == str(newest):
+            call.collection.delete(before)
+    return serve(call)
 
 
 def is_second_of_fifty(body: dict[str, dict[str, int]]) -> bool:
     return (body["meta"]["page"], body["meta"]["results_per_page"]) == (2, 50)
 
 
-MET_BY_EXPLORING_ALONE: dict[str, tuple[str, str, Lie]] = {
-    "Greek, Cyrillic and Korean letters": ("forms.name-comes-back", N, mangles_other_scripts),
+MET_BY_EXPLORING_ALONE: dict[str, tuple[str, str, Transformation]] = {
+    "Greek, Cyrillic and Korean letters": (
+        "forms.name-comes-back",
+        N,
+        changes("name", lambda name: re.sub("[Ͱ-ӿ가-힣]", "?", name)),
+    ),
     "the second page of 50": (
         "pagination.self-names-this-page",
         S,
@@ -48,14 +47,14 @@ MET_BY_EXPLORING_ALONE: dict[str, tuple[str, str, Lie]] = {
 }
 
 
-@pytest.mark.parametrize(("rule", "kind", "lie"), MET_BY_EXPLORING_ALONE.values(), ids=MET_BY_EXPLORING_ALONE)
-def test_what_the_survey_does_not_meet_fails_by_the_rules_name(rule: str, kind: str, lie: Lie) -> None:
-    assert verdicts(lie, kind, FULL)[rule].verdict is Verdict.PASS
-    assert verdicts(lie, kind, FULL, Exploration(CONTRACT, 300, seed=0))[rule].verdict is Verdict.FAIL
+@pytest.mark.parametrize(("rule", "kind", "fault"), MET_BY_EXPLORING_ALONE.values(), ids=MET_BY_EXPLORING_ALONE)
+def test_what_the_survey_does_not_meet_fails_by_the_rules_name(rule: str, kind: str, fault: Transformation) -> None:
+    assert verdicts(fault, kind, FULL)[rule].verdict is Verdict.PASS
+    assert verdicts(fault, kind, FULL, Exploration(CONTRACT, 300, seed=0))[rule].verdict is Verdict.FAIL
 
 
 def explored(seed: int) -> list[Request]:
-    target = LyingTarget(honest, FULL)
+    target = FaultyTarget(honest, FULL)
     for kind in CONTRACT.kinds.values():
         visit(target, kind, explore=Exploration(CONTRACT, 170, seed))
     assert target.ledger.left == []

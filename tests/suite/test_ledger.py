@@ -1,13 +1,15 @@
+"""The ledger: what a run may write to, what it removes, and what it tells of that is left."""
+
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from liar import CONTRACT, Ask, LyingTarget, Reply, Serve, honest, looks
+from faulty import CONTRACT, OWNER, FaultyTarget, honest, listed, looks
 from werkzeug.test import Client
+from werkzeug.wrappers import Response
 
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OTHER, OWN, Request
@@ -17,6 +19,7 @@ from contract_tests.survey.cleanup import clean_up
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import WriteRefusedError
 from mock_server import Settings, create_app
+from mock_server.faults.call import Call, Serve
 
 
 def test_a_record_may_be_written_to_once_it_was_seen_with_its_marker() -> None:
@@ -51,7 +54,7 @@ def test_a_create_is_written_down_before_it_is_sent(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("operation", ["update", "delete"])
 def test_the_target_refuses_to_write_to_what_the_run_did_not_create(operation: str) -> None:
-    target = LyingTarget(honest, Settings())
+    target = FaultyTarget(honest, Settings())
     method = {"update": "POST", "delete": "DELETE"}[operation]
     with pytest.raises(WriteRefusedError, match="domains 1 is not known to be this run's own"):
         target.send(Request(operation, "domains", method, "/api/domains/1", identifier=1))
@@ -66,21 +69,18 @@ def test_a_server_that_answers_creates_with_old_ids_loses_and_keeps_nothing(
 ) -> None:
     settings = Settings(fixture="empty", records=records, defects=(defect,))
     _, _, target = looks(honest, kind, settings)
-    headers = {"Authorization": "Bearer demo-key-harbour"}
-    path = f"/api/{kind}/?results_per_page=1000"
-    after, before = (app.get(path, headers=headers).json for app in (target.wsgi, Client(create_app(settings))))
-    assert after == before
+    assert listed(target.wsgi, kind) == listed(Client(create_app(settings)), kind)
     assert target.ledger.left == []
 
 
-def makes_handlers_with_the_ids_of_splash_pages(ask: Ask, serve: Serve) -> Reply:
+def makes_handlers_with_the_ids_of_splash_pages(call: Call, serve: Serve) -> Response:
     """A server whose creates of splash pages make notification handlers, and answer ids that splash pages have."""
-    if ask.kind != "splash-pages" or ask.operation != "create":
-        return serve(ask)
-    handler = {"name": ask.form.get("name", ""), "type": "webhook"}
-    serve(replace(ask, path="/api/notification-handlers").with_form(handler))
-    made = ask.memory["made"] = ask.memory.get("made", 0) + 1
-    return Reply(201, {"Content-Type": "application/json"}, b'{"data": {"id": %d}}' % made)
+    if call.kind != "splash-pages" or call.operation != "create":
+        return serve(call)
+    handlers = next(each for each in call.service.contract.resources if each.name == "notification-handlers")
+    serve(call.at("create", resource=handlers).sending({"name": call.form.get("name", ""), "type": "webhook"}))
+    made = call.memory["made"] = call.memory.get("made", 0) + 1
+    return Response(b'{"data": {"id": %d}}' % made, 201, content_type="application/json")
 
 
 @pytest.mark.parametrize("records", [5, 40])
@@ -104,12 +104,7 @@ def test_a_server_that_makes_records_of_another_kind_loses_and_changes_nothing(n
 
 
 def contents(client: Client) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for kind in CONTRACT.kinds:
-        headers = {"Authorization": "Bearer demo-key-harbour"}
-        answer: Any = client.get(f"/api/{kind}/?results_per_page=1000", headers=headers).json
-        found[kind] = answer["data"]
-    return found
+    return {kind: listed(client, kind) for kind in CONTRACT.kinds}
 
 
 def test_an_exception_in_the_suite_leaves_nothing_behind(no_pauses: None) -> None:
@@ -117,7 +112,7 @@ def test_an_exception_in_the_suite_leaves_nothing_behind(no_pauses: None) -> Non
         raise ZeroDivisionError
 
     settings = Settings(fixture="empty", records=40)
-    target = LyingTarget(honest, settings)
+    target = FaultyTarget(honest, settings)
     with pytest.raises(ZeroDivisionError):
         visit(target, CONTRACT.kinds["domains"], explore=breaks)
     assert target.ledger.entries
@@ -125,22 +120,17 @@ def test_an_exception_in_the_suite_leaves_nothing_behind(no_pauses: None) -> Non
     assert contents(target.wsgi) == contents(Client(create_app(settings)))
 
 
-def is_the_others(ask: Ask) -> bool:
-    return ask.headers.get("Authorization") == "Bearer demo-key-alpine"
-
-
 @pytest.mark.parametrize(
-    "reply",
-    [
-        Reply(503, {}, b""),
-        Reply(200, {}, b'{"id": 7, "name": "Bob"}'),
-        Reply(200, {}, b'{"data": {"id": 7, "name": "ct1-12x"}}'),
-    ],
+    ("status", "body"),
+    [(503, b""), (200, b'{"id": 7, "name": "Bob"}'), (200, b'{"data": {"id": 7, "name": "ct1-12x"}}')],
     ids=["a failure", "a record without data", "another record"],
 )
-def test_nobody_elses_key_writes_where_it_may_find_a_record_of_its_own(no_pauses: None, reply: Reply) -> None:
-    def hides(ask: Ask, serve: Serve) -> Reply:
-        return reply if is_the_others(ask) and ask.operation == "read" else serve(ask)
+def test_nobody_elses_key_writes_where_it_may_find_a_record_of_its_own(
+    no_pauses: None, status: int, body: bytes
+) -> None:
+    def hides(call: Call, serve: Serve) -> Response:
+        is_the_others = call.authorization == "Bearer demo-key-alpine"
+        return Response(body, status) if is_the_others and call.operation == "read" else serve(call)
 
     _, _, target = looks(hides, "splash-pages", Settings(fixture="empty", records=40), Exploration(CONTRACT, 60, 1))
     tried = [each.request for each in target.exchanges if each.request.identity == OTHER]
@@ -155,12 +145,11 @@ def test_what_one_write_has_made_twice_is_removed_too(no_pauses: None, defect: s
 
 
 def test_an_id_that_was_given_to_somebody_else_meanwhile_is_left_alone(no_pauses: None) -> None:
-    target = LyingTarget(honest, Settings(fixture="empty", records=40))
+    target = FaultyTarget(honest, Settings(fixture="empty", records=40))
 
     def replaces(visitor: Visitor) -> None:
         path = f"/api/domains/{max(visitor.evidence.own['domains'])}"
-        headers = {"Authorization": "Bearer demo-key-harbour"}
-        target.wsgi.post(path, data={"host": "jane.example.org"}, headers=headers)
+        target.wsgi.post(path, data={"host": "jane.example.org"}, headers={"Authorization": OWNER})
 
     visit(target, CONTRACT.kinds["domains"], explore=replaces)
     assert "jane.example.org" in [row["host"] for row in contents(target.wsgi)["domains"]]
@@ -181,22 +170,24 @@ def test_nameless_records_that_a_server_made_though_it_refused_them_are_told_of(
 def test_a_create_that_is_carried_out_after_the_run_is_found_by_a_later_clean_up(
     no_pauses: None, tmp_path: Path
 ) -> None:
-    waiting: list[Ask] = []
+    waiting: list[Call] = []
 
-    def gateway(ask: Ask, serve: Serve) -> Reply:
-        if ask.operation == "create" and not waiting:
-            waiting.append(ask)
-            return Reply(504, {}, b"")
-        return serve(ask)
+    def gateway(call: Call, serve: Serve) -> Response:
+        if call.operation == "create" and not waiting:
+            waiting.append(call)
+            return Response(b"", 504)
+        return serve(call)
 
     settings = Settings(fixture="empty", records=40)
-    target, kind = LyingTarget(gateway, settings), CONTRACT.kinds["domains"]
+    target, kind = FaultyTarget(gateway, settings), CONTRACT.kinds["domains"]
     path = tmp_path / "ledger.jsonl"
     with Ledger(path, "http://127.0.0.1:1") as target.ledger:
         visit(target, kind)
         assert target.ledger.left == []
         assert [entry.marker for entry in target.ledger.unanswered] == ["ct1x-1z.example.com"]
-    target.wsgi.post(waiting[0].path, data=waiting[0].body, headers=waiting[0].headers)
+    late = waiting[0]
+    headers = {"Authorization": late.authorization, "Content-Type": late.environ["CONTENT_TYPE"]}
+    target.wsgi.post(late.environ["PATH_INFO"], data=late.body, headers=headers)
     with Ledger.resume(path) as target.ledger:
         clean_up(target, kind)
         assert not target.ledger.needed
@@ -205,10 +196,10 @@ def test_a_create_that_is_carried_out_after_the_run_is_found_by_a_later_clean_up
 
 @pytest.mark.parametrize("status", [400, 500, 503, 200])
 def test_a_create_that_was_answered_and_made_nothing_is_over(no_pauses: None, tmp_path: Path, status: int) -> None:
-    def refuses(ask: Ask, serve: Serve) -> Reply:
-        return Reply(status, {}, b"{}") if ask.operation == "create" else serve(ask)
+    def refuses(call: Call, serve: Serve) -> Response:
+        return Response(b"{}", status) if call.operation == "create" else serve(call)
 
-    target = LyingTarget(refuses, Settings(fixture="empty", records=40))
+    target = FaultyTarget(refuses, Settings(fixture="empty", records=40))
     with Ledger(tmp_path / "ledger.jsonl", "http://127.0.0.1:1") as target.ledger:
         visit(target, CONTRACT.kinds["domains"])
         assert target.ledger.entries
@@ -220,9 +211,9 @@ def test_a_create_that_was_answered_and_made_nothing_is_over(no_pauses: None, tm
 def test_a_server_that_tells_nothing_of_an_id_that_is_gone_has_nothing_left(
     no_pauses: None, status: int, records: int
 ) -> None:
-    def hides(ask: Ask, serve: Serve) -> Reply:
-        reply = serve(ask)
-        return Reply(status, {}, b"{}") if ask.operation == "read" and reply.status == 404 else reply
+    def hides(call: Call, serve: Serve) -> Response:
+        answer = serve(call)
+        return Response(b"{}", status) if call.operation == "read" and answer.status_code == 404 else answer
 
     _, _, target = looks(hides, "domains", Settings(fixture="empty", records=records))
     made = [entry for entry in target.ledger.entries if entry.identifier is not None]
@@ -270,7 +261,7 @@ def test_of_a_damaged_ledger_every_good_line_is_used(tmp_path: Path, damage: byt
 
 def test_the_ledger_tells_what_was_created_and_removed(no_pauses: None, tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
-    target = LyingTarget(honest, Settings(fixture="empty", records=40))
+    target = FaultyTarget(honest, Settings(fixture="empty", records=40))
     with Ledger(path, "http://127.0.0.1:1") as target.ledger:
         visit(target, CONTRACT.kinds["domains"])
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]

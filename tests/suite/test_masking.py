@@ -5,7 +5,8 @@ import re
 from typing import Any
 
 import pytest
-from liar import BASE_URL, CONTRACT, Ask, Reply, Serve, looks
+from faulty import BASE_URL, CONTRACT, looks
+from werkzeug.wrappers import Response
 
 from contract_tests.exchange import OTHER, OWN, Exchange, Request
 from contract_tests.masking import Masking
@@ -13,6 +14,7 @@ from contract_tests.reports.results import as_dict
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import judge
 from mock_server import Settings
+from mock_server.faults.call import Call, Serve
 from mock_server.faults.defects import DEFECTS
 
 CANARY = "Zeisig"
@@ -94,16 +96,16 @@ def test_secrets_are_told_nowhere() -> None:
     assert masked.headers == hidden | {"X-Reason": "is [key]"}
 
 
-def plants_canaries(ask: Ask, serve: Serve) -> Reply:
+def plants_canaries(call: Call, serve: Serve) -> Response:
     """A server whose records are the account's own, and hold what nobody is to read, but for those that a run makes."""
-    reply = serve(ask)
-    if ask.method != "GET" or reply.status != 200:
-        return reply
-    try:
-        text = json.dumps(planted(reply.json), ensure_ascii=False)
-    except ValueError:
-        text = reply.data.decode().replace("Generated", CANARY)
-    return Reply(reply.status, reply.headers, text.encode())
+    answer = serve(call)
+    if call.operation in ("list", "read") and answer.status_code == 200:
+        text = answer.get_data(as_text=True)
+        try:
+            answer.set_data(json.dumps(planted(json.loads(text)), ensure_ascii=False))
+        except ValueError:
+            answer.set_data(text.replace("Generated", CANARY))
+    return answer
 
 
 def planted(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from liar import CONTRACT, honest, survey_alone, verdicts
+from faulty import CONTRACT, honest, survey_alone, verdicts
 
 from contract_tests.explore import Exploration
 from contract_tests.run.verdicts import Verdict

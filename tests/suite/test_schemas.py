@@ -5,15 +5,15 @@ from __future__ import annotations
 import copy
 import json
 import random
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import hypothesis.strategies as st
 import pytest
+from faulty import BASE_URL, CONTRACT, honest, looks, verdicts
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
-from liar import BASE_URL, CONTRACT, Ask, Lie, Reply, Serve, honest, looks, verdicts
+from werkzeug.wrappers import Response
 
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
@@ -21,6 +21,7 @@ from contract_tests.explore import Exploration
 from contract_tests.rules.observation import Violation
 from contract_tests.run.verdicts import Verdict, observe
 from mock_server import Settings
+from mock_server.faults.call import Call, Serve, Transformation, content
 
 OTHERS: tuple[Any, ...] = (
     None,
@@ -114,26 +115,27 @@ BODIES = (
 )
 
 
-def raving(seed: int) -> Lie:
+def raving(seed: int) -> Transformation:
     """Answers that are spoilt now and then, in every way."""
     chance = random.Random(seed)
 
-    def lie(ask: Ask, serve: Serve) -> Reply:
-        reply = serve(ask)
-        if chance.random() > 0.1 or not reply.data:
-            return reply
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer = serve(call)
+        if chance.random() > 0.1 or not answer.get_data():
+            return answer
         if chance.random() < 0.2:
-            return replace(reply, data=chance.choice(BODIES), status=chance.choice((200, 404, 500)))
-        body = node = reply.json
+            return Response(chance.choice(BODIES), chance.choice((200, 404, 500)))
+        body = node = content(answer)
         while isinstance(node, dict | list) and node:
             key = chance.choice(sorted(node) if isinstance(node, dict) else range(len(node)))
             if not isinstance(node[key], dict | list) or not node[key] or chance.random() < 0.3:
                 node[key] = chance.choice(OTHERS)
                 break
             node = node[key]
-        return reply.with_json(body)
+        answer.set_data(json.dumps(body))
+        return answer
 
-    return lie
+    return transformation
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,3 +1,5 @@
+"""The target: how it waits, gives up and follows redirects."""
+
 from __future__ import annotations
 
 import socket
@@ -13,14 +15,26 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from liar import LyingTarget, Reply, honest
+from faulty import Reply
 
 from contract_tests.exchange import Request
 from contract_tests.target import target
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import Limits, Target
-from mock_server import Settings
 
+
+class ScriptedTarget(Target):
+    """A target whose connection gives some answers, the last one again and again."""
+
+    def __init__(self, *replies: Reply, limits: Limits | None = None) -> None:
+        super().__init__("http://127.0.0.1:1", {}, Ledger(), limits)
+        self._replies = list(replies)
+
+    def _call(self, *_: object) -> Any:
+        return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+
+
+PAGE = Reply(200, {}, b'{"data": [], "meta": {}, "links": {}}')
 LIST = Request("list", "domains", "GET", "/api/domains/")
 
 
@@ -50,20 +64,19 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_rate_limit_is_waited_for_as_long_as_it_says(
     slept: list[float], headers: dict[str, str], expected: float
 ) -> None:
-    replies: list[Any] = [Reply(429, headers, b"")]
-    limited = LyingTarget(lambda ask, serve: replies.pop() if replies else serve(ask), Settings())
+    limited = ScriptedTarget(Reply(429, headers), PAGE)
     assert limited.send(LIST).succeeded
     assert slept == [expected]
 
 
 def test_patience_ends(slept: list[float]) -> None:
-    limited = LyingTarget(lambda *_: Reply(429, {"Retry-After": "80"}, b""), Settings(), Limits(patience=170))
+    limited = ScriptedTarget(Reply(429, {"Retry-After": "80"}), limits=Limits(patience=170))
     assert limited.send(LIST).status == 429
     assert slept == [80, 80]
 
 
 def test_requests_keep_their_distance(slept: list[float]) -> None:
-    paced = target.Target("http://127.0.0.1:1", {}, LyingTarget(honest, Settings()).ledger, Limits(interval=60.0))
+    paced = target.Target("http://127.0.0.1:1", {}, Ledger(), Limits(interval=60.0))
     for _ in range(2):
         paced.send(LIST)
     assert max(slept) > 59
@@ -83,7 +96,7 @@ def test_a_key_follows_a_redirect_on_the_same_host_and_never_out_of_tls(there: s
 
 
 def test_a_redirect_that_is_no_url_leads_nowhere(slept: list[float]) -> None:
-    lost = LyingTarget(lambda *_: Reply(307, {"Location": "http://[oops/"}, b""), Settings())
+    lost = ScriptedTarget(Reply(307, {"Location": "http://[oops/"}))
     assert lost.send(LIST).status == 307
 
 
@@ -203,8 +216,7 @@ def test_a_kept_connection_is_given_its_whole_time_for_each_answer() -> None:
 
 
 def test_waiting_for_a_rate_limit_is_told(slept: list[float]) -> None:
-    replies: list[Any] = [Reply(429, {"Retry-After": "86400"}, b"")]
-    limited = LyingTarget(lambda ask, serve: replies.pop() if replies else serve(ask), Settings())
+    limited = ScriptedTarget(Reply(429, {"Retry-After": "86400"}), PAGE)
     told: list[float] = []
     limited.waiting = told.append
     assert limited.send(LIST).succeeded
@@ -212,7 +224,6 @@ def test_waiting_for_a_rate_limit_is_told(slept: list[float]) -> None:
 
 
 def test_a_rate_limit_beyond_the_deadline_is_not_waited_for(slept: list[float]) -> None:
-    limits = Limits(seconds=20)
-    limited = LyingTarget(lambda *_: Reply(429, {"Retry-After": "86400"}, b""), Settings(), limits)
+    limited = ScriptedTarget(Reply(429, {"Retry-After": "86400"}), limits=Limits(seconds=20))
     assert limited.send(LIST).status == 429
     assert slept == []

@@ -1,8 +1,10 @@
+"""An implementation that shares nothing with the mock conforms."""
+
 from __future__ import annotations
 
 import pytest
-from liar import CONTRACT, LyingTarget, honest
-from stranger import Stranger
+from faulty import CONTRACT, FaultyTarget, honest
+from independent import IndependentServer
 from werkzeug.test import Client as WsgiClient
 
 from contract_tests.run.verdicts import Verdict, judge, needs_second_look
@@ -15,8 +17,8 @@ def test_an_implementation_that_shares_nothing_with_the_mock_conforms(
     monkeypatch: pytest.MonkeyPatch, records: int
 ) -> None:
     monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.0)
-    target = LyingTarget(honest, Settings(fixture="empty"))
-    target.wsgi = WsgiClient(Stranger(records))
+    target = FaultyTarget(honest, Settings(fixture="empty"))
+    target.wsgi = WsgiClient(IndependentServer(records))
     for kind in CONTRACT.kinds.values():
         rules = [rule for rule in CONTRACT.rules.values() if kind.name in rule.resources]
         evidence = visit(target, kind)

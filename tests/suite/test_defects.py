@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from liar import BASE_URL, CONTRACT, honest, looks, survey_alone, verdicts
+from faulty import BASE_URL, CONTRACT, honest, looks, survey_alone, verdicts
 
 from contract_tests.evidence import Evidence
 from contract_tests.explore import Exploration

@@ -1,20 +1,20 @@
-"""What trials on servers of others have shown, beside what the mock's defects cover."""
+"""What trials on other people's servers have shown, beside what the mock's defects cover."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import replace
 from html import escape
 
 import pytest
-from liar import CONTRACT, Ask, Lie, Reply, Serve, honest, looks, verdicts
-from lies import D, N, S, form, is_owner, rows
+from faulty import CONTRACT, D, N, S, honest, is_owner, listed, looks, verdicts
+from werkzeug.wrappers import Response
 
 from contract_tests.explore import Exploration
 from contract_tests.open_points import observed, remarks
 from contract_tests.run.verdicts import VIOLATED, Verdict
 from mock_server import Settings
+from mock_server.faults.call import Call, Serve, Transformation
+from mock_server.faults.defects.means import Body, also, changes, form, knowing, rows_of
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 FULL = Settings(fixture="empty", records=40)
@@ -23,29 +23,22 @@ EXPLORE = Exploration(CONTRACT, 160, seed=0)
 
 @pytest.mark.parametrize("kind", [S, D, N])
 def test_records_that_go_away_when_the_run_looks_are_the_servers_doing(kind: str) -> None:
-    def loses_one(ask: Ask, serve: Serve) -> Reply:
-        reply = serve(ask)
-        if ask.operation == "list" and ask.query.get("results_per_page") == "1000" and is_owner(ask):
-            oldest = min(row["id"] for row in reply.json["data"])
-            serve(replace(ask, method="DELETE", path=f"/api/{ask.kind}/{oldest}", query={}))
-        return reply
-
+    loses_one = also(
+        "list",
+        lambda call, _: call.collection.delete(min(record.id for record in call.records)),
+        lambda call: call.query.get("results_per_page") == "1000" and is_owner(call),
+    )
     result = verdicts(loses_one, kind, Settings(fixture="empty", records=100))["lifecycle.reads-change-nothing"]
     assert result.verdict is Verdict.FAIL
     assert "each time that the run looks" in result.findings[0].received
 
 
 def test_a_further_field_that_tells_the_time_is_no_change() -> None:
-    def ticks(ask: Ask, serve: Serve) -> Reply:
-        reply = serve(ask)
-        if ask.operation not in ("list", "read") or reply.status != 200:
-            return reply
-        body = reply.json
-        for row in body["data"] if ask.operation == "list" else [body["data"]]:
-            row["shown"] = ask.memory["count"] = ask.memory.get("count", 0) + 1
-        return reply.with_json(body)
+    def ticks(call: Call, body: Body) -> None:
+        for row in rows_of(body):
+            row["shown"] = call.memory["count"] = call.memory.get("count", 0) + 1
 
-    results = verdicts(ticks, D, FULL, EXPLORE).values()
+    results = verdicts(knowing("list read", ticks), D, FULL, EXPLORE).values()
     assert [result.id for result in results if result.verdict not in (Verdict.PASS, Verdict.NOT_APPLICABLE)] == []
 
 
@@ -55,7 +48,7 @@ def test_a_busy_colleague_is_not_taken_for_the_server(every: int) -> None:
     assert verdicts(honest, D, settings)["lifecycle.reads-change-nothing"].verdict not in VIOLATED
 
 
-def rewritten(change: str) -> Lie:
+def rewritten(change: str) -> Transformation:
     """A server that stores every name or host in another way of writing."""
     label = {"name": "name", "host": "host"}
     ways: dict[str, Callable[[str], str]] = {
@@ -99,29 +92,20 @@ def test_what_a_create_without_a_required_field_made_is_known_by_its_mark_and_re
 ) -> None:
     made_up = {"host": "untitled.example.net", "name": "Untitled", "type": "webhook"}
 
-    def fills_in(ask: Ask, serve: Serve) -> Reply:
+    def fills_in(call: Call, serve: Serve) -> Response:
         (field,) = missing
-        if ask.operation != "create" or not ask.body or not is_owner(ask) or field in ask.form or not ask.form:
-            return serve(ask)
-        serve(ask.with_form(ask.form | {field: made_up[field]}))
-        return Reply(status, {}, b"{}")
+        if call.operation != "create" or not is_owner(call) or field in call.form or not call.form:
+            return serve(call)
+        serve(call.sending(call.form | {field: made_up[field]}))
+        return Response(b"{}", status)
 
-    before = {row["id"] for row in honestly(kind)}
+    before = {row["id"] for row in listed(looks(honest, kind, FULL)[2].wsgi, kind)}
     _, _, target = looks(fills_in, kind, FULL)
     results = verdicts(fills_in, kind, FULL)
     (field,) = missing
     assert results[f"forms.{field}-required"].verdict is Verdict.FAIL
-    listed = target.wsgi.get(
-        f"/api/{kind}/?results_per_page=1000", headers={"Authorization": "Bearer demo-key-harbour"}
-    )
-    assert {row["id"] for row in json.loads(listed.data)["data"]} == before
+    assert {row["id"] for row in listed(target.wsgi, kind)} == before
     assert target.ledger.left == []
-
-
-def honestly(kind: str) -> list[dict[str, object]]:
-    _, _, target = looks(honest, kind, FULL)
-    ask = Ask("GET", f"/api/{kind}/", {}, {"Authorization": "Bearer demo-key-harbour"}, None)
-    return rows(ask, target._serve)  # noqa: SLF001
 
 
 LINKS = [("followed-link", D, "404"), ("followed-link", N, "405"), ("followed-link", D, "redirected")]
@@ -161,12 +145,14 @@ FREE_TEXTS = {
     "capitals in the host": lambda url: url.replace("www.example.com", "WWW.Example.COM"),
     "small letters in escapes": lambda url: url.replace("%2F", "%2f").replace("%2B", "%2b"),
     "an escape that is not needed": lambda url: url.replace("Path", "%50ath"),
-    "a blank at the end": lambda url: f"{url} ",
+    "a blank at the end": lambda url: url and f"{url} ",
 }
 
 
 @pytest.mark.parametrize("change", FREE_TEXTS.values(), ids=FREE_TEXTS)
-def test_an_address_that_means_the_same_is_the_same(change: object) -> None:
+def test_an_address_that_means_the_same_is_the_same(change: Callable[[str], str]) -> None:
     name = "custom_index_url"
-    same: Lie = form("create update", lambda f: f | {name: change(f[name])}, lambda f: bool(f.get(name)))  # type: ignore[operator]
-    assert verdicts(same, D, FULL, EXPLORE)[f"forms.{name.replace('_', '-')}-comes-back"].verdict is Verdict.PASS
+    assert (
+        verdicts(changes(name, change), D, FULL, EXPLORE)[f"forms.{name.replace('_', '-')}-comes-back"].verdict
+        is Verdict.PASS
+    )

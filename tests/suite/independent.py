@@ -27,7 +27,7 @@ REQUIRED = {"splash-pages": ("name",), "domains": ("host",), "notification-handl
 Record = dict[str, Any]
 
 
-class Stranger:
+class IndependentServer:
     """A WSGI application with two accounts, each with so many records of each kind."""
 
     def __init__(self, records: int) -> None:

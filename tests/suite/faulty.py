@@ -1,0 +1,102 @@
+"""Faulty servers: the mock in this process behind a transformation, the means of which its own defects are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from werkzeug.test import Client as WsgiClient
+from werkzeug.wrappers import Response
+
+from contract_tests.contract import Contract
+from contract_tests.evidence import Evidence
+from contract_tests.run.verdicts import Result, judge, needs_second_look
+from contract_tests.survey import Visitor, visit
+from contract_tests.target.identities import identities
+from contract_tests.target.ledger import Ledger
+from contract_tests.target.target import Limits, Target
+from mock_server import Settings, create_app
+from mock_server.faults.call import Call, Serve, Transformation
+from mock_server.faults.middleware import Faults
+
+CONTRACT = Contract()
+BASE_URL = "http://localhost"
+OWNER = "Bearer demo-key-harbour"
+S, D, N = "splash-pages", "domains", "notification-handlers"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer as a connection gives it."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    data: bytes = b"{}"
+
+
+class FaultyTarget(Target):
+    """A target that is the mock in this process, behind a transformation."""
+
+    def __init__(self, fault: Transformation, settings: Settings, limits: Limits | None = None) -> None:
+        super().__init__(BASE_URL, identities("demo-key-harbour", "demo-key-alpine"), Ledger(), limits)
+        app = create_app(settings)
+        self.wsgi = WsgiClient(Faults(app, app.url_map, app.extensions["mock_server"], [fault]))
+
+    def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Any:
+        self.sent += 1
+        parts = urlsplit(url)
+        answer = self.wsgi.open(
+            parts.path, method=method, query_string=parts.query, headers=headers, data=body, base_url=BASE_URL
+        )
+        return Reply(answer.status_code, dict(answer.headers), answer.data)
+
+
+def honest(call: Call, serve: Serve) -> Response:
+    return serve(call)
+
+
+def is_owner(call: Call) -> bool:
+    """Whether a call carries the first account's key."""
+    return call.authorization == OWNER
+
+
+def survey_alone(_: Visitor) -> None:
+    pass
+
+
+def looks(
+    fault: Transformation,
+    kind_name: str,
+    settings: Settings | None = None,
+    explore: Callable[[Visitor], None] = survey_alone,
+    limits: Limits | None = None,
+) -> tuple[Evidence, Evidence | None, FaultyTarget]:
+    """What a run sees of one kind: one visit and, where it is needed, another."""
+    target = FaultyTarget(fault, settings or Settings(fixture="empty", records=28), limits)
+    kind = CONTRACT.kinds[kind_name]
+    rules = [rule for rule in CONTRACT.rules.values() if kind_name in rule.resources]
+    first = visit(target, kind, explore=explore)
+    second = visit(target, kind, explore=explore) if needs_second_look(rules, kind, first) else None
+    return first, second, target
+
+
+def verdicts(
+    fault: Transformation,
+    kind_name: str,
+    settings: Settings | None = None,
+    explore: Callable[[Visitor], None] = survey_alone,
+) -> dict[str, Result]:
+    """The verdict on each rule for one kind."""
+    first, second, _ = looks(fault, kind_name, settings, explore)
+    kind = CONTRACT.kinds[kind_name]
+    rules = [rule for rule in CONTRACT.rules.values() if kind_name in rule.resources]
+    return {rule.id: judge(rule, kind, first, second) for rule in rules}
+
+
+def listed(client: WsgiClient, kind: str) -> list[dict[str, Any]]:
+    """The records of the first account."""
+    answer: Any = client.get(f"/api/{kind}/?results_per_page=1000", headers={"Authorization": OWNER}).json
+    rows: list[dict[str, Any]] = answer["data"]
+    return rows
