@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from contract_tests.contract import Kind
-from contract_tests.exchange import OWN, Exchange, Page, id_of
+from contract_tests.exchange import OWN, Exchange, Expect, Page, id_of
 from contract_tests.markers import begins
 
 Record = dict[str, Any]
@@ -205,7 +205,6 @@ class Evidence:
         shaped: updates whose forms are written as other clients write them.
         own: the ids that the run created, by kind.
         notes: why something could not be tried, by kind.
-        observations: what rules found in all this, by rule and kind; they are asked more than once.
     """
 
     base_url: str
@@ -224,13 +223,12 @@ class Evidence:
     notes: dict[str, list[str]] = field(default_factory=_lists)
     has_second_key: bool = False
     public_base_url: str | None = None
-    observations: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
 
-    def of(self, kind: str, *operations: str, expects: str = "success") -> Iterator[Exchange]:
+    def of(self, kind: str, *operations: str, expects: Expect = Expect.SUCCESS) -> Iterator[Exchange]:
         """The account's own exchanges of some operations on a kind."""
         for exchange in self.exchanges:
             request = exchange.request
-            asked = (request.kind, request.identity, request.expects) == (kind, OWN, expects)
+            asked = (request.kind, request.identity, exchange.expects) == (kind, OWN, expects)
             if asked and request.operation in operations:
                 yield exchange
 
@@ -243,7 +241,7 @@ class Evidence:
         for exchange in self.of(kind, "read"):
             if exchange.succeeded and isinstance(exchange.data, dict):
                 yield exchange, exchange.data
-        for expects in ("success", "open"):
+        for expects in (Expect.SUCCESS, Expect.OPEN):
             for exchange in self.of(kind, "list", expects=expects):
                 page = exchange.page
                 yield from ((exchange, row) for row in (page.rows if page else ()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any
@@ -22,6 +23,22 @@ OWN = "the account's key"
 OTHER = "another account's key"
 
 
+class Expect(StrEnum):
+    """What answer a request should get.
+
+    Attributes:
+        SUCCESS: a success: the contract documents the request, and nothing is known to stand against it.
+        REFUSAL: none that is a success.
+        OPEN: any.
+        OVERLOOKED: any, and no rule looks at it; only ever said afterwards.
+    """
+
+    SUCCESS = "success"
+    REFUSAL = "refusal"
+    OPEN = "open"
+    OVERLOOKED = "overlooked"
+
+
 @dataclass(frozen=True)
 class Request:
     """A request to one of the contract's paths.
@@ -34,8 +51,7 @@ class Request:
         form: the fields of a form, files as name, content and media type; None where there is none.
         identity: whose key is sent.
         identifier: the id in the path, if there is one.
-        expects: `success` if the contract documents the request and nothing is known to stand against it, `refusal` if
-            it must not succeed, `open` if it may be answered in any way.
+        expects: what answer it should get, by what was known when it was sent.
         body: a body that is sent as it is, with its content type, in the place of a form.
         shape: how the form is written.
     """
@@ -48,7 +64,7 @@ class Request:
     form: Mapping[str, FormValue] | None = None
     identity: str = OWN
     identifier: int | None = None
-    expects: str = "success"
+    expects: Expect = Expect.SUCCESS
     body: tuple[str, bytes] | None = None
     shape: Shape = USUAL
 
@@ -77,6 +93,7 @@ class Exchange:
         began: when it was sent, in seconds since 1970.
         seconds: how long the answer took.
         timed_out: whether no answer came in time.
+        treated_as: what the request should get by what is known since, or None where that has not changed.
     """
 
     request: Request
@@ -90,6 +107,12 @@ class Exchange:
     began: float = 0.0
     seconds: float = 0.0
     timed_out: bool = False
+    treated_as: Expect | None = None
+
+    @property
+    def expects(self) -> Expect:
+        """What answer rules hold against this one."""
+        return self.treated_as or self.request.expects
 
     @property
     def succeeded(self) -> bool:
@@ -143,10 +166,6 @@ class Exchange:
         """The page that a list answered, or None if it cannot be read."""
         return _page_of(self)
 
-    def expecting(self, expects: str) -> Exchange:
-        """This exchange, as one of a request that expected something else."""
-        return replace(self, request=replace(self.request, expects=expects))
-
     def settled(self, kind: Kind) -> Exchange:
         """This exchange as one of a documented request, if the request might have been refused and was accepted."""
         size = self.request.asked.get("results_per_page", str(kind.default_page_size))
@@ -155,7 +174,7 @@ class Exchange:
             "list": page is not None and page.number > 0 and page.is_there,
             "read": self.record is not None,
         }.get(self.request.operation, self.made_id is not None)
-        return self.expecting("success") if accepted else self
+        return replace(self, treated_as=Expect.SUCCESS) if accepted else self
 
     @property
     def made_id(self) -> int | None:
@@ -219,7 +238,7 @@ class Page:
     def pages(self) -> int | None:
         """How many pages that makes at the size that the answer says."""
         size = self.meta.get("results_per_page")
-        if self.size not in (None, size) and self.exchange.request.expects == "success":
+        if self.size not in (None, size) and self.exchange.expects is Expect.SUCCESS:
             return None
         return -(-self.total // size) if self.total is not None and size and size > 0 else None
 

@@ -11,7 +11,7 @@ from schemathesis.core.failures import CustomFailure, FailureGroup
 
 from contract_tests.contract import Contract
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import OWN, Exchange
+from contract_tests.exchange import OWN, Exchange, Expect
 from contract_tests.rules.observation import Violation
 from contract_tests.run.recorded import request_of, settled
 from contract_tests.run.verdicts import observe
@@ -35,7 +35,7 @@ def contract_rules(
         return
     base_url, kind, request = recognised
     identity = OWN if "Authorization" in response.request.headers else NOBODY
-    request = replace(request, identity=identity, expects="open")
+    request = replace(request, identity=identity, expects=Expect.OPEN)
     headers = {name: values[-1] for name, values in response.headers.items()}
     exchange = settled(Exchange(request, 1, response.status_code, headers, response.content), kind)
     evidence = Evidence(base_url, [exchange], public_base_url=os.environ.get("CONTRACT_PUBLIC_BASE_URL"))

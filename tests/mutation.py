@@ -68,8 +68,6 @@ class Case:
 
     def is_as_it_should_be(self, rules: Iterable[Rule] = CONTRACT.rules.values()) -> bool:
         """Judge anew by some rules, and compare."""
-        for evidence in self.looks:
-            evidence.observations.clear()
         for rule in rules:
             if self.kind.name in rule.resources:
                 verdict = judge(rule, self.kind, *self.looks).verdict

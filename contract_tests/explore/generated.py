@@ -9,7 +9,7 @@ from typing import Any
 import schemathesis
 
 from contract_tests.contract import operation_of
-from contract_tests.exchange import FormValue
+from contract_tests.exchange import Expect, FormValue
 from contract_tests.survey.lifecycle import delete
 from contract_tests.survey.samples import harmless
 from contract_tests.survey.visitor import Visitor
@@ -42,13 +42,13 @@ class Generated:
             self._delete()
 
     def _list(self, query: dict[str, str]) -> None:
-        self._visitor.settle_last(self._visitor.list("open", **query))
+        self._visitor.settle_last(self._visitor.list(Expect.OPEN, **query))
 
     def _create(self, fields: Mapping[str, Any]) -> None:
         visitor, least = self._visitor, self._visitor.least()
         marker = str(least[visitor.kind.label])
         form = least | self._form(fields, marker)
-        exchange = visitor.insist(lambda: visitor.post(form, "open"))
+        exchange = visitor.insist(lambda: visitor.post(form, Expect.OPEN))
         self._visitor.settle_last(exchange)
         if exchange.made_id is not None:
             self._own.append((exchange.made_id, marker))
@@ -56,27 +56,27 @@ class Generated:
 
     def _read(self, identifier: int) -> None:
         if identifier % 2:
-            self._visitor.read(identifier, "open")
+            self._visitor.read(identifier, Expect.OPEN)
         else:
             self._look(self._own[-1][0])
 
     def _update(self, fields: Mapping[str, Any]) -> None:
         identifier, marker = self._own[-1]
         with suppress(WriteRefusedError):
-            self._visitor.settle_last(self._visitor.update(identifier, self._form(fields, marker), "open"))
+            self._visitor.settle_last(self._visitor.update(identifier, self._form(fields, marker), Expect.OPEN))
             self._look(identifier)
 
     def _delete(self) -> None:
         visitor, (identifier, _) = self._visitor, self._own.pop(0)
         with suppress(WriteRefusedError):
-            removal = delete(visitor, identifier, "open")
+            removal = delete(visitor, identifier, Expect.OPEN)
             visitor.evidence.removals[visitor.kind.name].append(removal)
             if removal.is_seen(visitor.kind):
                 visitor.target.ledger.remove(visitor.kind.name, identifier)
 
     def _look(self, identifier: int) -> None:
         """Read a record that was made here, so that it is known by its marker, and may be written to."""
-        self._visitor.settle_last(self._visitor.read(identifier, "open"))
+        self._visitor.settle_last(self._visitor.read(identifier, Expect.OPEN))
 
     def _form(self, fields: Mapping[str, Any], marker: str) -> dict[str, FormValue]:
         """The documented fields among generated ones; a name keeps the marker in front, and a host is the marker."""

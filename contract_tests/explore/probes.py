@@ -9,7 +9,7 @@ from itertools import cycle
 from zlib import crc32
 
 from contract_tests.evidence import AccessAttempt, BeforeAfter, Creation
-from contract_tests.exchange import OTHER, OWN, FormValue
+from contract_tests.exchange import OTHER, OWN, Expect, FormValue
 from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, Shape
 from contract_tests.survey.creating import create
 from contract_tests.survey.lifecycle import remove, reshape
@@ -46,7 +46,7 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
     """
     proceed(partial(_edges, visitor))
     subject: list[int] = []
-    proceed(lambda: subject.extend(_made(visitor, {}, "success")))
+    proceed(lambda: subject.extend(_made(visitor, {}, Expect.SUCCESS)))
     if subject:
         for step in _on_a_record(visitor, subject[0]):
             proceed(step)
@@ -72,26 +72,26 @@ def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]
     for name in ("custom_index_url", "email"):
         if name in kind.optional:
             more: dict[str, FormValue] = {"type": name} if kind.types else {}
-            yield partial(_change, visitor, identifier, {name: RICH[name]} | more, "open")
+            yield partial(_change, visitor, identifier, {name: RICH[name]} | more, Expect.OPEN)
     if "custom_index_url" in kind.optional:
         yield partial(_write, visitor, identifier, {"custom_index_url": ""})
     yield partial(_reshaped, visitor, identifier, SHAPES)
     if kind.types:
         yield partial(_write, visitor, identifier, {"type": "contract-tests"})
-        yield partial(_made, visitor, of_type("slack") | {"email": "", "webhook": "x"}, "open")
+        yield partial(_made, visitor, of_type("slack") | {"email": "", "webhook": "x"}, Expect.OPEN)
     yield partial(_write, visitor, identifier, {label: ""})
     yield partial(_write, visitor, identifier, None)
     if label == "name":
         yield partial(_numbered, visitor, identifier)
     if "file" in kind.optional.values():
         yield partial(_reshaped, visitor, identifier, (NOTHING_CHOSEN,))
-    yield partial(_change, visitor, identifier, {label: visitor.mark()}, "open")
+    yield partial(_change, visitor, identifier, {label: visitor.mark()}, Expect.OPEN)
 
 
 def _write(visitor: Visitor, identifier: int, form: dict[str, FormValue] | None) -> None:
     """Update a record in a way that may be refused, and see what it then shows."""
     with suppress(WriteRefusedError):
-        visitor.update(identifier, form, "open")
+        visitor.update(identifier, form, Expect.OPEN)
         visitor.settle()
         visitor.read(identifier)
 
@@ -105,18 +105,18 @@ def _reshaped(visitor: Visitor, identifier: int, shapes: Iterable[Shape]) -> Non
 def _numbered(visitor: Visitor, identifier: int) -> None:
     """Give a record a name of digits; what it is known by then is that number."""
     digits = f"00{crc32(visitor.mark().encode()):010}0"
-    _change(visitor, identifier, {visitor.kind.label: digits}, "open")
+    _change(visitor, identifier, {visitor.kind.label: digits}, Expect.OPEN)
 
 
 def _alike(visitor: Visitor) -> None:
     """Make two records of one name, or one host in two spellings; rename one of them, and remove it."""
     kind, label = visitor.kind, visitor.kind.label
-    first = create(visitor, visitor.least(), "alike", "success", frozenset())
+    first = create(visitor, visitor.least(), "alike", Expect.SUCCESS, frozenset())
     before = visitor.snapshot(lambda look: first.identifier in look.ids, "list after create")
     if first.identifier is None or not first.read or not first.read.record:
         return
     form = dict(first.form)
-    exchange = visitor.post(form | ({label: form[label].upper()} if label == "host" else {}), "open")
+    exchange = visitor.post(form | ({label: form[label].upper()} if label == "host" else {}), Expect.OPEN)
     second = exchange.made_id
     if second is None or (second == first.identifier and label == "host"):
         return  # hosts that are taken may be refused, or be the same record
@@ -136,16 +136,16 @@ def _alike(visitor: Visitor) -> None:
         renamed = visitor.change(second, {label: mark}, read.record)
         later = visitor.snapshot(lambda look: look.by_id.get(second) == renamed, "list after update")
         before_after.append(BeforeAfter("update", seen, later, changed=frozenset({second})))
-        visitor.change(second, {label: str(form[label])}, renamed, "open")
+        visitor.change(second, {label: str(form[label])}, renamed, Expect.OPEN)
         remove(visitor, second, visitor.snapshot())
 
 
 def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
     """Steps that need no record: creates of each type, names of several scripts, odd sizes, pages, ids and bodies."""
     for handler_type in alone(visitor.kind):
-        yield partial(_made, visitor, {"type": handler_type}, "success")
+        yield partial(_made, visitor, {"type": handler_type}, Expect.SUCCESS)
     if visitor.kind.label == "name":
-        yield partial(_made, visitor, {"name": f"{visitor.mark()} {SCRIPTS}"}, "open")
+        yield partial(_made, visitor, {"name": f"{visitor.mark()} {SCRIPTS}"}, Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
     for size in ODD_SIZES:
         yield partial(_list, visitor, results_per_page=size)
@@ -167,20 +167,20 @@ def _edges(visitor: Visitor) -> None:
             visitor.try_page(results_per_page="10", page=str(-(-total // 10)))
         if total and total % 10 == 1:
             break
-        total = (total or 0) + len(_made(visitor, {}, "success"))
+        total = (total or 0) + len(_made(visitor, {}, Expect.SUCCESS))
 
 
-def _made(visitor: Visitor, more: dict[str, FormValue], expects: str) -> list[int]:
+def _made(visitor: Visitor, more: dict[str, FormValue], expects: Expect) -> list[int]:
     creation = create(visitor, visitor.least() | more, "probe", expects, frozenset())
     return [] if creation.identifier is None else [creation.identifier]
 
 
 def _post(visitor: Visitor, more: dict[str, FormValue]) -> None:
     form = visitor.least() | more
-    visitor.insist(lambda: visitor.post(form, "open"))
+    visitor.insist(lambda: visitor.post(form, Expect.OPEN))
 
 
-def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue], expects: str = "success") -> None:
+def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue], expects: Expect = Expect.SUCCESS) -> None:
     before = visitor.read(identifier).record
     if before:
         with suppress(WriteRefusedError):
@@ -201,7 +201,7 @@ def _knock(visitor: Visitor, identifier: int) -> None:
             marker = visitor.mark() if operation in ("create", "update") else ""
             with suppress(WriteRefusedError):
                 made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
-    read, after = visitor.read(identifier, "open"), visitor.snapshot()
+    read, after = visitor.read(identifier, Expect.OPEN), visitor.snapshot()
     access_attempts = [
         AccessAttempt(identity, exchange, marker, before, read, after) for identity, exchange, marker in made
     ]
@@ -209,11 +209,11 @@ def _knock(visitor: Visitor, identifier: int) -> None:
 
 
 def _list(visitor: Visitor, **query: str) -> None:
-    visitor.list("open", **query)
+    visitor.list(Expect.OPEN, **query)
 
 
 def _read(visitor: Visitor, identifier: str) -> None:
-    visitor.read(identifier, "open")
+    visitor.read(identifier, Expect.OPEN)
 
 
 def _post_raw(visitor: Visitor, media_type: str, body: str) -> None:
@@ -223,4 +223,4 @@ def _post_raw(visitor: Visitor, media_type: str, body: str) -> None:
 
 
 def _post_nothing(visitor: Visitor) -> None:
-    visitor.insist(lambda: visitor.post(None, "open"))
+    visitor.insist(lambda: visitor.post(None, Expect.OPEN))

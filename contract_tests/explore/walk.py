@@ -9,7 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import BeforeAfter, Listing, Record
-from contract_tests.exchange import FormValue
+from contract_tests.exchange import Expect, FormValue
 from contract_tests.explore.probes import Proceed
 from contract_tests.rules.observation import TOGGLED
 from contract_tests.survey.creating import create
@@ -67,7 +67,7 @@ class Walk(RuleBasedStateMachine):
         return len(self.ids) - 1
 
     def _create(self, form: Form) -> None:
-        creation = create(self.visitor, self.visitor.least() | form, "walk", "success", frozenset(self.seen.ids))
+        creation = create(self.visitor, self.visitor.least() | form, "walk", Expect.SUCCESS, frozenset(self.seen.ids))
         self.refused = creation.identifier is None
         if creation.identifier is not None and creation.read and creation.read.record:
             made = self.ids[-1] = creation.identifier
@@ -94,7 +94,7 @@ class Walk(RuleBasedStateMachine):
             return
         if "is_enabled" in form and before.get("type") not in TOGGLED:
             return
-        expects = "open" if letters and label in form else "success"
+        expects = Expect.OPEN if letters and label in form else Expect.SUCCESS
         with suppress(WriteRefusedError):
             self.model[identifier] = self.visitor.change(identifier, form, before, expects)
             self._look("update", identifier)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from contract_tests.exchange import OWN, Exchange
+from contract_tests.exchange import OWN, Exchange, Expect
 
 Exchanges = Sequence[Exchange]
 Look = Callable[[Exchanges], Iterator[str]]
@@ -59,5 +59,5 @@ def refused(exchanges: Exchanges) -> Iterator[Exchange]:
     """Creates that must not succeed, and did not."""
     for each in exchanges:
         request = each.request
-        if request.expects == "refusal" and request.identity == OWN and each.made_id is None and not each.failed:
+        if each.expects is Expect.REFUSAL and request.identity == OWN and each.made_id is None and not each.failed:
             yield each

@@ -40,7 +40,7 @@ def write(outcome: Outcome, path: Path) -> None:
 
 def _known(exchange: Exchange) -> str:
     request = exchange.request
-    return json.dumps({"identity": request.identity, "expects": request.expects, "error": exchange.error})
+    return json.dumps({"identity": request.identity, "expects": exchange.expects, "error": exchange.error})
 
 
 def _request(base_url: str, exchange: Exchange) -> harfile.Request:

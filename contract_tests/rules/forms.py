@@ -8,7 +8,7 @@ from typing import Any
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
-from contract_tests.exchange import Exchange
+from contract_tests.exchange import Exchange, Expect
 from contract_tests.markers import shows
 from contract_tests.rules.observation import (
     TOGGLED,
@@ -181,7 +181,7 @@ def is_enabled_is_optional_on_update(evidence: Evidence, kind: Kind) -> Observat
         if "is_enabled" in change.form:
             continue
         if not change.exchange.succeeded:
-            yield from map(accepted, [change.exchange] if change.exchange.request.expects == "success" else [])
+            yield from map(accepted, [change.exchange] if change.exchange.expects is Expect.SUCCESS else [])
         elif _keeps_state(change.form) and change.read and change.read.record:
             before, now = change.before.get("is_enabled"), change.read.record.get("is_enabled")
             yield decide(change.read, f"is_enabled {before}, as before", f"is_enabled {now}", kept=before == now)

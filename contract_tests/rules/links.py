@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import Page, integer
+from contract_tests.exchange import Expect, Page, integer
 from contract_tests.rules.observation import (
     NotApplicable,
     Observation,
@@ -110,7 +110,7 @@ def prev_is_null_on_first_page(evidence: Evidence, kind: Kind) -> Observations:
 def neighbours_past_the_end_exist(evidence: Evidence, kind: Kind) -> Observations:
     """`next` and `prev` on pages past the end, where such are answered with one."""
     seen = False
-    for exchange in evidence.of(kind.name, "list", expects="open"):
+    for exchange in evidence.of(kind.name, "list", expects=Expect.OPEN):
         page = exchange.page
         if page is None or not page.pages or page.number <= page.pages:
             continue

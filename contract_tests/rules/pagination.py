@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import BeforeAfter, Evidence, PagingScan
-from contract_tests.exchange import Page
+from contract_tests.exchange import Expect, Page
 from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide
 
 
@@ -48,7 +48,7 @@ def other_sizes_are_not_used(evidence: Evidence, kind: Kind) -> Observations:
     """Lists with a page size outside the seven; one that is refused keeps the rule too."""
     sizes = {str(size) for size in kind.page_sizes}
     filled = not any(isinstance(each, Violation) for each in page_is_filled(evidence, kind))
-    for exchange in evidence.of(kind.name, "list", expects="open"):
+    for exchange in evidence.of(kind.name, "list", expects=Expect.OPEN):
         asked = exchange.request.asked
         if "page" in asked or asked.get("results_per_page", "10") in sizes:
             continue

@@ -11,7 +11,7 @@ from typing import Any
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Record
-from contract_tests.exchange import Exchange, id_of, is_integer
+from contract_tests.exchange import Exchange, Expect, id_of, is_integer
 from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide, shown, steady
 
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
@@ -155,7 +155,7 @@ def listed_as_read(evidence: Evidence, kind: Kind) -> Observations:
         if request.operation in ("update", "delete", "create"):
             last.pop(request.identifier, None)
             continue
-        if request.expects != "success" or not exchange.succeeded:
+        if exchange.expects is not Expect.SUCCESS or not exchange.succeeded:
             continue
         body = exchange.data
         for record in body if isinstance(body, list) else [body]:
@@ -203,7 +203,7 @@ def _never_updated(evidence: Evidence, kind: Kind) -> Iterator[tuple[Exchange, R
             continue
         if request.operation in ("update", "delete"):
             touched.add(request.identifier)
-        elif request.operation in ("read", "list") and request.expects == "success" and exchange.succeeded:
+        elif request.operation in ("read", "list") and exchange.expects is Expect.SUCCESS and exchange.succeeded:
             body = exchange.data
             for record in body if isinstance(body, list) else [body]:
                 identifier = id_of(record)

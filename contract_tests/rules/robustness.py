@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import TRIES, Exchange
+from contract_tests.exchange import TRIES, Exchange, Expect
 from contract_tests.multipart import USUAL
 from contract_tests.rules.observation import Observations, Undecided, decide
 from contract_tests.rules.operations import own_requests
@@ -45,7 +45,7 @@ def odd_forms_do_not_fail(evidence: Evidence, kind: Kind) -> Observations:
 def _no_failure(evidence: Evidence, kind: Kind, odd: Callable[[Exchange], bool]) -> Observations:
     """Failures with odd input, of operations that do not fail anyway."""
     works = {each.request.operation for each in own_requests(evidence, kind) if not each.failed}
-    for exchange in evidence.of(kind.name, "list", "read", "create", "update", "delete", expects="open"):
+    for exchange in evidence.of(kind.name, "list", "read", "create", "update", "delete", expects=Expect.OPEN):
         if odd(exchange) and exchange.status is not None:
             if exchange.failed and exchange.request.operation not in works:
                 yield Undecided(f"each {exchange.request.operation} fails", exchange)

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from contract_tests.contract import Contract, Kind
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN, Exchange, Request, id_of, integer
+from contract_tests.exchange import OWN, Exchange, Expect, Request, id_of, integer
 from contract_tests.rules.operations import TOLD_WRONG
 from contract_tests.target.connection import LONGEST_BODY
 
@@ -113,7 +113,7 @@ def settled(exchange: Exchange, kind: Kind) -> Exchange:
     """
     known = {"list": _is_list, "read": _is_read, "create": _is_written, "update": _is_written}
     carried_out = known.get(exchange.request.operation)
-    return exchange.expecting("success") if carried_out and carried_out(exchange, kind) else exchange
+    return replace(exchange, treated_as=Expect.SUCCESS) if carried_out and carried_out(exchange, kind) else exchange
 
 
 def _is_list(exchange: Exchange, kind: Kind) -> bool:
@@ -166,10 +166,10 @@ def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple
 
     def refused(each: Exchange) -> bool:
         kind = contract.kinds[each.request.kind]
-        asked = each.request.path == kind.list_path and each.request.expects == "open"
+        asked = each.request.path == kind.list_path and each.expects is Expect.OPEN
         return asked and each.status in TOLD_WRONG and _documented_page(each, kind) == 1
 
-    return tuple(each.expecting("success") if refused(each) else each for each in exchanges)
+    return tuple(replace(each, treated_as=Expect.SUCCESS) if refused(each) else each for each in exchanges)
 
 
 def _is_cut_short(entry: dict[str, Any]) -> bool:
@@ -213,8 +213,9 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
         return None
     base_url, kind, asked = recognised
     told = dict(_told(entry))
-    identity, expects = (str(told.get(name, usual)) for name, usual in (("identity", OWN), ("expects", "open")))
-    asked = replace(asked, identity=identity, expects=expects)
+    known = told.get("expects") in set(Expect)
+    expects = Expect(told["expects"]) if known else Expect.OPEN
+    asked = replace(asked, identity=str(told.get("identity", OWN)), expects=expects)
     headers = {header["name"]: header["value"] for header in response["headers"]}
     body = _body(response.get("content") or {}, {name.casefold(): value for name, value in headers.items()})
     exchange = Exchange(asked, number, response["status"] or None, headers, body)

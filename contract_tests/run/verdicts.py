@@ -55,10 +55,7 @@ class Result:
 
 def observe(rule: Rule, kind: Kind, evidence: Evidence) -> list[Observation]:
     """All that a rule finds in one visit's evidence."""
-    found: list[Observation] = evidence.observations.setdefault((rule.id, kind.name), [])
-    if not found:
-        found += judge_of(rule)(evidence, kind)
-    return found
+    return list(judge_of(rule)(evidence, kind))
 
 
 def needs_second_look(rules: Iterable[Rule], kind: Kind, evidence: Evidence) -> bool:
@@ -83,7 +80,7 @@ def judge(rule: Rule, kind: Kind, first: Evidence, second: Evidence | None = Non
     """
     looks = [observe(rule, kind, evidence) for evidence in (first, second) if evidence is not None]
     every = [observation for look in looks for observation in look]
-    findings = tuple(each for each in every if isinstance(each, Violation))
+    findings = _once(each for each in every if isinstance(each, Violation))
     witnesses = sum(isinstance(each, Satisfied) for each in every)
     again = all(any(isinstance(each, Violation) for each in look) for look in looks) and len(looks) > 1
     if findings and (rule.kind == "exchange" or again):
@@ -102,6 +99,15 @@ def judge(rule: Rule, kind: Kind, first: Evidence, second: Evidence | None = Non
     unclear = [each.reason for each in every if isinstance(each, Undecided)]
     reasons = tuple(dict.fromkeys([*unclear, *notes])) or ("nothing that it speaks of was seen",)
     return Result(rule, kind.name, Verdict.INCONCLUSIVE, reasons=reasons)
+
+
+def _once(findings: Iterable[Violation]) -> tuple[Violation, ...]:
+    """Findings without those that say the same of the same request again."""
+    told: dict[tuple[str, ...], Violation] = {}
+    for each in findings:
+        request = each.exchange.request
+        told.setdefault((request.method, request.target, request.identity, each.expected, each.received), each)
+    return tuple(told.values())
 
 
 def overall(  # noqa: PLR0913 - each of these is said in the one word

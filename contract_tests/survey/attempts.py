@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from contract_tests.evidence import AccessAttempt, Listing, Omission, Record
-from contract_tests.exchange import TRIES, Exchange, FormValue, is_integer
+from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, is_integer
 from contract_tests.markers import begins, shows
 from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.visitor import Visitor
@@ -41,7 +41,7 @@ def _look_again(visitor: Visitor, field: str) -> Listing | None:
     left = [each for each in visitor.target.ledger.left if each.kind == kind and each.without == field]
     stray = next((each.identifier for each in left if each.identifier and not each.seen), None)
     creates = (each for each in visitor.target.exchanges if each.request.operation == "create")
-    refused = (each for each in creates if each.request.expects == "refusal" and each.request.kind == kind)
+    refused = (each for each in creates if each.expects is Expect.REFUSAL and each.request.kind == kind)
     exchange = next((each for each in refused if field not in (each.request.form or {})), None)
     if stray is None or exchange is None:
         return None
@@ -55,7 +55,7 @@ def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchang
     """Send the create; again after a failure, but only if nothing has come of it."""
     form = _without(visitor, field, marker)
     for _ in range(TRIES):
-        exchange = visitor.post(form, "refusal", marker=marker, without=field)
+        exchange = visitor.post(form, Expect.REFUSAL, marker=marker, without=field)
         if not exchange.failed or set(visitor.snapshot().ids) - set(before.ids):
             break
     return exchange
@@ -99,12 +99,12 @@ def _is_nameless(row: Record, label: str) -> bool:
 def try_odd_forms(visitor: Visitor) -> None:
     """Send a create with rough text, and one that is cut off."""
     rough = visitor.least() | {visitor.kind.label: f"{visitor.mark()} <b>\"'\\ {'long' * 100} "}
-    visitor.insist(lambda: visitor.post(rough, "open"))
+    visitor.insist(lambda: visitor.post(rough, Expect.OPEN))
     marker = visitor.mark()
     cut_off = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{visitor.kind.label}"\r\n\r\n{marker}'.encode()
     visitor.insist(lambda: visitor.post_raw(marker, f"multipart/form-data; boundary={BOUNDARY}", cut_off))
     if visitor.kind.types:
-        visitor.post(visitor.least(type="contract-tests"), "open")
+        visitor.post(visitor.least(type="contract-tests"), Expect.OPEN)
 
 
 def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:

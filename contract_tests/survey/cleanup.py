@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Evidence, Listing, Record, Removal
-from contract_tests.exchange import OTHER, OWN, Exchange, id_of, is_integer
+from contract_tests.exchange import OTHER, OWN, Exchange, Expect, id_of, is_integer
 from contract_tests.markers import shows
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
@@ -66,9 +66,9 @@ def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
         if identifier is None or identifier in deletes:
             continue
         if not ledger.allows_write(kind, identifier):
-            visitor.read(identifier, "open")
+            visitor.read(identifier, Expect.OPEN)
         if ledger.allows_write(kind, identifier):
-            deleted = visitor.delete(identifier, "open" if identifier in again else "success")
+            deleted = visitor.delete(identifier, Expect.OPEN if identifier in again else Expect.SUCCESS)
             if deleted.succeeded:
                 deletes[identifier] = deleted
     return deletes
@@ -95,9 +95,9 @@ def tidy_up(visitor: Visitor) -> None:
             _look_for(visitor, entry)
         identifier = entry.identifier or 0
         if identifier and not ledger.allows_write(kind, identifier, OTHER):
-            visitor.read(identifier, "open", OTHER)
+            visitor.read(identifier, Expect.OPEN, OTHER)
         if ledger.allows_write(kind, identifier, OTHER):
-            visitor.delete(identifier, "open", OTHER)
+            visitor.delete(identifier, Expect.OPEN, OTHER)
         if entry.seen and _is_gone(visitor, entry):
             ledger.remove(kind, identifier, OTHER)
 
@@ -114,7 +114,7 @@ def _look_for(visitor: Visitor, entry: Entry) -> None:
 
 def _listed(visitor: Visitor, owner: str) -> tuple[tuple[Record, ...], bool]:
     """The first page of an account's records, and whether these are all."""
-    page = visitor.list("open", owner, results_per_page=str(visitor.largest)).page
+    page = visitor.list(Expect.OPEN, owner, results_per_page=str(visitor.largest)).page
     return (page.rows, page.total == len(page.rows)) if page else ((), False)
 
 
@@ -138,7 +138,7 @@ def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
     """A read of a record, again for as long as reads may lag."""
     return visitor.until(
         "delete at the end",
-        lambda: visitor.read(entry.identifier or 0, "open", entry.owner),
+        lambda: visitor.read(entry.identifier or 0, Expect.OPEN, entry.owner),
         lambda seen: not seen.shows(visitor.kind),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from contract_tests.evidence import Creation
-from contract_tests.exchange import TRIES, Exchange, FormValue, is_integer
+from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, is_integer
 from contract_tests.markers import shows
 from contract_tests.survey.visitor import Visitor, mark_of
 
@@ -20,7 +20,7 @@ def create(  # noqa: PLR0913 - each is about the one create
     visitor: Visitor,
     form: Mapping[str, FormValue],
     label: str,
-    expects: str,
+    expects: Expect,
     known: frozenset[Any],
     *,
     read: bool = True,
@@ -48,13 +48,13 @@ def create(  # noqa: PLR0913 - each is about the one create
     creation = Creation(exchange, texts, known, identifier, shown, label)
     visitor.evidence.creations[kind.name].append(creation)
     if shown and not shown.failed and not _is_seen(visitor, creation):
-        visitor.restate(shown, "open")
+        visitor.treat(shown, Expect.OPEN)
         visitor.writes = False
         raise InvisibleError(f"create is not visible through {kind.name}: nothing more was created there")
     return creation
 
 
-def _send(visitor: Visitor, form: Mapping[str, FormValue], expects: str) -> tuple[Exchange, int | None]:
+def _send(visitor: Visitor, form: Mapping[str, FormValue], expects: Expect) -> tuple[Exchange, int | None]:
     """Send a create, again after a failure if its record is not listed; the last answer, and the record's id."""
     exchange = visitor.post(form, expects)
     identifier = exchange.made_id
@@ -74,7 +74,7 @@ def _send(visitor: Visitor, form: Mapping[str, FormValue], expects: str) -> tupl
 def overlook(visitor: Visitor, creation: Creation) -> None:
     """Judge a create by no rule."""
     visitor.evidence.creations[visitor.kind.name].remove(creation)
-    visitor.restate(creation.exchange, "overlooked")
+    visitor.treat(creation.exchange, Expect.OVERLOOKED)
 
 
 def _is_seen(visitor: Visitor, creation: Creation) -> bool:

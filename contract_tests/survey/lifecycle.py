@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from contract_tests.evidence import BeforeAfter, Listing, Record, Removal
-from contract_tests.exchange import FormValue
+from contract_tests.exchange import Expect, FormValue
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.survey.samples import SCRIPTS, image, of_type, optional, value
 from contract_tests.survey.visitor import Visitor
@@ -29,7 +29,7 @@ def update(visitor: Visitor, identifier: int) -> Record:
     return record
 
 
-def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue], str]]:
+def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue], Expect]]:
     """Forms with what they expect; a name with letters of several scripts may be refused.
 
     A handler is updated without `is_enabled` both while it is enabled and while it is not; it ends as it did not begin.
@@ -40,19 +40,19 @@ def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue
     if kind.types:
         other, begun = ("0", "1") if record.get("is_enabled") is True else ("1", "0")
         return [
-            ({"is_enabled": other}, "success"),
-            (of_type("slack"), "success"),
-            ({"is_enabled": begun}, "success"),
-            (renamed, "open"),
-            (of_type("email") | {kind.label: visitor.mark()}, "success"),
-            ({"email": value("email", "text", "other-")}, "success"),
-            (of_type("slack", "other-") | label | {"is_enabled": other}, "success"),
+            ({"is_enabled": other}, Expect.SUCCESS),
+            (of_type("slack"), Expect.SUCCESS),
+            ({"is_enabled": begun}, Expect.SUCCESS),
+            (renamed, Expect.OPEN),
+            (of_type("email") | {kind.label: visitor.mark()}, Expect.SUCCESS),
+            ({"email": value("email", "text", "other-")}, Expect.SUCCESS),
+            (of_type("slack", "other-") | label | {"is_enabled": other}, Expect.SUCCESS),
         ]
     fields = [name for name in kind.shape if name in kind.optional] or [next(iter(kind.optional))]
     apart = [name for name in kind.optional if name.startswith("custom_not_found")]
     single = [{name: value(name, kind.optional[name], "other-")} for name in [*fields, *apart]]
-    every = [(form, "success") for form in [*single, optional(kind, "third-", files=True) | label]]
-    return [*every, (renamed, "open")] if kind.label == "name" else every
+    every = [(form, Expect.SUCCESS) for form in [*single, optional(kind, "third-", files=True) | label]]
+    return [*every, (renamed, Expect.OPEN)] if kind.label == "name" else every
 
 
 def reshape(visitor: Visitor, identifier: int, record: Record, shapes: Iterable[Shape]) -> Record:
@@ -62,7 +62,7 @@ def reshape(visitor: Visitor, identifier: int, record: Record, shapes: Iterable[
     for shape in (USUAL, *shapes):
         form: dict[str, FormValue] = {kind.label: visitor.mark()} | ({file: image(file)} if file else {})
         with suppress(WriteRefusedError):
-            record = visitor.change(identifier, form, record, "success" if shape == USUAL else "open", shape)
+            record = visitor.change(identifier, form, record, Expect.SUCCESS if shape == USUAL else Expect.OPEN, shape)
     return record
 
 
@@ -74,9 +74,9 @@ def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:
     except WriteRefusedError:
         return visitor.snapshot()
     if removal.is_seen(kind):
-        visitor.update(identifier, {kind.label: visitor.mark()}, "open")
+        visitor.update(identifier, {kind.label: visitor.mark()}, Expect.OPEN)
         visitor.settle()
-        late_read = visitor.read(identifier, "open")
+        late_read = visitor.read(identifier, Expect.OPEN)
         visitor.evidence.removals[kind.name][-1] = replace(removal, late_read=late_read)
         if not late_read.shows(kind):
             visitor.target.ledger.remove(kind.name, identifier)
@@ -100,14 +100,16 @@ def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:
     return removal
 
 
-def delete(visitor: Visitor, identifier: int, expects: str = "success") -> Removal:
+def delete(visitor: Visitor, identifier: int, expects: Expect = Expect.SUCCESS) -> Removal:
     """Delete a record, and read it until it is gone.
 
     Raises:
         WriteRefusedError: if the record is not known to be the run's own.
     """
     deleted = visitor.delete(identifier, expects)
-    read = visitor.until("delete", lambda: visitor.read(identifier, "open"), lambda seen: not seen.shows(visitor.kind))
+    read = visitor.until(
+        "delete", lambda: visitor.read(identifier, Expect.OPEN), lambda seen: not seen.shows(visitor.kind)
+    )
     return Removal(deleted, read)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from contract_tests.evidence import Listing, PagingScan, Record, Watch
-from contract_tests.exchange import Page, Request, id_of, is_integer
+from contract_tests.exchange import Expect, Page, Request, id_of, is_integer
 from contract_tests.rules.observation import steady
 from contract_tests.survey.strangers import intrude
 from contract_tests.survey.visitor import Visitor
@@ -33,10 +33,10 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
     for attempt in range(QUIET_TRIES):
         pages = _pages(visitor, before.total or 0, sizes_too=attempt == 0 and not again)
         oldest = min(filter(is_integer, before.ids), default=None)
-        read = None if oldest is None or again else visitor.read(int(oldest), "open")
+        read = None if oldest is None or again else visitor.read(int(oldest), Expect.OPEN)
         after = visitor.snapshot()
         if read and (read.record or read.request.identifier in after.ids):
-            visitor.restate(read, "success")
+            visitor.treat(read, Expect.SUCCESS)
         scan = PagingScan(before, tuple(pages), after)
         paging_scans[kind] = [*(paging_scans[kind][:-1] if attempt else paging_scans[kind]), scan]
         if scan.is_quiet and scan.agrees:
@@ -71,17 +71,17 @@ def _pages(visitor: Visitor, total: int, *, sizes_too: bool) -> list[Page]:
 def _look_beyond(visitor: Visitor, whole: Listing) -> None:
     """Look at sizes and pages that there are not, and where a page link leads that is followed as it stands."""
     for size in ODD_SIZES:
-        visitor.list("open", results_per_page=size)
+        visitor.list(Expect.OPEN, results_per_page=size)
     for number in ODD_PAGES.get(visitor.kind.name, ()):
-        visitor.list("open", page=number)
-    visitor.list("open", results_per_page="10", page=str(-(-max(0, whole.total or 0) // 10) + BEYOND))
+        visitor.list(Expect.OPEN, page=number)
+    visitor.list(Expect.OPEN, results_per_page="10", page=str(-(-max(0, whole.total or 0) // 10) + BEYOND))
     links = (page.links.get("next") or page.links.get("first") for page in visitor.evidence.pages(visitor.kind.name))
     link = next((link for link in links if isinstance(link, str)), "")
     base_url = visitor.evidence.public_base_url or visitor.target.base_url
     followed = re.fullmatch(r"(/api/[\w-]+)\?&?page=(\d{1,9})", link.removeprefix(base_url), re.ASCII)
     if followed and followed[1] != visitor.kind.list_path:
         query = (("page", followed[2]),)
-        visitor.send(Request("follow", visitor.kind.name, "GET", followed[1], query, expects="open"))
+        visitor.send(Request("follow", visitor.kind.name, "GET", followed[1], query, expects=Expect.OPEN))
 
 
 def _steady(visitor: Visitor, rows: Iterable[Record]) -> dict[Any, Record]:
@@ -109,7 +109,7 @@ def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None
     known = [identifier for identifier in seen.ids if is_integer(identifier)]
     progress("reading")
     for identifier in known[:MOST_READ]:
-        visitor.settle_last(visitor.read(identifier, "open"))
+        visitor.settle_last(visitor.read(identifier, Expect.OPEN))
     progress("trying other keys")
     if known:
         attempts = intrude(visitor, known[0], seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from contract_tests.evidence import AccessAttempt, Listing
-from contract_tests.exchange import OTHER, Exchange
+from contract_tests.exchange import OTHER, Exchange, Expect
 from contract_tests.survey.creating import create
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
@@ -42,7 +42,7 @@ def intrude(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessAtte
             marker = visitor.mark() if operation in ("create", "update") else ""
             with suppress(WriteRefusedError):
                 made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
-    read = visitor.read(identifier, "open")
+    read = visitor.read(identifier, Expect.OPEN)
     listed = seen.by_id.get(identifier)
     access_attempts = [
         AccessAttempt(identity, exchange, marker, record, read, listed=listed) for identity, exchange, marker in made
@@ -62,27 +62,27 @@ def _attempts(visitor: Visitor, identity: str) -> tuple[str, ...]:
 
 def _delete_alone(visitor: Visitor, identity: str) -> list[AccessAttempt]:
     """Try a delete on a record of its own, where it is not known whose delete removed the one that all tried."""
-    creation = create(visitor, visitor.least(), "alone", "open", frozenset())
+    creation = create(visitor, visitor.least(), "alone", Expect.OPEN, frozenset())
     before = creation.read.record if creation.read else None
     if creation.identifier is None or before is None:
         return []
     try:
-        exchange = visitor.delete(creation.identifier, "open", identity)
+        exchange = visitor.delete(creation.identifier, Expect.OPEN, identity)
     except WriteRefusedError:
         return []
-    return [AccessAttempt(identity, exchange, "", before, visitor.read(creation.identifier, "open"))]
+    return [AccessAttempt(identity, exchange, "", before, visitor.read(creation.identifier, Expect.OPEN))]
 
 
 def knock(visitor: Visitor, identifier: int, identity: str, operation: str, marker: str) -> Exchange:
     """Try an operation as somebody; the marker is for what is created or changed by it."""
     match operation:
         case "list":
-            return visitor.list("open", identity, results_per_page=str(visitor.largest))
+            return visitor.list(Expect.OPEN, identity, results_per_page=str(visitor.largest))
         case "read":
-            return visitor.read(identifier, "open", identity)
+            return visitor.read(identifier, Expect.OPEN, identity)
         case "create":
-            return visitor.post(visitor.least() | {visitor.kind.label: marker}, "open", identity)
+            return visitor.post(visitor.least() | {visitor.kind.label: marker}, Expect.OPEN, identity)
         case "update":
-            return visitor.update(identifier, {visitor.kind.label: marker}, "open", identity)
+            return visitor.update(identifier, {visitor.kind.label: marker}, Expect.OPEN, identity)
         case _:
-            return visitor.delete(identifier, "open", identity)
+            return visitor.delete(identifier, Expect.OPEN, identity)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from contract_tests.contract import Kind
 from contract_tests.evidence import Change, Evidence, Listing, Record, has_arrived
-from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, FormValue, Page, Request, is_integer
+from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request, is_integer
 from contract_tests.markers import holds
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.target.entries import Entry
@@ -56,16 +56,16 @@ class Visitor:
         self._count = 0
         self._impatient: set[str] = set()
 
-    def list(self, expects: str = "success", identity: str = OWN, **query: str) -> Exchange:
+    def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN, **query: str) -> Exchange:
         """List one page."""
         path, pairs = self.kind.list_path, tuple(query.items())
         return self.send(Request("list", self.kind.name, "GET", path, pairs, identity=identity, expects=expects))
 
     def page(self, **query: str) -> Page | None:
         """List one page, and read it if that is possible."""
-        return self.list(**query).page
+        return self.list(Expect.SUCCESS, OWN, **query).page
 
-    def read(self, identifier: int | str, expects: str = "success", identity: str = OWN) -> Exchange:
+    def read(self, identifier: int | str, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
         """Read one record."""
         known = identifier if isinstance(identifier, int) else None
         path = f"{self.kind.record_path}{identifier}"
@@ -76,7 +76,7 @@ class Visitor:
         self,
         identifier: int,
         form: Mapping[str, FormValue] | None,
-        expects: str = "success",
+        expects: Expect = Expect.SUCCESS,
         identity: str = OWN,
         shape: Shape = USUAL,
     ) -> Exchange:
@@ -87,7 +87,7 @@ class Visitor:
         place = (self.kind.name, "POST", path, ())
         return self.send(Request("update", *place, form, identity, identifier, expects, shape=shape))
 
-    def delete(self, identifier: int, expects: str = "success", identity: str = OWN) -> Exchange:
+    def delete(self, identifier: int, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
         """Delete one of the run's own records."""
         path = f"{self.kind.record_path}{identifier}"
         return self.send(Request("delete", self.kind.name, "DELETE", path, (), None, identity, identifier, expects))
@@ -95,7 +95,7 @@ class Visitor:
     def post(
         self,
         form: Mapping[str, FormValue] | None,
-        expects: str = "success",
+        expects: Expect = Expect.SUCCESS,
         identity: str = OWN,
         marker: str = "",
         without: str = "",
@@ -119,7 +119,9 @@ class Visitor:
         """Send a create whose body is no form, or half of one, with a marker somewhere in it."""
         entry = self.target.ledger.plan(self.kind.name, marker)
         raw = (media_type, body)
-        return self._make(entry, Request("create", self.kind.name, "POST", self._create_path, expects="open", body=raw))
+        return self._make(
+            entry, Request("create", self.kind.name, "POST", self._create_path, expects=Expect.OPEN, body=raw)
+        )
 
     def _make(self, entry: Entry, request: Request) -> Exchange:
         exchange = self.send(request)
@@ -142,7 +144,7 @@ class Visitor:
         identifier: int,
         form: Mapping[str, FormValue],
         before: Record,
-        expects: str = "success",
+        expects: Expect = Expect.SUCCESS,
         shape: Shape = USUAL,
     ) -> Record:
         """Update a record and read it, waiting until the read shows the new values; what it then shows."""
@@ -194,15 +196,16 @@ class Visitor:
 
     def try_page(self, **query: str) -> None:
         """List a page that may not be there; one that is counts as documented."""
-        self.settle_last(self.list("open", **query))
+        self.settle_last(self.list(Expect.OPEN, **query))
 
     def settle_last(self, exchange: Exchange) -> None:
         """Count the request that was sent last as documented, if it was accepted."""
         self.evidence.exchanges[-1] = exchange.settled(self.kind)
 
-    def restate(self, exchange: Exchange, expects: str) -> None:
-        """Judge an exchange as one of a request that expected something else."""
-        self.evidence.exchanges[self.evidence.exchanges.index(exchange)] = exchange.expecting(expects)
+    def treat(self, exchange: Exchange, expects: Expect) -> None:
+        """Hold something else against an answer than when the request was sent."""
+        place = self.evidence.exchanges.index(exchange)
+        self.evidence.exchanges[place] = replace(exchange, treated_as=expects)
 
     def insist(self, look: Callable[[], Exchange]) -> Exchange:
         """Send what may fail for a moment, up to three times."""
@@ -216,7 +219,7 @@ class Visitor:
 
     def _overlook(self, begin: int) -> None:
         exchanges = self.evidence.exchanges
-        exchanges[begin:] = [each.expecting("overlooked") for each in exchanges[begin:]]
+        exchanges[begin:] = [replace(each, treated_as=Expect.OVERLOOKED) for each in exchanges[begin:]]
 
     def shows(self, exchange: Exchange, marker: str) -> bool:
         """Whether a read shows the record with this marker."""

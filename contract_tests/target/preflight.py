@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from contract_tests.contract import Kind
 from contract_tests.errors import UnusableTargetError
-from contract_tests.exchange import OTHER, OWN, Exchange, Request
+from contract_tests.exchange import OTHER, OWN, Exchange, Expect, Request
 from contract_tests.target.target import Target
 
 REASONS = {
@@ -56,7 +56,7 @@ def _check_second_key(target: Target, kinds: list[Kind]) -> None:
 
 
 def _list(target: Target, kind: Kind, *query: tuple[str, str], identity: str = OWN) -> Exchange:
-    expects = "success" if identity == OWN else "open"
+    expects = Expect.SUCCESS if identity == OWN else Expect.OPEN
     return target.send(Request("list", kind.name, "GET", kind.list_path, query, identity=identity, expects=expects))
 
 

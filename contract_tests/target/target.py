@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 import urllib3
 
-from contract_tests.exchange import OWN, TRIES, Exchange, Request
+from contract_tests.exchange import OWN, TRIES, Exchange, Expect, Request
 from contract_tests.multipart import encode
 from contract_tests.target.connection import Connection, read_whole
 from contract_tests.target.ledger import Ledger
@@ -172,7 +172,9 @@ class Target:
             raise WriteRefusedError(f"{kind} {identifier} is not known to be this run's own")
         if identity in self.keys and (kind, identifier, identity) not in self._strange:
             path = request.path
-            self._note_strange(self.send(Request("read", kind, "GET", path, (), None, identity, identifier, "open")))
+            self._note_strange(
+                self.send(Request("read", kind, "GET", path, (), None, identity, identifier, Expect.OPEN))
+            )
             if (kind, identifier, identity) not in self._strange:
                 raise WriteRefusedError(f"{kind} {identifier} may be a record of somebody else's, to {identity}")
 
