@@ -15,7 +15,7 @@ from contract_tests.exchange import OWN, Exchange, Expect
 from contract_tests.rules.observation import Violation
 from contract_tests.run.recorded import request_of, settled
 from contract_tests.run.verdicts import observe
-from contract_tests.survey.strangers import NOBODY
+from contract_tests.target.identities import NOBODY
 
 CONTRACT = Contract()
 RULES = [rule for rule in CONTRACT.rules.values() if rule.kind == "exchange" and rule.level != "advisory"]

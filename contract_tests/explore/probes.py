@@ -14,22 +14,21 @@ from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, Shape
 from contract_tests.survey.creating import create
 from contract_tests.survey.lifecycle import remove, reshape
 from contract_tests.survey.samples import SCRIPTS, alone, of_type
-from contract_tests.survey.strangers import knock
+from contract_tests.survey.unauthorized import attempt
 from contract_tests.survey.visitor import Visitor, mark_of
+from contract_tests.target.identities import IDENTITIES, WRITES
 from contract_tests.target.target import WriteRefusedError
 
 ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")
 ODD_SIZES = (*ODD_NUMBERS, "1", "15", "30", "200", "2000")
 ODD_IDS = ("0", "x", "100000000000000000000")
 ODD_TEXT = "100% & {{1}} '); -- \r\n\t \N{GRINNING FACE}"
-CLOSEST_KEYS = ("a truncated key", "a longer key")
 BODIES = (
     ("application/json", '{"LABEL": "MARKER"}'),
     ("application/x-www-form-urlencoded", "LABEL=MARKER"),
     ("text/plain", "LABEL MARKER"),
     (f"multipart/form-data; boundary={BOUNDARY}", f"--{BOUNDARY}--\r\n"),
 )
-WRITES = ("create", "update", "delete")
 RICH: dict[str, FormValue] = {  # values of which a part gets lost easily
     "custom_index_url": "https://www.example.com/Some/Path%20with%2Fsigns+plus?q=a%2Bb+c&Key=Value%26more#Part-2",
     "email": "contract.tests+plus@example.com",
@@ -197,10 +196,10 @@ def _knock(visitor: Visitor, identifier: int) -> None:
     writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(kind, WRITES[2:] + WRITES[:2])
     identities = [each for each in visitor.target.keys if before and each not in (OWN, OTHER)]
     for identity, write in zip(identities, cycle(writes), strict=False):
-        for operation in ("list", *(("read", *WRITES) if identity in CLOSEST_KEYS else (write,))):
+        for operation in ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else (write,))):
             marker = visitor.mark() if operation in ("create", "update") else ""
             with suppress(WriteRefusedError):
-                made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
+                made.append((identity, attempt(visitor, identifier, identity, operation, marker), marker))
     read, after = visitor.read(identifier, Expect.OPEN), visitor.snapshot()
     access_attempts = [
         AccessAttempt(identity, exchange, marker, before, read, after) for identity, exchange, marker in made

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from contract_tests.exchange import OWN, Exchange
 from contract_tests.open_points.detector import Exchanges, Look, reads_after_updates, refused, successes
-from contract_tests.survey.strangers import NOBODY
+from contract_tests.target.identities import NOBODY
 
 OK, NO_CONTENT, UNSUPPORTED = 200, 204, 415
 FIELDS_WITH_STATE = 3  # of a handler's create that sends `is_enabled` beside what is required

@@ -19,7 +19,7 @@ from contract_tests.run.options import Options
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import Result, Verdict, judge, needs_second_look, overall, unjudged
 from contract_tests.survey import Visitor, visit
-from contract_tests.target.identities import identities
+from contract_tests.target.identities import WRONG, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
 from contract_tests.target.target import TIME_UP, BudgetSpentError, Target
@@ -204,7 +204,7 @@ def _secrets(options: Options) -> dict[str, str]:
     """What must not be told, each with what is told in its place."""
     words = [word for value in options.connection.headers.values() for word in (value, *value.split())]
     sent = identities(options.api_key, options.second_api_key)
-    nearly = [value.partition(" ")[2] for identity, value in sent.items() if identity != "a wrong key"]
+    nearly = [value.partition(" ")[2] for identity, value in sent.items() if identity != WRONG]
     secrets = dict.fromkeys(words, "[hidden]") | dict.fromkeys(nearly, "[nearly the key]") | {options.api_key: "[key]"}
     return secrets | ({options.second_api_key: "[second key]"} if options.second_api_key else {})
 

@@ -10,7 +10,7 @@ from typing import Any
 from contract_tests.evidence import Listing, PagingScan, Record, Watch
 from contract_tests.exchange import Expect, Page, Request, id_of, is_integer
 from contract_tests.rules.observation import steady
-from contract_tests.survey.strangers import intrude
+from contract_tests.survey.unauthorized import try_access
 from contract_tests.survey.visitor import Visitor
 
 ODD_SIZES = ("7", "5000")
@@ -112,5 +112,5 @@ def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None
         visitor.settle_last(visitor.read(identifier, Expect.OPEN))
     progress("trying other keys")
     if known:
-        attempts = intrude(visitor, known[0], seen)
+        attempts = try_access(visitor, known[0], seen)
         visitor.evidence.access_attempts[visitor.kind.name].extend(replace(each, after=seen) for each in attempts)

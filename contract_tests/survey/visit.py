@@ -18,8 +18,9 @@ from contract_tests.survey.creating import InvisibleError, create, overlook
 from contract_tests.survey.lifecycle import remove_one, reshape, update
 from contract_tests.survey.pages import look_around, page
 from contract_tests.survey.samples import alone, of_type, optional
-from contract_tests.survey.strangers import ATTEMPTS, NOBODY, intrude
+from contract_tests.survey.unauthorized import try_access
 from contract_tests.survey.visitor import Visitor
+from contract_tests.target.identities import EVERYWHERE
 from contract_tests.target.target import BudgetSpentError, Target
 
 ENOUGH = 26  # more than the default page size, and three pages of the smallest
@@ -151,7 +152,7 @@ def _refused_and_deleted(
 ) -> None:
     """What is to have no influence, and then the end of one record."""
     progress("trying other keys")
-    attempts = intrude(visitor, neighbour, later)
+    attempts = try_access(visitor, neighbour, later)
     progress("leaving out required fields")
     omit(visitor, later)
     try_odd_forms(visitor)
@@ -162,7 +163,7 @@ def _refused_and_deleted(
 
 def _shapes_of(kind: Kind) -> tuple[Shape, ...]:
     """The shapes of forms that are tried on a kind; a server reads the forms of all kinds alike, so they share them."""
-    return SHAPES[tuple(ATTEMPTS[NOBODY]).index(kind.name) :: len(ATTEMPTS[NOBODY])]
+    return SHAPES[EVERYWHERE.index(kind.name) :: len(EVERYWHERE)]
 
 
 def _create(visitor: Visitor, start: Listing) -> tuple[list[int], Listing]:

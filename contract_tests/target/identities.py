@@ -1,25 +1,100 @@
-"""Whose keys requests carry: the account's, another account's, and some that open nothing."""
+"""Who sends requests: the account, another account, and unauthorized clients with no key or one that opens nothing."""
 
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from contract_tests.exchange import OTHER, OWN
 
+NOBODY, WRONG = "no key", "a wrong key"
+WRITES = ("create", "update", "delete")
+EVERYTHING = ("list", "read", *WRITES)
+S, D, N = "splash-pages", "domains", "notification-handlers"
+EVERYWHERE = (S, D, N)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Somebody who sends requests.
+
+    Attributes:
+        name: what reports call them.
+        header: the `Authorization` header, from the account's key; None where none is sent.
+        curl: the same as an argument of curl, with the key from the environment.
+        tries: the operations that the survey tries as them, by kind.
+        is_close: whether a careless comparison of keys lets them in.
+    """
+
+    name: str
+    header: Callable[[str], str] | None
+    curl: str = ""
+    tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_close: bool = False
+
+
+def _bearer(key: str) -> str:
+    return f'-H "Authorization: Bearer {key}"'
+
+
+# Nobody and another account try everything; the others take turns, so that each tries something of every kind, and
+# every operation is tried by somebody who has some key.
+IDENTITIES = {
+    each.name: each
+    for each in (
+        Identity(OWN, lambda key: f"Bearer {key}", _bearer("$CONTRACT_API_KEY")),
+        Identity(NOBODY, None, tries=dict.fromkeys(EVERYWHERE, EVERYTHING)),
+        Identity(
+            WRONG,
+            lambda _: "Bearer contract-tests-wrong-key",
+            _bearer("contract-tests-wrong-key"),
+            {S: ("read", "update"), D: ("read", "delete"), N: ("list", "create")},
+        ),
+        Identity(
+            "a truncated key",
+            lambda key: f"Bearer {key[:-1]}",
+            _bearer("${CONTRACT_API_KEY%?}"),
+            {S: ("read",), N: ("list",)},
+            is_close=True,
+        ),
+        Identity(
+            "a longer key",
+            lambda key: f"Bearer {key}0",
+            _bearer("${CONTRACT_API_KEY}0"),
+            {D: ("read",)},
+            is_close=True,
+        ),
+        Identity(
+            "a similar key",
+            lambda key: f"Bearer {key[:-1]}{'y' if key.endswith('x') else 'x'}",
+            _bearer("${CONTRACT_API_KEY%?}x"),
+        ),
+        Identity("an empty key", lambda _: "Bearer ", _bearer(""), {D: ("read",)}),
+        Identity(
+            "another scheme",
+            lambda key: f"Basic {key}",
+            '-H "Authorization: Basic $CONTRACT_API_KEY"',
+            {S: ("read",), D: ("list",), N: ("read",)},
+        ),
+        Identity(
+            "the key as a user's name",
+            lambda key: f"Basic {b64encode(f'{key}:'.encode()).decode()}",
+            '-u "$CONTRACT_API_KEY:"',
+        ),
+        Identity(
+            OTHER,
+            lambda key: f"Bearer {key}",
+            _bearer("$CONTRACT_SECOND_API_KEY"),
+            dict.fromkeys(EVERYWHERE, ("create", "list", "read", "update", "delete")),
+        ),
+    )
+}
+
 
 def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:
-    """The `Authorization` header that each identity sends; `no key` sends none, and probes try them in this order."""
-    shorter = api_key[:-1]
-    headers = {
-        OWN: f"Bearer {api_key}",
-        "a wrong key": "Bearer contract-tests-wrong-key",
-        **({"a truncated key": f"Bearer {shorter}"} if shorter else {}),
-        "a longer key": f"Bearer {api_key}0",
-        "a similar key": f"Bearer {shorter}{'y' if api_key.endswith('x') else 'x'}",
-        "an empty key": "Bearer ",
-        "another scheme": f"Basic {api_key}",
-        "the key as a user's name": f"Basic {b64encode(f'{api_key}:'.encode()).decode()}",
-    }
-    if second_api_key:
-        headers[OTHER] = f"Bearer {second_api_key}"
-    return headers
+    """The `Authorization` header that each identity sends, for those that send one; probes try them in this order."""
+    headers = {each.name: each.header(api_key) for each in IDENTITIES.values() if each.header and each.name != OTHER}
+    if len(api_key) == 1:
+        del headers["a truncated key"]
+    return headers | ({OTHER: f"Bearer {second_api_key}"} if second_api_key else {})

@@ -1,47 +1,28 @@
-"""The chapter in which somebody else knocks: without a key, with a wrong one, with another account's."""
+"""The chapter in which unauthorized clients try everything: without a key, with a wrong one, with another account's."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
 from contract_tests.evidence import AccessAttempt, Listing
-from contract_tests.exchange import OTHER, Exchange, Expect
+from contract_tests.exchange import Exchange, Expect
 from contract_tests.survey.creating import create
 from contract_tests.survey.visitor import Visitor
+from contract_tests.target.identities import IDENTITIES, NOBODY
 from contract_tests.target.target import WriteRefusedError
 
-NOBODY = "no key"
-EVERYTHING = ("list", "read", "create", "update", "delete")
-# Somebody without a key and another account try everything; the others take turns, so that each of them tries
-# something of every kind, and every operation is tried by somebody who has some key.
-ATTEMPTS: dict[str, dict[str, tuple[str, ...]]] = {
-    NOBODY: dict.fromkeys(("splash-pages", "domains", "notification-handlers"), EVERYTHING),
-    "a wrong key": {
-        "splash-pages": ("read", "update"),
-        "domains": ("read", "delete"),
-        "notification-handlers": ("list", "create"),
-    },
-    "a truncated key": {"splash-pages": ("read",), "domains": (), "notification-handlers": ("list",)},
-    "a longer key": {"splash-pages": (), "domains": ("read",), "notification-handlers": ()},
-    "an empty key": {"splash-pages": (), "domains": ("read",), "notification-handlers": ()},
-    "another scheme": {"splash-pages": ("read",), "domains": ("list",), "notification-handlers": ("read",)},
-    OTHER: dict.fromkeys(
-        ("splash-pages", "domains", "notification-handlers"), ("create", "list", "read", "update", "delete")
-    ),
-}
 
-
-def intrude(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessAttempt]:
-    """Try to reach one of the run's records as a stranger, and read it as the account then."""
+def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessAttempt]:
+    """Try to reach one of the run's records as each unauthorized client, then read it as the account."""
     reads = [each for each in visitor.evidence.of(visitor.kind.name, "read") if each.request.identifier == identifier]
     shown = [each.record for each in reads if each.record]
     record = shown[-1] if shown else seen.by_id.get(identifier) or {}
     made: list[tuple[str, Exchange, str]] = []
-    for identity in (each for each in ATTEMPTS if each == NOBODY or each in visitor.target.keys):
+    for identity in (each for each in IDENTITIES if each == NOBODY or each in visitor.target.keys):
         for operation in _attempts(visitor, identity):
             marker = visitor.mark() if operation in ("create", "update") else ""
             with suppress(WriteRefusedError):
-                made.append((identity, knock(visitor, identifier, identity, operation, marker), marker))
+                made.append((identity, attempt(visitor, identifier, identity, operation, marker), marker))
     read = visitor.read(identifier, Expect.OPEN)
     listed = seen.by_id.get(identifier)
     access_attempts = [
@@ -56,7 +37,7 @@ def intrude(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessAtte
 
 def _attempts(visitor: Visitor, identity: str) -> tuple[str, ...]:
     """What an identity tries: reads alone, where nothing is to be written."""
-    every = ATTEMPTS[identity][visitor.kind.name]
+    every = IDENTITIES[identity].tries.get(visitor.kind.name, ())
     return every if visitor.writes else tuple(each for each in every if each in ("list", "read"))
 
 
@@ -73,7 +54,7 @@ def _delete_alone(visitor: Visitor, identity: str) -> list[AccessAttempt]:
     return [AccessAttempt(identity, exchange, "", before, visitor.read(creation.identifier, Expect.OPEN))]
 
 
-def knock(visitor: Visitor, identifier: int, identity: str, operation: str, marker: str) -> Exchange:
+def attempt(visitor: Visitor, identifier: int, identity: str, operation: str, marker: str) -> Exchange:
     """Try an operation as somebody; the marker is for what is created or changed by it."""
     match operation:
         case "list":
