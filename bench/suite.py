@@ -21,7 +21,7 @@ def main() -> None:
         with MockServer(fixture="empty", records=records) as server:
             survey = measured(server.base_url, "--explore", "0")
             whole = measured(server.base_url)
-        print(f"{records:5} records of each kind   survey {survey}; with exploration {whole}")
+        print(f"{records:5} records of each resource   survey {survey}; with exploration {whole}")
 
 
 def measured(base_url: str, *options: str) -> str:

@@ -24,15 +24,15 @@ class Rule:
     Attributes:
         id: its permanent name, `area.slug`.
         level: `stated`, `implied` or `advisory`.
-        kind: `exchange` if one answer is enough to judge it, `state` if several are needed.
+        decided_by: `exchange` if one answer is enough to judge it, `state` if several are needed.
         section: the heading of the specification that it stands under.
         numbers: the statements of the specification that it covers.
-        resources: the kinds of record that it speaks of.
+        resources: the names of those that it speaks of.
     """
 
     id: str
     level: str
-    kind: str
+    decided_by: str
     section: str
     statement: str
     numbers: tuple[int | str, ...]
@@ -60,13 +60,13 @@ class Contract:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self.document: dict[str, Any] = yaml.load(self.path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - safe
         self.version: str = self.document["info"]["version"]
-        kinds = [tag["name"] for tag in self.document["tags"]]
-        self.rules = {entry["id"]: _rule(entry, kinds) for entry in self.document["x-rules"]}
+        names = [tag["name"] for tag in self.document["tags"]]
+        self.rules = {entry["id"]: _rule(entry, names) for entry in self.document["x-rules"]}
         self.open_points = {
             entry["id"]: OpenPoint(**entry | {"numbers": tuple(entry["numbers"])})
             for entry in self.document["x-open-points"]
         }
-        self.kinds = {name: self._kind(name) for name in kinds}
+        self.resources = {name: self._resource(name) for name in names}
 
     def resolve(self, node: Any) -> Any:
         """Follow a reference within the document."""
@@ -77,7 +77,7 @@ class Contract:
                 node = node[step]
         return node
 
-    def _kind(self, name: str) -> Kind:
+    def _resource(self, name: str) -> Resource:
         operations = {
             operation["operationId"]: (path, operation)
             for path, item in self.document["paths"].items()
@@ -91,7 +91,7 @@ class Contract:
         form, required = self._object(
             operations[by_start["create"]][1]["requestBody"]["content"]["multipart/form-data"]["schema"]
         )
-        return Kind(
+        return Resource(
             name=name,
             list_path=paths[by_start["list"]],
             create_path=paths[by_start["create"]],
@@ -121,14 +121,13 @@ def _form_type(schema: dict[str, Any]) -> str:
     return str(schema.get("x-form-type") or {"string": "text"}.get(schema["type"], schema["type"]))
 
 
-def _rule(entry: dict[str, Any], kinds: list[str]) -> Rule:
-    resources = tuple(entry.get("resources", kinds))
-    return Rule(**entry | {"numbers": tuple(entry["numbers"]), "resources": resources})
+def _rule(entry: dict[str, Any], every: list[str]) -> Rule:
+    return Rule(**entry | {"numbers": tuple(entry["numbers"]), "resources": tuple(entry.get("resources", every))})
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """One of the three kinds of record.
+class Resource:
+    """One of the three resources.
 
     Attributes:
         name: as its paths spell it: `splash-pages`.

@@ -17,7 +17,7 @@ class UsageError(StoppedError):
 
 
 class NothingSelectedError(StoppedError):
-    """No rule or kind matches what was asked for."""
+    """No rule or resource matches what was asked for."""
 
     status = 5
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.exchange import OWN, Exchange, Expect, Page, id_of
 from contract_tests.markers import begins
 
@@ -107,10 +107,10 @@ class Removal:
     late_read: Exchange | None = None
     late_list: Listing | None = None
 
-    def is_seen(self, kind: Kind) -> bool:
+    def is_seen(self, resource: Resource) -> bool:
         """Whether the delete succeeded, and no look straight after it shows the record."""
         listed = self.after is not None and self.exchange.request.identifier in self.after.ids
-        shown = self.read is not None and self.read.shows(kind)
+        shown = self.read is not None and self.read.shows(resource)
         return self.exchange.succeeded and not listed and not shown
 
 
@@ -196,15 +196,15 @@ def _lists() -> dict[str, list[Any]]:
 
 @dataclass
 class Evidence:
-    """All that one visit saw of each kind.
+    """All that one visit saw of each resource.
 
     Attributes:
         base_url: where requests were sent.
         public_base_url: what links are to begin with, if not with that.
         markers: the texts that mark the run's records.
         shaped: updates whose forms are written as other clients write them.
-        own: the ids that the run created, by kind.
-        notes: why something could not be tried, by kind.
+        own: the ids that the run created, by resource.
+        notes: why something could not be tried, by resource.
     """
 
     base_url: str
@@ -224,37 +224,37 @@ class Evidence:
     has_second_key: bool = False
     public_base_url: str | None = None
 
-    def of(self, kind: str, *operations: str, expects: Expect = Expect.SUCCESS) -> Iterator[Exchange]:
-        """The account's own exchanges of some operations on a kind."""
+    def of(self, resource: str, *operations: str, expects: Expect = Expect.SUCCESS) -> Iterator[Exchange]:
+        """The account's own exchanges of some operations on a resource."""
         for exchange in self.exchanges:
             request = exchange.request
-            asked = (request.kind, request.identity, exchange.expects) == (kind, OWN, expects)
+            asked = (request.resource, request.identity, exchange.expects) == (resource, OWN, expects)
             if asked and request.operation in operations:
                 yield exchange
 
-    def pages(self, kind: str) -> Iterator[Page]:
+    def pages(self, resource: str) -> Iterator[Page]:
         """The pages that documented lists answered, as far as they can be read."""
-        return (page for page in (each.page for each in self.of(kind, "list")) if page)
+        return (page for page in (each.page for each in self.of(resource, "list")) if page)
 
-    def records(self, kind: str) -> Iterator[tuple[Exchange, Record]]:
+    def records(self, resource: str) -> Iterator[tuple[Exchange, Record]]:
         """Every record that the account was shown, in a read or a list, with the exchange that showed it."""
-        for exchange in self.of(kind, "read"):
+        for exchange in self.of(resource, "read"):
             if exchange.succeeded and isinstance(exchange.data, dict):
                 yield exchange, exchange.data
         for expects in (Expect.SUCCESS, Expect.OPEN):
-            for exchange in self.of(kind, "list", expects=expects):
+            for exchange in self.of(resource, "list", expects=expects):
                 page = exchange.page
                 yield from ((exchange, row) for row in (page.rows if page else ()))
 
-    def is_own(self, kind: str, record: Record) -> bool:
+    def is_own(self, resource: str, record: Record) -> bool:
         """Whether the run created a record."""
-        return id_of(record) in self.own.get(kind, set())
+        return id_of(record) in self.own.get(resource, set())
 
-    def is_missing(self, kind: str, identifier: Any) -> bool:
+    def is_missing(self, resource: str, identifier: Any) -> bool:
         """Whether the whole list after a record's create lacks it."""
         return any(
             identifier in phase.made and phase.after.complete and identifier not in phase.after.ids
-            for phase in self.before_after.get(kind, [])
+            for phase in self.before_after.get(resource, [])
         )
 
     def is_marked(self, label: Any) -> bool:

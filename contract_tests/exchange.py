@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.multipart import USUAL, Shape
 
 FileContent = tuple[str, bytes, str]
@@ -45,7 +45,7 @@ class Request:
 
     Attributes:
         operation: `list`, `read`, `create`, `update` or `delete`; `follow`, where a page link is.
-        kind: the name of the kind of record.
+        resource: the name of the resource.
         path: relative to the base URL, beginning with `/api/`.
         query: names and values, in order.
         form: the fields of a form, files as name, content and media type; None where there is none.
@@ -57,7 +57,7 @@ class Request:
     """
 
     operation: str
-    kind: str
+    resource: str
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
@@ -155,21 +155,21 @@ class Exchange:
         data = self.data
         return data if self.succeeded and isinstance(data, dict) and _names_record(data.get("id")) else None
 
-    def shows(self, kind: Kind) -> bool:
+    def shows(self, resource: Resource) -> bool:
         """Whether a read shows a record, whatever its status: more than an id, and fields that are not all empty."""
         record = self.data if isinstance(self.data, dict) and _names_record(self.data.get("id")) else {}
-        named = record.get("id") == self.request.identifier or record.get(kind.label)
-        return bool(named) and any(record.get(name) for name in kind.shape if name != "id")
+        named = record.get("id") == self.request.identifier or record.get(resource.label)
+        return bool(named) and any(record.get(name) for name in resource.shape if name != "id")
 
     @cached_property
     def page(self) -> Page | None:
         """The page that a list answered, or None if it cannot be read."""
         return _page_of(self)
 
-    def settled(self, kind: Kind) -> Exchange:
+    def settled(self, resource: Resource) -> Exchange:
         """This exchange as one of a documented request, if the request might have been refused and was accepted."""
-        size = self.request.asked.get("results_per_page", str(kind.default_page_size))
-        page = (self.page or _page_of(self, rows_too=False)) if size in map(str, kind.page_sizes) else None
+        size = self.request.asked.get("results_per_page", str(resource.default_page_size))
+        page = (self.page or _page_of(self, rows_too=False)) if size in map(str, resource.page_sizes) else None
         accepted = {
             "list": page is not None and page.number > 0 and page.is_there,
             "read": self.record is not None,

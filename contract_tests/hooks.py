@@ -18,7 +18,7 @@ from contract_tests.run.verdicts import observe
 from contract_tests.target.identities import NOBODY
 
 CONTRACT = Contract()
-RULES = [rule for rule in CONTRACT.rules.values() if rule.kind == "exchange" and rule.level != "advisory"]
+RULES = [rule for rule in CONTRACT.rules.values() if rule.decided_by == "exchange" and rule.level != "advisory"]
 
 
 @schemathesis.check
@@ -33,16 +33,16 @@ def contract_rules(
     recognised = request_of(CONTRACT, case.method, str(response.request.url))
     if recognised is None:
         return
-    base_url, kind, request = recognised
+    base_url, resource, request = recognised
     identity = OWN if "Authorization" in response.request.headers else NOBODY
     request = replace(request, identity=identity, expects=Expect.OPEN)
     headers = {name: values[-1] for name, values in response.headers.items()}
-    exchange = settled(Exchange(request, 1, response.status_code, headers, response.content), kind)
+    exchange = settled(Exchange(request, 1, response.status_code, headers, response.content), resource)
     evidence = Evidence(base_url, [exchange], public_base_url=os.environ.get("CONTRACT_PUBLIC_BASE_URL"))
     failures = []
     for rule in RULES:
-        if kind.name in rule.resources:
-            broken = [each for each in observe(rule, kind, evidence) if isinstance(each, Violation)]
+        if resource.name in rule.resources:
+            broken = [each for each in observe(rule, resource, evidence) if isinstance(each, Violation)]
             failures += [
                 CustomFailure(
                     operation=case.operation.label,

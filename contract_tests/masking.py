@@ -36,7 +36,7 @@ class Masking:
 
     Attributes:
         secrets: texts that are told nowhere, each with what stands in its place.
-        own: the ids of the records that the run created, by kind and by whose key made them; accounts may share ids.
+        own: the ids of the records that the run created, by resource and key; accounts may share ids.
         markers: the texts that mark those records; one that shows none may have been given its id later.
     """
 
@@ -53,7 +53,7 @@ class Masking:
 
         Args:
             secrets: each with what is to stand in its place.
-            own: of each record of the run's the kind, whose key made it, and the id.
+            own: of each record of the run's the resource, whose key made it, and the id.
             markers: the texts that mark them.
         """
         forms = {}
@@ -62,8 +62,8 @@ class Masking:
                 if len(form) >= SHORTEST:
                     forms[form] = place
         ids: dict[tuple[str, str], set[int]] = {}
-        for kind, owner, identifier in own:
-            ids.setdefault((kind, owner), set()).add(identifier)
+        for resource, owner, identifier in own:
+            ids.setdefault((resource, owner), set()).add(identifier)
         return cls(forms, {place: frozenset(every) for place, every in ids.items()}, frozenset(markers))
 
     def text(self, text: str) -> str:
@@ -118,7 +118,7 @@ class Masking:
         return (self.text(json.dumps(masked, ensure_ascii=False)) if text else "").encode("utf-8", "backslashreplace")
 
     def _is_own(self, exchange: Exchange) -> Callable[[dict[str, Any]], bool]:
-        ids = self.own.get((exchange.request.kind, exchange.request.identity), frozenset())
+        ids = self.own.get((exchange.request.resource, exchange.request.identity), frozenset())
 
         def is_own(row: dict[str, Any]) -> bool:
             return set(row) <= {"id"} or (id_of(row) in ids and _marked(row, self.markers))

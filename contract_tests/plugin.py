@@ -1,4 +1,4 @@
-"""The suite as a pytest plugin: one item for each rule and kind, from one run of the survey."""
+"""The suite as a pytest plugin: one item for each rule and resource, from one run of the survey."""
 
 from __future__ import annotations
 

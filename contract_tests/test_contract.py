@@ -13,16 +13,16 @@ from contract_tests.run.verdicts import Result, Verdict
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One item for each rule and kind."""
+    """One item for each rule and resource."""
     rules = Contract().rules.values()
-    pairs = [(rule.id, kind) for rule in rules for kind in rule.resources]
-    metafunc.parametrize("pair", pairs, ids=[f"{rule}-{kind}" for rule, kind in pairs])
+    pairs = [(rule.id, resource) for rule in rules for resource in rule.resources]
+    metafunc.parametrize("pair", pairs, ids=[f"{rule}-{resource}" for rule, resource in pairs])
 
 
 @pytest.fixture
 def result(request: pytest.FixtureRequest, pair: tuple[str, str]) -> Result:
     """The verdict; one that is none ends here, as an error."""
-    results = {(each.rule.id, each.kind): each for each in outcome_of(request.config).results}
+    results = {(each.rule.id, each.resource): each for each in outcome_of(request.config).results}
     if pair not in results:
         pytest.skip("not run: it was deselected, or needs writes")
     found: Result = results[pair]

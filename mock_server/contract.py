@@ -51,10 +51,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind of record.
+    """Splash pages, domains or notification handlers.
 
     Attributes:
-        name: the kind, as its paths spell it: `splash-pages`.
+        name: as its paths spell it: `splash-pages`.
         paths: the path of each of the five operations; `{id}` stands where a record's id belongs.
         link_collection: the collection that its page links name.
         fields: its form fields by name.

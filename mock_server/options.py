@@ -112,7 +112,7 @@ OPTIONS = (
     _option(
         "--records",
         DATA,
-        "add N generated records of each kind to the first account",
+        "add N generated records of each resource to the first account",
         "records",
         int,
         type=_count,

@@ -27,7 +27,7 @@ class Settings:
 
     Attributes:
         fixture: `demo`, `empty` or the path of a fixture file; or what such a file holds.
-        records: how many generated records of each kind the first account has beside the fixture's.
+        records: how many generated records of each resource the first account has beside the fixture's.
         api_keys: keys that each open an account of their own, which starts as a copy of the fixture's first.
         choices: values of open points other than the defaults, by name.
         grease: a seed from which all choices come that `choices` does not make; the defaults, if None.

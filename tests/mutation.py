@@ -28,7 +28,7 @@ from mutants import Mutant, mutants_of
 from test_edge_cases import CHOICES, FAULTS, FULL
 from test_trouble import EMPTY, TROUBLE
 
-from contract_tests.contract import Kind, Rule
+from contract_tests.contract import Resource, Rule
 from contract_tests.evidence import Evidence
 from contract_tests.explore import Exploration
 from contract_tests.proof.trials import RECORDS
@@ -59,7 +59,7 @@ class Case:
         verdicts: those that a server that is right was given, and is to be given again, by rule.
     """
 
-    kind: Kind
+    resource: Resource
     looks: tuple[Evidence, ...]
     rules: frozenset[str] = frozenset()
     also: frozenset[str] = frozenset()
@@ -69,8 +69,8 @@ class Case:
     def is_as_it_should_be(self, rules: Iterable[Rule] = CONTRACT.rules.values()) -> bool:
         """Judge anew by some rules, and compare."""
         for rule in rules:
-            if self.kind.name in rule.resources:
-                verdict = judge(rule, self.kind, *self.looks).verdict
+            if self.resource.name in rule.resources:
+                verdict = judge(rule, self.resource, *self.looks).verdict
                 if not self.rules and (
                     verdict not in self.rest or self.verdicts.setdefault(rule.id, verdict) is not verdict
                 ):
@@ -88,7 +88,9 @@ def main() -> int:
     cases = list(every_case())
     wrong = [case for case in cases if not case.is_as_it_should_be()]
     for case in wrong:  # these would tell of any change
-        print(f"judged wrongly, and left out: {case.kind.name} {', '.join(case.rules) or 'of a server that is right'}")
+        print(
+            f"judged wrongly, and left out: {case.resource.name} {', '.join(case.rules) or 'of a server that is right'}"
+        )
         cases.remove(case)
     print(f"{len(cases)} servers seen", flush=True)
     mutants = [mutant for module in MODULES for mutant in mutants_of(module)]
@@ -105,37 +107,39 @@ def main() -> int:
 
 def every_case() -> Iterator[Case]:
     """No server, servers that are right, each with another grease, each defect, and what strangers thought of."""
-    for kind in CONTRACT.kinds.values():
-        yield Case(kind, (Evidence(BASE_URL),), rest=frozenset({Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE}))
+    for resource in CONTRACT.resources.values():
+        yield Case(resource, (Evidence(BASE_URL),), rest=frozenset({Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE}))
         for seed in range(RIGHT_SEEDS):
             settings = Settings(fixture="empty", records=RECORDS[seed % len(RECORDS)], grease=seed or None)
-            yield Case(kind, seen(honest, kind.name, settings, seed))
+            yield Case(resource, seen(honest, resource.name, settings, seed))
         for limits in PARTLY:
-            yield Case(kind, seen(honest, kind.name, FULL, limits=limits), rest=Case.rest | {Verdict.INCONCLUSIVE})
+            yield Case(
+                resource, seen(honest, resource.name, FULL, limits=limits), rest=Case.rest | {Verdict.INCONCLUSIVE}
+            )
         for conditions, settings in product(TROUBLE, (EMPTY, FULL)):
             under = replace(settings, conditions=conditions)
-            yield Case(kind, seen(honest, kind.name, under, 1), rest=Case.rest | {Verdict.INCONCLUSIVE})
+            yield Case(resource, seen(honest, resource.name, under, 1), rest=Case.rest | {Verdict.INCONCLUSIVE})
     for number, defect in enumerate(DEFECTS.values()):
-        kinds = defect.kinds or CONTRACT.rules[defect.rule].resources
-        kind = CONTRACT.kinds[kinds[number % len(kinds)]]
+        resources = defect.resources or CONTRACT.rules[defect.rule].resources
+        resource = CONTRACT.resources[resources[number % len(resources)]]
         records = RECORDS[number % len(RECORDS)]
         settings = Settings(fixture="empty", records=records, grease=number or None, defects=(defect.name,))
-        case = Case(kind, seen(honest, kind.name, settings), frozenset({defect.rule}), defect.also)
+        case = Case(resource, seen(honest, resource.name, settings), frozenset({defect.rule}), defect.also)
         if not case.is_as_it_should_be():
-            case = Case(kind, seen(honest, kind.name, settings, number), frozenset({defect.rule}), defect.also)
+            case = Case(resource, seen(honest, resource.name, settings, number), frozenset({defect.rule}), defect.also)
         yield case
     for rule, name, lie in FAULTS.values():
-        case = Case(CONTRACT.kinds[name], seen(lie, name, FULL, 0), frozenset({rule}), frozenset(CONTRACT.rules))
+        case = Case(CONTRACT.resources[name], seen(lie, name, FULL, 0), frozenset({rule}), frozenset(CONTRACT.rules))
         yield case
     for name, lie, others in CHOICES.values():
-        yield Case(CONTRACT.kinds[name], seen(lie, name, FULL, 0), also=frozenset(), rest=Case.rest | others)
+        yield Case(CONTRACT.resources[name], seen(lie, name, FULL, 0), also=frozenset(), rest=Case.rest | others)
 
 
 def seen(
-    lie: Any, kind: str, settings: Settings, seed: int | None = None, limits: Limits | None = None
+    lie: Any, resource: str, settings: Settings, seed: int | None = None, limits: Limits | None = None
 ) -> tuple[Evidence, ...]:
     explore = survey_alone if seed is None else Exploration(CONTRACT, 120, seed)
-    first, second, _ = looks(lie, kind, settings, explore, limits)
+    first, second, _ = looks(lie, resource, settings, explore, limits)
     return (first,) if second is None else (first, second)
 
 

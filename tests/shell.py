@@ -27,12 +27,12 @@ def command(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[
 
 def everything(server: MockServer) -> dict[str, object]:
     """What both accounts hold."""
-    kinds = ("splash-pages", "domains", "notification-handlers")
+    resources = ("splash-pages", "domains", "notification-handlers")
     send = over_network(server.base_url)
     return {
-        f"{key} {kind}": Client(send, key).get(f"/api/{kind}/?results_per_page=1000").json
+        f"{key} {resource}": Client(send, key).get(f"/api/{resource}/?results_per_page=1000").json
         for key in (HARBOUR, ALPINE)
-        for kind in kinds
+        for resource in resources
     }
 
 

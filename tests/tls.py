@@ -41,7 +41,7 @@ class TlsProxy:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, resource: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

@@ -1,4 +1,4 @@
-"""A walk through all operations of the three kinds, with what is usual and what is odd."""
+"""A walk through all operations of the three resources, with what is usual and what is odd."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from wire import PNG, Answer, Client
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of record as a client knows it."""
+class Resource:
+    """A resource as a client knows it."""
 
     name: str
     create_path: str
@@ -32,8 +32,8 @@ class Kind:
 
 
 IMAGE = ("image.png", PNG, "image/png")
-KINDS = (
-    Kind(
+RESOURCES = (
+    Resource(
         "splash-pages",
         "/api/projects",
         {"name": "Least"},
@@ -55,7 +55,7 @@ KINDS = (
         },
         {"title": "Another title"},
     ),
-    Kind(
+    Resource(
         "domains",
         "/api/domains",
         {"host": "least.example.com"},
@@ -66,7 +66,7 @@ KINDS = (
         },
         {"custom_index_url": "https://www.example.com/other"},
     ),
-    Kind(
+    Resource(
         "notification-handlers",
         "/api/notification-handlers",
         {"name": "Least", "type": "webhook"},
@@ -83,59 +83,61 @@ FILES = {"logo", "favicon", "opengraph", "link_unlock_seconds", "auto_redirect"}
 class Step:
     """One exchange; `operation` names what a success must look like, or is None where the answer is open."""
 
-    kind: Kind
+    resource: Resource
     operation: str | None
     label: str
     answer: Answer
 
 
-def walk(client: Client, kind: Kind) -> Iterator[Step]:
-    """Visit one kind on an account that has no records of it."""
+def walk(client: Client, resource: Resource) -> Iterator[Step]:
+    """Visit one resource on an account that has no records of it."""
 
     def step(operation: str | None, label: str, answer: Answer) -> Step:
-        return Step(kind, operation, label, answer)
+        return Step(resource, operation, label, answer)
 
-    yield step("list", "empty", client.get(f"{kind.path}/"))
-    yield step("create", "least", client.post(kind.create_path, kind.least))
-    yield step("create", "most", created := client.post(kind.create_path, kind.most))
+    yield step("list", "empty", client.get(f"{resource.path}/"))
+    yield step("create", "least", client.post(resource.create_path, resource.least))
+    yield step("create", "most", created := client.post(resource.create_path, resource.most))
     for number in range(10):
-        yield step("create", f"number {number}", client.post(kind.create_path, kind.numbered(number)))
-    record = f"{kind.path}/{created.json['data']['id']}"
+        yield step("create", f"number {number}", client.post(resource.create_path, resource.numbered(number)))
+    record = f"{resource.path}/{created.json['data']['id']}"
     yield step("read", "most", client.get(record))
-    yield step("update", "one field", client.post(record, kind.change))
+    yield step("update", "one field", client.post(record, resource.change))
     yield step("read", "updated", client.get(record))
-    yield step("update", "renamed", client.post(record, kind.numbered(99)))
+    yield step("update", "renamed", client.post(record, resource.numbered(99)))
     yield step("read", "renamed", client.get(record))
     for query in ("", "?results_per_page=10", "?results_per_page=10&page=2", "?results_per_page=1000"):
-        yield step("list", query, client.get(f"{kind.path}/{query}"))
+        yield step("list", query, client.get(f"{resource.path}/{query}"))
     for query in ("?results_per_page=60", "?page=99", "?page=0", "?page=x"):
-        yield step(None, query, client.get(f"{kind.path}/{query}"))
-    yield step(None, "list without its slash", client.get(f"{kind.path}?page=1"))
-    yield step(None, "page link as it stands", client.get(f"{kind.create_path}?page=1"))
-    yield step(None, "emptied", client.post(record, dict.fromkeys(kind.most.keys() - kind.least.keys() - FILES, "")))
+        yield step(None, query, client.get(f"{resource.path}/{query}"))
+    yield step(None, "list without its slash", client.get(f"{resource.path}?page=1"))
+    yield step(None, "page link as it stands", client.get(f"{resource.create_path}?page=1"))
+    yield step(
+        None, "emptied", client.post(record, dict.fromkeys(resource.most.keys() - resource.least.keys() - FILES, ""))
+    )
     yield step("read", "emptied", client.get(record))
-    yield from _odd_forms(client, kind, record, step)
+    yield from _odd_forms(client, resource, record, step)
     yield from _strangers(client, record, step)
-    yield step(None, "put", client.request("PUT", record, kind.change))
+    yield step(None, "put", client.request("PUT", record, resource.change))
     yield step("delete", "most", client.delete(record))
     yield step(None, "read of a deleted one", client.get(record))
-    yield step(None, "update of a deleted one", client.post(record, kind.change))
+    yield step(None, "update of a deleted one", client.post(record, resource.change))
 
 
-def _odd_forms(client: Client, kind: Kind, record: str, step: Any) -> Iterator[Step]:
-    yield step(None, "nothing", client.post(kind.create_path, {}))
-    yield step(None, "blank", client.post(kind.create_path, kind.least | dict.fromkeys(kind.least, " ")))
-    yield step(None, "again", client.post(kind.create_path, kind.least))
+def _odd_forms(client: Client, resource: Resource, record: str, step: Any) -> Iterator[Step]:
+    yield step(None, "nothing", client.post(resource.create_path, {}))
+    yield step(None, "blank", client.post(resource.create_path, resource.least | dict.fromkeys(resource.least, " ")))
+    yield step(None, "again", client.post(resource.create_path, resource.least))
     urlencoded = {"Content-Type": "application/x-www-form-urlencoded"}
     yield step(None, "urlencoded", client.request("POST", record, body=b"title=a&name=b", headers=urlencoded))
-    document, typed = json.dumps(kind.least).encode(), {"Content-Type": "application/json"}
+    document, typed = json.dumps(resource.least).encode(), {"Content-Type": "application/json"}
     yield step(None, "json", client.request("POST", record, body=document, headers=typed))
-    for label, form in ODD_FORMS[kind.name].items():
-        answer = client.post(kind.create_path, form)
+    for label, form in ODD_FORMS[resource.name].items():
+        answer = client.post(resource.create_path, form)
         yield step(None, label, answer)
         made = answer.json["data"] if answer.status in (200, 201, 202) and answer.body.startswith(b'{"data') else None
         if made:
-            yield step("read", label, client.get(f"{kind.path}/{made['id']}"))
+            yield step("read", label, client.get(f"{resource.path}/{made['id']}"))
 
 
 def _strangers(client: Client, record: str, step: Any) -> Iterator[Step]:

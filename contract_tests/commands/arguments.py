@@ -32,7 +32,7 @@ def add_run(add: Add) -> None:
     add("--allow-writes", action="store_true", help="allow writes to a host other than this machine")
     add("--read-only", action="store_true", help="write nothing; judge only what reads show")
     add("--plan", action="store_true", help="show what a run would do, and send nothing")
-    add("--resources", type=_names, default=(), metavar="KIND,...", help="resources to judge (default: all)")
+    add("--resources", type=_names, default=(), metavar="NAME,...", help="resources to judge (default: all)")
     add(
         "--rules",
         type=_names,

@@ -20,7 +20,7 @@ def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:
     """Delete what a run has left behind, as far as its records still show that they are the run's.
 
     Args:
-        contract: the kinds of record.
+        contract: the resources.
         given: the ledger, and how its target is reached.
 
     Returns:
@@ -41,10 +41,10 @@ def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:
         if not is_key_of(ledger.account, api_key):
             raise UsageError(f"{given.ledger} is of a run with another API key; give that one")
         target = Target(ledger.base_url, keys, ledger, limits_of(given), connection_of(given))
-        preflight(target, contract.kinds.values())
+        preflight(target, contract.resources.values())
         unfinished = [entry for entry in ledger.entries if not entry.removed]
-        for kind in contract.kinds.values():
-            clean_up(target, kind)
+        for resource in contract.resources.values():
+            clean_up(target, resource)
         target.close()
     removed = sum(entry.removed and entry.identifier is not None for entry in unfinished)
     say(f"{target.sent} requests to {ledger.base_url}; {removed} records removed, {len(ledger.left)} left")

@@ -47,8 +47,8 @@ def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public
     evidence = Evidence(recording.base_url, list(recording.exchanges), public_base_url=public_base_url)
     results: list[Result] = []
     for rule in contract.rules.values():
-        if rule.kind == "exchange":
-            results += [judge(rule, contract.kinds[name], evidence) for name in rule.resources]
+        if rule.decided_by == "exchange":
+            results += [judge(rule, contract.resources[name], evidence) for name in rule.resources]
     decided = [each for each in results if each.verdict in (Verdict.PASS, *VIOLATED)]
     word, status = overall(decided, partial=True, strict=strict)
     left_out = possible(contract) - len(decided)

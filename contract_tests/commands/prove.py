@@ -62,7 +62,7 @@ def _trials(
         near = get_close_matches(unknown[0], known, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server --list-defects` names them all"
         raise UsageError(f'no defect "{unknown[0]}"; {hint}')
-    kinds = tuple(contract.kinds)
+    resources = tuple(contract.resources)
     chosen = given.defect or (list(known)[::SHORT_DEFECTS] if given.short else list(known))
     wrong = [
         trial
@@ -72,11 +72,11 @@ def _trials(
     if given.defect:
         return wrong
     under = [
-        hostile(name, measures[seed % len(measures)], seed, kinds)
+        hostile(name, measures[seed % len(measures)], seed, resources)
         for name, measures in conditions.items()
         for seed in range(1 if given.short else len(measures))
     ]
-    right = [greased(seed, kinds) for seed in range(1, (SHORT_GREASE if given.short else given.grease) + 1)]
+    right = [greased(seed, resources) for seed in range(1, (SHORT_GREASE if given.short else given.grease) + 1)]
     return _spread(under, [*right, *wrong])
 
 

@@ -45,7 +45,7 @@ def explain(contract: Contract, name: str) -> str:
     lines += [_statement(number, known[number]) for number in map(str, entry.numbers)]
     if isinstance(entry, Rule):
         lines.append(f"Level      {entry.level}")
-        lines.append(f"Judged by  {'one answer' if entry.kind == 'exchange' else 'several requests'}")
+        lines.append(f"Judged by  {'one answer' if entry.decided_by == 'exchange' else 'several requests'}")
         lines.append(f"Holds for  {', '.join(entry.resources)}")
     else:
         lines.append("Values")

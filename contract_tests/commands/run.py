@@ -92,7 +92,7 @@ class Watch:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, resource: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Show no more."""
         self._status.stop()
@@ -138,9 +138,9 @@ def carry_out(
 
 
 def _options(contract: Contract, given: argparse.Namespace) -> Options:
-    unknown = [name for name in given.resources if name not in contract.kinds]
+    unknown = [name for name in given.resources if name not in contract.resources]
     if unknown:
-        raise UsageError(f'no kind "{unknown[0]}"; kinds are {", ".join(contract.kinds)}')
+        raise UsageError(f'no resource "{unknown[0]}"; resources are {", ".join(contract.resources)}')
     return options_of(given)
 
 

@@ -33,11 +33,11 @@ class _EnoughError(BaseException):
 
 @dataclass(frozen=True)
 class Exploration:
-    """Explores one kind after the other.
+    """Explores one resource after the other.
 
     Attributes:
         contract: what requests are generated from.
-        requests: how many to send for each kind, about; a last step is not cut off.
+        requests: how many to send for each resource, about; a last step is not cut off.
         seed: the same seed, the same requests.
     """
 
@@ -46,7 +46,7 @@ class Exploration:
     seed: int
 
     def __call__(self, visitor: Visitor) -> None:
-        """Explore the kind of a visit; of a very large collection, only the first page is looked at after each step."""
+        """Explore a resource; of a very large collection, only the first page is looked at after each step."""
         see_late(visitor, visitor.snapshot())
         whole, visitor.most_pages = visitor.most_pages, 1
         try:
@@ -71,7 +71,7 @@ class Exploration:
 
     def _generate(self, visitor: Visitor, requests: int) -> None:
         generated, proceed = Generated(visitor), _until(visitor, visitor.target.sent + requests)
-        operations = self._schema.include(tag=visitor.kind.name).get_all_operations()
+        operations = self._schema.include(tag=visitor.resource.name).get_all_operations()
         cases = one_of([found.ok().as_strategy() for found in operations if isinstance(found, Ok)])
 
         def attempt(case: schemathesis.Case[Any]) -> None:

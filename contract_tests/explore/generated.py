@@ -17,7 +17,7 @@ from contract_tests.target.target import WriteRefusedError
 
 
 class Generated:
-    """Sends generated requests for one kind.
+    """Sends generated requests for one resource.
 
     Any of them may be refused, so they are sent as open; what was accepted is then judged as a documented request is.
     """
@@ -46,7 +46,7 @@ class Generated:
 
     def _create(self, fields: Mapping[str, Any]) -> None:
         visitor, least = self._visitor, self._visitor.least()
-        marker = str(least[visitor.kind.label])
+        marker = str(least[visitor.resource.label])
         form = least | self._form(fields, marker)
         exchange = visitor.insist(lambda: visitor.post(form, Expect.OPEN))
         self._visitor.settle_last(exchange)
@@ -70,9 +70,9 @@ class Generated:
         visitor, (identifier, _) = self._visitor, self._own.pop(0)
         with suppress(WriteRefusedError):
             removal = delete(visitor, identifier, Expect.OPEN)
-            visitor.evidence.removals[visitor.kind.name].append(removal)
-            if removal.is_seen(visitor.kind):
-                visitor.target.ledger.remove(visitor.kind.name, identifier)
+            visitor.evidence.removals[visitor.resource.name].append(removal)
+            if removal.is_seen(visitor.resource):
+                visitor.target.ledger.remove(visitor.resource.name, identifier)
 
     def _look(self, identifier: int) -> None:
         """Read a record that was made here, so that it is known by its marker, and may be written to."""
@@ -80,11 +80,11 @@ class Generated:
 
     def _form(self, fields: Mapping[str, Any], marker: str) -> dict[str, FormValue]:
         """The documented fields among generated ones; a name keeps the marker in front, and a host is the marker."""
-        kind = self._visitor.kind
-        types = dict.fromkeys(kind.required, "text") | kind.optional
+        resource = self._visitor.resource
+        types = dict.fromkeys(resource.required, "text") | resource.optional
         form = {name: harmless(name, types[name], _plain(made_up)) for name, made_up in fields.items() if name in types}
-        if kind.label in form:
-            form[kind.label] = marker if kind.label == "host" else f"{marker} {form[kind.label]}"
+        if resource.label in form:
+            form[resource.label] = marker if resource.label == "host" else f"{marker} {form[resource.label]}"
         return form
 
 

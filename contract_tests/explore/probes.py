@@ -56,10 +56,10 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
 
 def _on_a_record(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:
     """Steps on one record: the same state again, each type, keys that are nearly right."""
-    if visitor.kind.types:
+    if visitor.resource.types:
         for state in "0011":
             yield partial(_change, visitor, identifier, {"is_enabled": state})
-        for handler_type in alone(visitor.kind):
+        for handler_type in alone(visitor.resource):
             yield partial(_change, visitor, identifier, of_type(handler_type, "other-"))
     yield from _values(visitor, identifier)
     yield partial(_knock, visitor, identifier)  # last, since it may be gone then
@@ -67,22 +67,22 @@ def _on_a_record(visitor: Visitor, identifier: int) -> Iterator[Callable[[], obj
 
 def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:
     """Steps on one record: values that lose a part easily, forms as others write them, what no update should take."""
-    kind, label = visitor.kind, visitor.kind.label
+    resource, label = visitor.resource, visitor.resource.label
     for name in ("custom_index_url", "email"):
-        if name in kind.optional:
-            more: dict[str, FormValue] = {"type": name} if kind.types else {}
+        if name in resource.optional:
+            more: dict[str, FormValue] = {"type": name} if resource.types else {}
             yield partial(_change, visitor, identifier, {name: RICH[name]} | more, Expect.OPEN)
-    if "custom_index_url" in kind.optional:
+    if "custom_index_url" in resource.optional:
         yield partial(_write, visitor, identifier, {"custom_index_url": ""})
     yield partial(_reshaped, visitor, identifier, SHAPES)
-    if kind.types:
+    if resource.types:
         yield partial(_write, visitor, identifier, {"type": "contract-tests"})
         yield partial(_made, visitor, of_type("slack") | {"email": "", "webhook": "x"}, Expect.OPEN)
     yield partial(_write, visitor, identifier, {label: ""})
     yield partial(_write, visitor, identifier, None)
     if label == "name":
         yield partial(_numbered, visitor, identifier)
-    if "file" in kind.optional.values():
+    if "file" in resource.optional.values():
         yield partial(_reshaped, visitor, identifier, (NOTHING_CHOSEN,))
     yield partial(_change, visitor, identifier, {label: visitor.mark()}, Expect.OPEN)
 
@@ -104,12 +104,12 @@ def _reshaped(visitor: Visitor, identifier: int, shapes: Iterable[Shape]) -> Non
 def _numbered(visitor: Visitor, identifier: int) -> None:
     """Give a record a name of digits; what it is known by then is that number."""
     digits = f"00{crc32(visitor.mark().encode()):010}0"
-    _change(visitor, identifier, {visitor.kind.label: digits}, Expect.OPEN)
+    _change(visitor, identifier, {visitor.resource.label: digits}, Expect.OPEN)
 
 
 def _alike(visitor: Visitor) -> None:
     """Make two records of one name, or one host in two spellings; rename one of them, and remove it."""
-    kind, label = visitor.kind, visitor.kind.label
+    resource, label = visitor.resource, visitor.resource.label
     first = create(visitor, visitor.least(), "alike", Expect.SUCCESS, frozenset())
     before = visitor.snapshot(lambda look: first.identifier in look.ids, "list after create")
     if first.identifier is None or not first.read or not first.read.record:
@@ -123,15 +123,17 @@ def _alike(visitor: Visitor) -> None:
         "create", lambda: visitor.read(second), lambda seen: visitor.shows(seen, mark_of(first.form[label]))
     )
     creation = Creation(exchange, form, frozenset({first.identifier}), second, read, "alike")
-    visitor.evidence.creations[kind.name].append(creation)
+    visitor.evidence.creations[resource.name].append(creation)
     if second == first.identifier or read.record is None:
         return
     seen = visitor.snapshot(lambda look: second in look.ids, "list after create")
-    before_after = visitor.evidence.before_after[kind.name]
+    before_after = visitor.evidence.before_after[resource.name]
     before_after.append(BeforeAfter("create", before, seen, made=frozenset({second})))
     with suppress(WriteRefusedError):
         mark = visitor.mark()
-        visitor.target.ledger.mark(kind.name, first.identifier, mark)  # a server that takes both for one renames both
+        visitor.target.ledger.mark(
+            resource.name, first.identifier, mark
+        )  # a server that takes both for one renames both
         renamed = visitor.change(second, {label: mark}, read.record)
         later = visitor.snapshot(lambda look: look.by_id.get(second) == renamed, "list after update")
         before_after.append(BeforeAfter("update", seen, later, changed=frozenset({second})))
@@ -141,9 +143,9 @@ def _alike(visitor: Visitor) -> None:
 
 def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
     """Steps that need no record: creates of each type, names of several scripts, odd sizes, pages, ids and bodies."""
-    for handler_type in alone(visitor.kind):
+    for handler_type in alone(visitor.resource):
         yield partial(_made, visitor, {"type": handler_type}, Expect.SUCCESS)
-    if visitor.kind.label == "name":
+    if visitor.resource.label == "name":
         yield partial(_made, visitor, {"name": f"{visitor.mark()} {SCRIPTS}"}, Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
     for size in ODD_SIZES:
@@ -191,9 +193,9 @@ def _knock(visitor: Visitor, identifier: int) -> None:
 
     Those that a careless comparison lets in write in every way, the others each in one.
     """
-    kind, before = visitor.kind.name, visitor.read(identifier).record
+    resource, before = visitor.resource.name, visitor.read(identifier).record
     made = []
-    writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(kind, WRITES[2:] + WRITES[:2])
+    writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(resource, WRITES[2:] + WRITES[:2])
     identities = [each for each in visitor.target.keys if before and each not in (OWN, OTHER)]
     for identity, write in zip(identities, cycle(writes), strict=False):
         for operation in ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else (write,))):
@@ -204,7 +206,7 @@ def _knock(visitor: Visitor, identifier: int) -> None:
     access_attempts = [
         AccessAttempt(identity, exchange, marker, before, read, after) for identity, exchange, marker in made
     ]
-    visitor.evidence.access_attempts[kind].extend(access_attempts)
+    visitor.evidence.access_attempts[resource].extend(access_attempts)
 
 
 def _list(visitor: Visitor, **query: str) -> None:
@@ -217,7 +219,7 @@ def _read(visitor: Visitor, identifier: str) -> None:
 
 def _post_raw(visitor: Visitor, media_type: str, body: str) -> None:
     marker = visitor.mark()
-    text = body.replace("LABEL", visitor.kind.label).replace("MARKER", marker)
+    text = body.replace("LABEL", visitor.resource.label).replace("MARKER", marker)
     visitor.insist(lambda: visitor.post_raw(marker, media_type, text.encode()))
 
 

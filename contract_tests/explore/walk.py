@@ -7,7 +7,7 @@ from contextlib import suppress
 import hypothesis.strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import BeforeAfter, Listing, Record
 from contract_tests.exchange import Expect, FormValue
 from contract_tests.explore.probes import Proceed
@@ -24,7 +24,7 @@ LETTERS = st.text("aZ09éŁЖяΩ東한", min_size=1, max_size=12)
 
 
 class Walk(RuleBasedStateMachine):
-    """Walks through one kind, and writes down what it sees for the rules to judge.
+    """Walks through one resource, and writes down what it sees for the rules to judge.
 
     Which step comes next, and with which values, never depends on an answer: a record that could not be created
     keeps its place, and steps on it do nothing. Hypothesis begins with a walk of the rules whose names come first.
@@ -60,7 +60,7 @@ class Walk(RuleBasedStateMachine):
         return self._place(data)
 
     def _place(self, data: st.DataObject) -> int:
-        form = data.draw(creates(self.visitor.kind))
+        form = data.draw(creates(self.visitor.resource))
         self.ids.append(None)
         if not self.refused:
             self.proceed(lambda: self._create(form))
@@ -79,14 +79,14 @@ class Walk(RuleBasedStateMachine):
     @rule(place=places, data=st.data())
     def change(self, place: int, data: st.DataObject) -> None:
         """Update a record."""
-        form, letters = data.draw(updates(self.visitor.kind)), data.draw(st.none() | LETTERS)
+        form, letters = data.draw(updates(self.visitor.resource)), data.draw(st.none() | LETTERS)
         identifier = self.ids[place]
         if identifier is not None:
             self.proceed(lambda: self._change(identifier, form, letters))
 
     def _change(self, identifier: int, form: Form, letters: str | None) -> None:
         """Update a record; a name may be refused for its letters, and an address may have to be confirmed first."""
-        label, before = self.visitor.kind.label, self.model[identifier]
+        label, before = self.visitor.resource.label, self.model[identifier]
         if label in form:
             mark = self.visitor.mark()
             form = form | {label: f"{mark} {letters}" if letters and label == "name" else mark}
@@ -109,8 +109,8 @@ class Walk(RuleBasedStateMachine):
     def _remove(self, identifier: int) -> None:
         with suppress(WriteRefusedError):
             removal = remove(self.visitor, identifier, self.seen)
-            if removal.is_seen(self.visitor.kind):
-                self.visitor.target.ledger.remove(self.visitor.kind.name, identifier)
+            if removal.is_seen(self.visitor.resource):
+                self.visitor.target.ledger.remove(self.visitor.resource.name, identifier)
             self.seen = removal.after or self.seen
 
     @rule(place=places)
@@ -126,7 +126,7 @@ class Walk(RuleBasedStateMachine):
     @rule(size=st.integers(0, 6), number=st.integers(0, 99))
     def turn(self, size: int, number: int) -> None:
         """List a page that is there."""
-        self.proceed(lambda: self._turn(self.visitor.kind.page_sizes[size], number))
+        self.proceed(lambda: self._turn(self.visitor.resource.page_sizes[size], number))
 
     def _turn(self, size: int, number: int) -> None:
         pages = max(1, -(-(self.seen.total or 0) // size))
@@ -138,28 +138,28 @@ class Walk(RuleBasedStateMachine):
         self.seen = self.visitor.snapshot(lambda look: look.by_id.get(identifier) == record, f"list after {event}")
         made, changed = (frozenset({identifier} if event == each else ()) for each in ("create", "update"))
         phase = BeforeAfter(event, before, self.seen, made=made, changed=changed)
-        self.visitor.evidence.before_after[self.visitor.kind.name].append(phase)
+        self.visitor.evidence.before_after[self.visitor.resource.name].append(phase)
 
 
 @st.composite
-def creates(draw: st.DrawFn, kind: Kind) -> Form:
+def creates(draw: st.DrawFn, resource: Resource) -> Form:
     """Some documented fields of a create beside the required ones."""
-    if kind.types:
-        return of_type(draw(st.sampled_from(kind.types)), draw(VARIANTS))
-    return _some(draw, kind, 0)
+    if resource.types:
+        return of_type(draw(st.sampled_from(resource.types)), draw(VARIANTS))
+    return _some(draw, resource, 0)
 
 
 @st.composite
-def updates(draw: st.DrawFn, kind: Kind) -> Form:
+def updates(draw: st.DrawFn, resource: Resource) -> Form:
     """Some documented fields of an update; where the name or host is among them, it is still to be filled in."""
-    label: Form = {kind.label: ""}
-    if kind.types:
+    label: Form = {resource.label: ""}
+    if resource.types:
         states = st.sampled_from(("0", "1")).map(lambda state: {"is_enabled": state})
-        types = st.sampled_from(kind.types).map(of_type)
+        types = st.sampled_from(resource.types).map(of_type)
         return draw(st.one_of(st.just(label), states, types))
-    return _some(draw, kind, 1) | draw(st.sampled_from(({}, label)))
+    return _some(draw, resource, 1) | draw(st.sampled_from(({}, label)))
 
 
-def _some(draw: st.DrawFn, kind: Kind, least: int) -> Form:
-    names = draw(st.lists(st.sampled_from(sorted(kind.optional)), min_size=least, max_size=4, unique=True))
-    return {name: value(name, kind.optional[name], draw(VARIANTS)) for name in names}
+def _some(draw: st.DrawFn, resource: Resource, least: int) -> Form:
+    names = draw(st.lists(st.sampled_from(sorted(resource.optional)), min_size=least, max_size=4, unique=True))
+    return {name: value(name, resource.optional[name], draw(VARIANTS)) for name in names}

@@ -1,7 +1,7 @@
 """What an implementation chose where the contract leaves it open, as far as a run saw it.
 
-Each look takes a run's exchanges and yields the value of one open point wherever it shows; a point without one cannot
-be seen from outside, or not without writing more than a run does.
+Each detector takes a run's exchanges and yields the value of one open point wherever it shows. `UNSEEN` says of each
+point without a detector why it has none.
 """
 
 from __future__ import annotations
@@ -14,6 +14,18 @@ from contract_tests.exchange import Exchange
 from contract_tests.open_points import answers, lists, records
 
 DETECTORS = answers.DETECTORS | records.DETECTORS | lists.DETECTORS
+REFUSED_FOR_ANYTHING = "Only odd requests meet it, and a refusal of those may have another reason."
+UNSEEN = {
+    "other-slash": "A run asks for documented paths alone.",
+    "put-and-patch": "A run sends documented methods alone.",
+    "scheme-letters": "A run spells the scheme as documented.",
+    "host-taken": REFUSED_FOR_ANYTHING,
+    "blank-required": REFUSED_FOR_ANYTHING,
+    "bad-value": REFUSED_FOR_ANYTHING,
+    "boolean-words": REFUSED_FOR_ANYTHING,
+    "host-letters": "A run gives its hosts small letters, to recognise its records by them.",
+    "url-form": "Most URLs of a run are written in the one usual way already.",
+}
 
 
 def observed(exchanges: Iterable[Exchange]) -> dict[str, Counter[str]]:
@@ -39,11 +51,11 @@ def profile(seen: dict[str, Counter[str]], contract: Contract) -> dict[str, str]
 def remarks(exchanges: Iterable[Exchange]) -> list[str]:
     """What every client meets there, and no rule forbids: page links that lead to no page."""
     answers: dict[str, list[str]] = {}
-    for kind, how in dict.fromkeys(lists.followed(list(exchanges))):
+    for resource, how in dict.fromkeys(lists.followed(list(exchanges))):
         if how != "served":
-            answers.setdefault(how, []).append(kind)
+            answers.setdefault(how, []).append(resource)
     return [
         f"a page link that is followed as it stands is answered with {'a redirect' if how == 'redirected' else how}"
-        f" ({', '.join(kinds)}); ask the documented path for the page that the link names"
-        for how, kinds in answers.items()
+        f" ({', '.join(resources)}); ask the documented path for the page that the link names"
+        for how, resources in answers.items()
     ]

@@ -46,7 +46,7 @@ def _stranger_status(exchanges: Exchanges) -> Iterator[str]:
 def _unknown_id(exchanges: Exchanges) -> Iterator[str]:
     deleted = set()
     for each in exchanges:
-        place = (each.request.kind, each.request.identifier)
+        place = (each.request.resource, each.request.identifier)
         if each.request.operation == "delete" and each.succeeded and each.request.identity == OWN:
             deleted.add(place)
         elif each.request.operation == "read" and place in deleted and each.record is None and each.status:
@@ -79,6 +79,17 @@ def _is_enabled_on_create(exchanges: Exchanges) -> Iterator[str]:
             and len(form) == FIELDS_WITH_STATE
         ):
             yield "ignored" if each.succeeded else "refused"
+
+
+def _email_missing(exchanges: Exchanges) -> Iterator[str]:
+    """Creates of handlers of type `email` that give all that is required, and no address."""
+    for each in exchanges:
+        form = each.request.form or {}
+        if each.request.operation == "create" and form.get("type") == "email" and set(form) == {"name", "type"}:
+            if each.made_id is not None:
+                yield "accepted"
+            elif each.is_refusal:
+                yield "refused"
 
 
 def _other_types_fields(exchanges: Exchanges) -> Iterator[str]:
@@ -124,6 +135,7 @@ DETECTORS: dict[str, Look] = {
     "invalid-field": _invalid_field,
     "error-body": _error_body,
     "is-enabled-on-create": _is_enabled_on_create,
+    "email-missing": _email_missing,
     "other-types-fields": _other_types_fields,
     "cleared-text": _cleared_text,
     "other-form-encoding": _other_encoding,

@@ -62,9 +62,9 @@ def _page_past_the_end(exchanges: Exchanges) -> Iterator[str]:
     for each in exchanges:
         page, asked = each.page, each.request.asked
         if page and page.total is not None:
-            totals[each.request.kind] = page.total
+            totals[each.request.resource] = page.total
         size, number = asked.get("results_per_page", "25"), asked.get("page", "1")
-        total = totals.get(each.request.kind, 0) if each.request.operation == "list" else 0
+        total = totals.get(each.request.resource, 0) if each.request.operation == "list" else 0
         if total and size in ALLOWED and number.isdecimal() and (int(number) - 1) * int(size) >= total and each.status:
             yield str(each.status) if page is None else "last" if page.rows else "empty"
 
@@ -92,16 +92,16 @@ def _link_query(exchanges: Exchanges) -> Iterator[str]:
 
 
 def followed(exchanges: Exchanges) -> Iterator[tuple[str, str]]:
-    """The kind and the answer of each page link that was followed as it stands."""
+    """The resource and the answer of each page link that was followed as it stands."""
     for each in exchanges:
         if each.request.operation == "follow" and each.status is not None:
             served = each.succeeded and isinstance(each.data, list)
             how = "redirected" if each.redirects else "served" if served else str(each.status)
-            yield each.request.kind, how
+            yield each.request.resource, how
 
 
-def _followed(*kinds: str) -> Look:
-    return lambda exchanges: (how for kind, how in followed(exchanges) if kind in kinds)
+def _followed(*resources: str) -> Look:
+    return lambda exchanges: (how for resource, how in followed(exchanges) if resource in resources)
 
 
 def _list_redirect(exchanges: Exchanges) -> Iterator[str]:

@@ -72,9 +72,9 @@ def _domain_scheme(exchanges: Exchanges) -> Iterator[str]:
         yield scheme.removesuffix("://") if scheme in ("http://", "https://") else "other"
 
 
-def _starts(kind: str) -> Look:
+def _starts(resource: str) -> Look:
     def look(exchanges: Exchanges) -> Iterator[str]:
-        for made, row in first_reads(exchanges, kind):
+        for made, row in first_reads(exchanges, resource):
             if "is_enabled" not in (made.request.form or {}):
                 yield "enabled" if row.get("is_enabled") is True else "disabled"
 
@@ -89,10 +89,10 @@ def _after_host_change(exchanges: Exchanges) -> Iterator[str]:
 
 
 def _settings_keys(exchanges: Exchanges) -> Iterator[str]:
-    kind = "notification-handlers"
+    resource = "notification-handlers"
     written = [
-        *first_reads(exchanges, kind),
-        *((update, row) for _, update, row in reads_after_updates(exchanges, kind)),
+        *first_reads(exchanges, resource),
+        *((update, row) for _, update, row in reads_after_updates(exchanges, resource)),
     ]
     for exchange, row in written:
         form, settings = exchange.request.form or {}, row.get("settings")
@@ -110,8 +110,8 @@ def _settings_unset(exchanges: Exchanges) -> Iterator[str]:
 
 def _ids(exchanges: Exchanges) -> Iterator[str]:
     made = [each for each in exchanges if each.request.operation == "create" and each.made_id is not None]
-    for kind in {each.request.kind for each in made}:
-        ids = [each.made_id or 0 for each in made if each.request.kind == kind]
+    for resource in {each.request.resource for each in made}:
+        ids = [each.made_id or 0 for each in made if each.request.resource == resource]
         if ids and min(ids) > BEYOND_32_BITS:
             yield "large"
         elif len(ids) > ENOUGH_ROWS:
@@ -126,9 +126,9 @@ def _text(exchanges: Exchanges) -> Iterator[str]:
             if not each.succeeded and not each.failed:
                 yield "refused"
             elif each.made_id is not None:
-                rough[each.request.kind, each.made_id] = name
+                rough[each.request.resource, each.made_id] = name
         for row in each.page.rows if each.page else ():
-            given, shown = rough.get((each.request.kind, id_of(row))), row.get("name")
+            given, shown = rough.get((each.request.resource, id_of(row))), row.get("name")
             if given:
                 known = {given: "verbatim", given.strip(): "trimmed"}
                 yield known.get(str(shown), "sanitised")

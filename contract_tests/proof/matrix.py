@@ -67,7 +67,7 @@ def _trial(judged: Judged) -> dict[str, Any]:
     trial = judged.trial
     return {
         "switches": dict(trial.switches),
-        "kinds": list(trial.kinds),
+        "kinds": list(trial.resources),
         "fell": sorted(judged.fell),
         "undecided": list(judged.undecided),
         "first": judged.first,

@@ -27,14 +27,14 @@ class Defect:
         name: what is wrong, in a few words.
         rule: the rule that it breaks.
         what: what is wrong, in a sentence.
-        kinds: the kinds of record that it befalls; all of which the rule speaks, if empty.
+        resources: the resources that it befalls; all of which the rule speaks, if empty.
         also: further rules that a server with it cannot keep either.
     """
 
     name: str
     rule: str
     what: str
-    kinds: tuple[str, ...]
+    resources: tuple[str, ...]
     also: frozenset[str]
 
 
@@ -67,7 +67,7 @@ class Mock:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, resource: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Stop it."""
         if self._process:
@@ -94,8 +94,10 @@ def reset(base_url: str, **switches: Any) -> None:
 def defects(base_url: str) -> dict[str, Defect]:
     """All defects that a mock has, by name."""
     answer = urllib3.request("GET", f"{base_url}/_mock/defects")
-    every = (each | {"kinds": tuple(each["kinds"]), "also": frozenset(each["also"])} for each in answer.json())
-    return {each["name"]: Defect(**each) for each in every}
+    return {
+        each["name"]: Defect(each["name"], each["rule"], each["what"], tuple(each["kinds"]), frozenset(each["also"]))
+        for each in answer.json()
+    }
 
 
 def conditions(base_url: str) -> dict[str, list[float]]:

@@ -17,7 +17,7 @@ from contract_tests.run.runner import run
 from contract_tests.run.verdicts import VIOLATED, Result, Verdict
 from contract_tests.target.target import Limits
 
-RECORDS = (28, 0, 25, 40, 30)  # of each kind, at the start
+RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
 ENOUGH = 26  # with fewer, the survey makes as many as pages need; servers that are wrong begin with so many
 EXPLORE = 600  # as by default
 
@@ -30,7 +30,7 @@ class Trial:
         name: the defect's or the condition's; empty for a server that is right.
         seed: what its open points and its records are chosen by.
         switches: what the mock is told.
-        kinds: the kinds to judge.
+        resources: the resources to judge.
         rule: the rule that is to fall, or None.
         explore: as for a run.
         may_be_undecided: whether rules may stay inconclusive.
@@ -39,7 +39,7 @@ class Trial:
     name: str
     seed: int
     switches: Mapping[str, Any]
-    kinds: tuple[str, ...]
+    resources: tuple[str, ...]
     rule: str | None = None
     explore: int = 0
     may_be_undecided: bool = False
@@ -131,30 +131,30 @@ class Proof:
 
 
 def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[Trial]:
-    """A trial for each seed; they take turns with the kinds that a defect befalls."""
-    kinds = defect.kinds or contract.rules[defect.rule].resources
+    """A trial for each seed; they take turns with the resources that a defect befalls."""
+    resources = defect.resources or contract.rules[defect.rule].resources
     return [
         Trial(
             defect.name,
             seed,
             switches(seed) | {"records": max(ENOUGH, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
-            (kinds[seed % len(kinds)],),
+            (resources[seed % len(resources)],),
             defect.rule,
         )
         for seed in seeds
     ]
 
 
-def greased(seed: int, kinds: Sequence[str]) -> Trial:
+def greased(seed: int, resources: Sequence[str]) -> Trial:
     """A trial of a server that is right, whatever it chose; some choose anew with each request, some are explored."""
     told = switches(seed) | {"grease_each_request": seed % 3 == 0}
-    return Trial("", seed, told, tuple(kinds), explore=EXPLORE if seed % 60 == 0 else 0)
+    return Trial("", seed, told, tuple(resources), explore=EXPLORE if seed % 60 == 0 else 0)
 
 
-def hostile(name: str, measure: float, seed: int, kinds: Sequence[str]) -> Trial:
+def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> Trial:
     """A trial of a server that is right, under a condition."""
     told = switches(seed) | {"conditions": {name: measure}}
-    return Trial(name, seed, told, tuple(kinds), may_be_undecided=True)
+    return Trial(name, seed, told, tuple(resources), may_be_undecided=True)
 
 
 def switches(seed: int) -> dict[str, Any]:
@@ -186,5 +186,5 @@ def _of(outcome: Outcome, rule: str | None) -> list[Result]:
 def _run(contract: Contract, base_url: str, trial: Trial, explore: int) -> Outcome:
     mocks.reset(base_url, **trial.switches)
     limits = Limits() if "conditions" in trial.switches else Limits(lag=0)
-    options = Options(base_url, KEY, SECOND_KEY, trial.kinds, explore=explore, seed=trial.seed, limits=limits)
+    options = Options(base_url, KEY, SECOND_KEY, trial.resources, explore=explore, seed=trial.seed, limits=limits)
     return run(contract, options)

@@ -22,7 +22,7 @@ from contract_tests.run.verdicts import VIOLATED, Verdict
 FILE = "report.html"
 LONGEST = 4000  # characters of a body
 EARLIER = 6  # requests that led up to a finding
-SHOWN = 2  # findings of one rule and kind with their exchange
+SHOWN = 2  # findings of one rule and resource with their exchange
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def write(outcome: Outcome, results: dict[str, Any], path: Path) -> None:
         run=results,
         areas=by_area(verdicts_of(results)),
         verdicts=COLUMNS,
-        kinds=list(dict.fromkeys(each["kind"] for each in results["results"])),
+        resources=list(dict.fromkeys(each["kind"] for each in results["results"])),
         rules=_rules(results),
         fallen=fallen_of(results),
         undecided=[each for each in results["results"] if each["verdict"] == Verdict.INCONCLUSIVE],
@@ -76,7 +76,7 @@ def _code(text: str) -> Markup:
 
 
 def _rules(results: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """The results by rule, then by kind."""
+    """The results by rule, then by resource."""
     rules: dict[str, dict[str, dict[str, Any]]] = {}
     for each in results["results"]:
         rules.setdefault(each["rule"], {})[each["kind"]] = each
@@ -84,9 +84,9 @@ def _rules(results: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def _evidence(outcome: Outcome) -> dict[tuple[str, str], list[tuple[Shown, list[str]]]]:
-    """The exchange of each finding with the requests that led up to it, by rule and kind."""
+    """The exchange of each finding with the requests that led up to it, by rule and resource."""
     return {
-        (result.rule.id, result.kind): [_one(outcome, finding) for finding in result.findings[:SHOWN]]
+        (result.rule.id, result.resource): [_one(outcome, finding) for finding in result.findings[:SHOWN]]
         for result in outcome.results
         if result.verdict in VIOLATED
     }
@@ -94,7 +94,7 @@ def _evidence(outcome: Outcome) -> dict[tuple[str, str], list[tuple[Shown, list[
 
 def _one(outcome: Outcome, finding: Violation) -> tuple[Shown, list[str]]:
     exchange = finding.exchange
-    same = [each for each in outcome.exchanges if each.request.kind == exchange.request.kind]
+    same = [each for each in outcome.exchanges if each.request.resource == exchange.request.resource]
     earlier = [each for each in same if each.number < exchange.number][-EARLIER:]
     lines = [f"{request_line(each)} → {each.status or 'no answer'}" for each in earlier]
     return shown(outcome.masking.exchange(exchange)), lines

@@ -1,4 +1,4 @@
-"""The verdicts as JUnit XML, one test case for each rule and kind."""
+"""The verdicts as JUnit XML, one test case for each rule and resource."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write(outcome: Outcome, path: Path) -> None:
         time=f"{outcome.seconds:.3f}",
     )
     for result, name in elements:
-        case = SubElement(suite, "testcase", classname=result.kind, name=result.rule.id, time="0")
+        case = SubElement(suite, "testcase", classname=result.resource, name=result.rule.id, time="0")
         if name:
             element = SubElement(case, name, message=result.rule.statement)
             element.text = _printable(explain(result))

@@ -21,7 +21,7 @@ from contract_tests.run.runner import run
 from contract_tests.target.connection import Connection
 from contract_tests.target.ledger import Ledger
 
-SIZES = (40, 0)  # how many records of each kind the rehearsal's accounts have
+SIZES = (40, 0)  # how many records of each resource the rehearsal's accounts have
 NAME = re.compile(r"ct\d+-\d+")
 LONGEST = 100  # of an address; some are made up, and very long
 RESERVED = re.compile(r"[^\s\"'<>]*example\.com[^\s\"'<>]*")
@@ -29,7 +29,7 @@ RESERVED = re.compile(r"[^\s\"'<>]*example\.com[^\s\"'<>]*")
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a run sent: requests by chapter, records created by kind, the exchanges."""
+    """What a run sent: requests by chapter, records created by resource, the exchanges."""
 
     chapters: Counter[str]
     created: Counter[str]
@@ -64,7 +64,7 @@ def _rehearse(contract: Contract, options: Options, base_url: str, records: int)
     ends = [sent for _, sent in began[1:]] + [outcome.requests]
     for (chapter, start), end in zip(began, ends, strict=True):
         chapters[chapter.partition(": ")[2]] += end - start
-    created = Counter(entry.kind for entry in ledger.entries if entry.identifier is not None)
+    created = Counter(entry.resource for entry in ledger.entries if entry.identifier is not None)
     return Rehearsal(chapters, created, outcome.exchanges)
 
 
@@ -72,7 +72,7 @@ def _table(title: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(title, no_wrap=True)
     for records in SIZES:
-        table.add_column(f"on {records} of each kind", justify="right")
+        table.add_column(f"on {records} of each", justify="right")
     return table
 
 
@@ -90,8 +90,8 @@ def _requests(rehearsals: list[Rehearsal], options: Options) -> Table:
 
 def _records(rehearsals: list[Rehearsal]) -> Table:
     table = _table("records created")
-    for kind in rehearsals[0].created | rehearsals[1].created:
-        table.add_row(kind, *(str(each.created[kind]) for each in rehearsals))
+    for resource in rehearsals[0].created | rehearsals[1].created:
+        table.add_row(resource, *(str(each.created[resource]) for each in rehearsals))
     return table
 
 

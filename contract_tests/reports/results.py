@@ -75,7 +75,7 @@ def read(path: Path) -> dict[str, Any]:
 def _result(base_url: str, result: Result) -> dict[str, Any]:
     return {
         "rule": result.rule.id,
-        "kind": result.kind,
+        "kind": result.resource,
         "level": result.rule.level,
         "section": result.rule.section,
         "statement": result.rule.statement,

@@ -62,7 +62,7 @@ def _choices(outcome: Outcome) -> RenderableType:
 
 def _show_finding(outcome: Outcome, result: Result, console: Console) -> None:
     title = Text(f"\n{result.verdict.value}: {result.rule.id}", style=STYLES[result.verdict])
-    console.print(title.append(f"  {result.kind}", style="default"))
+    console.print(title.append(f"  {result.resource}", style="default"))
     waived = [("waived", result.waived)] if result.waived else []
     _show_rows([("required", result.rule.statement), *waived], console)
     for finding in result.findings[:MOST_FINDINGS]:

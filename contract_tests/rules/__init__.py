@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from contract_tests.contract import Kind, Rule
+from contract_tests.contract import Resource, Rule
 from contract_tests.evidence import Evidence
 from contract_tests.rules import (
     accounts,
@@ -24,7 +24,7 @@ from contract_tests.rules import (
 )
 from contract_tests.rules.observation import Observations
 
-Judge = Callable[[Evidence, Kind], Observations]
+Judge = Callable[[Evidence, Resource], Observations]
 AREAS: dict[str, tuple[ModuleType, ...]] = {
     "operations": (operations,),
     "pagination": (pagination, links),
@@ -49,4 +49,5 @@ def judge_of(rule: Rule) -> Judge:
         if hasattr(module, name):
             judge: Judge = getattr(module, name)
             return judge
-    raise LookupError(f"no function judges {rule.id}")
+    place = AREAS[area][0].__name__.replace(".", "/")
+    raise LookupError(f"no function judges {rule.id}: add {name} to {place}.py")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import AccessAttempt, Evidence, Record
 from contract_tests.exchange import OTHER, id_of
 from contract_tests.markers import begins
@@ -25,9 +25,9 @@ from contract_tests.rules.operations import own_requests
 SEPARATION = "separation of accounts"
 
 
-def bearer_key_is_accepted(evidence: Evidence, kind: Kind) -> Observations:
+def bearer_key_is_accepted(evidence: Evidence, resource: Resource) -> Observations:
     """All requests with the account's key; one that is let in shows that the key is."""
-    requests = own_requests(evidence, kind)
+    requests = own_requests(evidence, resource)
     let_in = [exchange for exchange in requests if exchange.succeeded]
     if let_in:
         yield Satisfied(let_in[0])
@@ -36,129 +36,141 @@ def bearer_key_is_accepted(evidence: Evidence, kind: Kind) -> Observations:
             yield Violation(exchange, "to be let in", answer(exchange))
 
 
-def strangers_see_no_list(evidence: Evidence, kind: Kind) -> Observations:
+def strangers_see_no_list(evidence: Evidence, resource: Resource) -> Observations:
     """Lists by strangers."""
-    return _shown_nothing(_by(evidence, kind, "list", other=False), evidence, kind)
+    return _shown_nothing(_by(evidence, resource, "list", other=False), evidence, resource)
 
 
-def strangers_read_no_record(evidence: Evidence, kind: Kind) -> Observations:
+def strangers_read_no_record(evidence: Evidence, resource: Resource) -> Observations:
     """Reads by strangers."""
-    return _shown_nothing(_by(evidence, kind, "read", other=False), evidence, kind)
+    return _shown_nothing(_by(evidence, resource, "read", other=False), evidence, resource)
 
 
-def strangers_create_nothing(evidence: Evidence, kind: Kind) -> Observations:
+def strangers_create_nothing(evidence: Evidence, resource: Resource) -> Observations:
     """Creates by strangers, and the account's list then."""
-    return _made_nothing(_by(evidence, kind, "create", other=False), kind)
+    return _made_nothing(_by(evidence, resource, "create", other=False), resource)
 
 
-def strangers_update_nothing(evidence: Evidence, kind: Kind) -> Observations:
+def strangers_update_nothing(evidence: Evidence, resource: Resource) -> Observations:
     """Updates by strangers, and the account's reads then."""
-    return _changed_nothing(_by(evidence, kind, "update", other=False), evidence, kind)
+    return _changed_nothing(_by(evidence, resource, "update", other=False), evidence, resource)
 
 
-def strangers_delete_nothing(evidence: Evidence, kind: Kind) -> Observations:
+def strangers_delete_nothing(evidence: Evidence, resource: Resource) -> Observations:
     """Deletes by strangers, and the account's reads then."""
-    return _removed_nothing(evidence, kind, other=False)
+    return _removed_nothing(evidence, resource, other=False)
 
 
-def other_account_sees_no_list(evidence: Evidence, kind: Kind) -> Observations:
+def other_account_sees_no_list(evidence: Evidence, resource: Resource) -> Observations:
     """Lists by another account."""
-    return _if_given(evidence, kind, "list", _shown_nothing(_by(evidence, kind, "list", other=True), evidence, kind))
-
-
-def other_account_reads_nothing(evidence: Evidence, kind: Kind) -> Observations:
-    """Reads by another account."""
-    return _if_given(evidence, kind, "read", _shown_nothing(_by(evidence, kind, "read", other=True), evidence, kind))
-
-
-def other_account_creates_apart(evidence: Evidence, kind: Kind) -> Observations:
-    """Creates by another account, and this one's list then."""
-    return _if_given(evidence, kind, "create", _made_nothing(_by(evidence, kind, "create", other=True), kind))
-
-
-def other_account_updates_nothing(evidence: Evidence, kind: Kind) -> Observations:
-    """Updates by another account, and this one's reads then."""
     return _if_given(
-        evidence, kind, "update", _changed_nothing(_by(evidence, kind, "update", other=True), evidence, kind)
+        evidence, resource, "list", _shown_nothing(_by(evidence, resource, "list", other=True), evidence, resource)
     )
 
 
-def other_account_deletes_nothing(evidence: Evidence, kind: Kind) -> Observations:
+def other_account_reads_nothing(evidence: Evidence, resource: Resource) -> Observations:
+    """Reads by another account."""
+    return _if_given(
+        evidence, resource, "read", _shown_nothing(_by(evidence, resource, "read", other=True), evidence, resource)
+    )
+
+
+def other_account_creates_apart(evidence: Evidence, resource: Resource) -> Observations:
+    """Creates by another account, and this one's list then."""
+    return _if_given(
+        evidence, resource, "create", _made_nothing(_by(evidence, resource, "create", other=True), resource)
+    )
+
+
+def other_account_updates_nothing(evidence: Evidence, resource: Resource) -> Observations:
+    """Updates by another account, and this one's reads then."""
+    return _if_given(
+        evidence,
+        resource,
+        "update",
+        _changed_nothing(_by(evidence, resource, "update", other=True), evidence, resource),
+    )
+
+
+def other_account_deletes_nothing(evidence: Evidence, resource: Resource) -> Observations:
     """Deletes by another account, and this one's reads then."""
-    return _if_given(evidence, kind, "delete", _removed_nothing(evidence, kind, other=True))
+    return _if_given(evidence, resource, "delete", _removed_nothing(evidence, resource, other=True))
 
 
-def _by(evidence: Evidence, kind: Kind, operation: str, *, other: bool) -> Iterator[AccessAttempt]:
-    for attempt in evidence.access_attempts.get(kind.name, []):
+def _by(evidence: Evidence, resource: Resource, operation: str, *, other: bool) -> Iterator[AccessAttempt]:
+    for attempt in evidence.access_attempts.get(resource.name, []):
         if attempt.exchange.request.operation == operation and (attempt.identity == OTHER) == other:
             yield attempt
 
 
-def _if_given(evidence: Evidence, kind: Kind, operation: str, observations: Observations) -> Observations:
+def _if_given(evidence: Evidence, resource: Resource, operation: str, observations: Observations) -> Observations:
     """What was observed of another account, if there is one that does not have a record of its own under the id."""
     if not evidence.has_second_key:
         yield NotApplicable("no second key", SEPARATION)
-    elif any(_by(evidence, kind, "read", other=True)) and not any(_by(evidence, kind, operation, other=True)):
+    elif any(_by(evidence, resource, "read", other=True)) and not any(_by(evidence, resource, operation, other=True)):
         yield NotApplicable("the other account may have a record of its own under the id that was tried", SEPARATION)
     else:
         yield from observations
 
 
-def _shown_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence, kind: Kind) -> Observations:
+def _shown_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence, resource: Resource) -> Observations:
     """None of the account's records; of another account, which may have records that look alike, none of the run's."""
     known: dict[tuple[str, str, str], bool] = {}
     for attempt in access_attempts:
         exchange = attempt.exchange
-        if exchange.status is None and not any(each.succeeded for each in own_requests(evidence, kind)):
+        if exchange.status is None and not any(each.succeeded for each in own_requests(evidence, resource)):
             yield Undecided(answer(exchange), exchange)
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
         if rows and not known:
-            known = {_look(each, kind): evidence.is_own(kind.name, each) for _, each in evidence.records(kind.name)}
-        seen = [row for row in rows if known.get(_look(row, kind), False) or attempt.identity != OTHER]
-        shown = [row for row in seen if _look(row, kind) in known]
+            known = {
+                _look(each, resource): evidence.is_own(resource.name, each)
+                for _, each in evidence.records(resource.name)
+            }
+        seen = [row for row in rows if known.get(_look(row, resource), False) or attempt.identity != OTHER]
+        shown = [row for row in seen if _look(row, resource) in known]
         received = f"status {exchange.status} and {len(shown) or 'some'} of its records, to {attempt.identity}"
-        kept = not shown and not _holds_marker(attempt, evidence, kind)
+        kept = not shown and not _holds_marker(attempt, evidence, resource)
         yield decide(exchange, "none of the account's records", received, kept=kept)
 
 
-def _look(record: Record, kind: Kind) -> tuple[str, str, str]:
-    return str(record.get("id")), str(record.get("datetime")), str(record.get(kind.label))
+def _look(record: Record, resource: Resource) -> tuple[str, str, str]:
+    return str(record.get("id")), str(record.get("datetime")), str(record.get(resource.label))
 
 
-def _holds_marker(attempt: AccessAttempt, evidence: Evidence, kind: Kind) -> bool:
+def _holds_marker(attempt: AccessAttempt, evidence: Evidence, resource: Resource) -> bool:
     """Whether a name or host of the run's is somewhere in the answer, but for those that strangers sent themselves.
 
     Another account may have records of its own that look alike: of its answers, only a read that shows none counts.
     """
     exchange = attempt.exchange
     markers = evidence.markers - {
-        each.marker.removesuffix(".example.com") for each in evidence.access_attempts[kind.name]
+        each.marker.removesuffix(".example.com") for each in evidence.access_attempts[resource.name]
     }
     if attempt.identity == OTHER:
         if exchange.request.operation != "read" or exchange.record:
             return False
-        markers = {str((attempt.before or {}).get(kind.label))}
+        markers = {str((attempt.before or {}).get(resource.label))}
     body = exchange.body.decode("utf-8", "replace").casefold()
     return any(re.search(rf'"{re.escape(marker.casefold())}(?!\d)', body) for marker in markers)
 
 
-def _made_nothing(access_attempts: Iterator[AccessAttempt], kind: Kind) -> Observations:
+def _made_nothing(access_attempts: Iterator[AccessAttempt], resource: Resource) -> Observations:
     for attempt in access_attempts:
         if attempt.after is None or attempt.after.exchange is None:
             yield Undecided("the account's list could not be read then", attempt.exchange)
             continue
-        kept = not any(begins(row.get(kind.label, ""), attempt.marker) for row in attempt.after.rows)
+        kept = not any(begins(row.get(resource.label, ""), attempt.marker) for row in attempt.after.rows)
         received = f"status {attempt.exchange.status}, and the record is listed, made by {attempt.identity}"
         yield decide(attempt.exchange, "no record", received, kept=kept)
 
 
-def _changed_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence, kind: Kind) -> Observations:
+def _changed_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence, resource: Resource) -> Observations:
     """The name or host tells who changed it; else those are to blame that were told so, or all if none was."""
     attempts = [
-        each for each in evidence.access_attempts.get(kind.name, []) if each.exchange.request.operation == "update"
+        each for each in evidence.access_attempts.get(resource.name, []) if each.exchange.request.operation == "update"
     ]
-    steady_ones = [name for name in steady(kind) if name not in (kind.label, "last_datetime")]
+    steady_ones = [name for name in steady(resource) if name not in (resource.label, "last_datetime")]
     for attempt in access_attempts:
         record, before = attempt.read.record if attempt.read else None, attempt.before or {}
         if record is None or id_of(record) != attempt.exchange.request.identifier:
@@ -169,23 +181,23 @@ def _changed_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidenc
             for name in steady_ones
             if name in before and record.get(name) not in (before[name], (attempt.listed or {}).get(name))
         ]
-        label = record.get(kind.label, "")
+        label = record.get(resource.label, "")
         renamed = begins(label, attempt.marker)
         is_known = any(begins(label, each.marker) for each in attempts)
         kept = not renamed and (is_known or not changed or not _is_to_blame(attempt, attempts))
-        names = kind.label if renamed else ", ".join(changed)
+        names = resource.label if renamed else ", ".join(changed)
         received = f"status {attempt.exchange.status}, and another {names}, by {attempt.identity}"
         yield decide(attempt.exchange, "the record as it was", received, kept=kept)
 
 
-def _removed_nothing(evidence: Evidence, kind: Kind, *, other: bool) -> Observations:
+def _removed_nothing(evidence: Evidence, resource: Resource, *, other: bool) -> Observations:
     """Where the record is gone, those attempts are to blame that were told so; all of them, if none was."""
     attempts = [
-        each for each in evidence.access_attempts.get(kind.name, []) if each.exchange.request.operation == "delete"
+        each for each in evidence.access_attempts.get(resource.name, []) if each.exchange.request.operation == "delete"
     ]
     for attempt in attempts:
         if (attempt.identity == OTHER) == other:
-            observation = _still_there(attempt, evidence, kind)
+            observation = _still_there(attempt, evidence, resource)
             if isinstance(observation, Violation) and not _is_to_blame(attempt, attempts):
                 yield Undecided("the record was gone already", attempt.exchange)
             else:
@@ -198,7 +210,7 @@ def _is_to_blame(attempt: AccessAttempt, attempts: list[AccessAttempt]) -> bool:
     return not told or attempt in told
 
 
-def _still_there(attempt: AccessAttempt, evidence: Evidence, kind: Kind) -> Observation:
+def _still_there(attempt: AccessAttempt, evidence: Evidence, resource: Resource) -> Observation:
     read, after = attempt.read, attempt.after
     if read is None or read.failed or after is None:
         return Undecided("the account's record could not be read then", read)
@@ -206,7 +218,7 @@ def _still_there(attempt: AccessAttempt, evidence: Evidence, kind: Kind) -> Obse
         return Undecided("the record was not seen before", attempt.exchange)
     if read.record is None and read.request.identifier in after.ids:
         return Undecided("the account's record is listed, but not read", read)
-    earlier = [page for page in evidence.pages(kind.name) if page.exchange.number < attempt.exchange.number]
+    earlier = [page for page in evidence.pages(resource.name) if page.exchange.number < attempt.exchange.number]
     was_listed = any(id_of(row) == read.request.identifier for page in earlier for row in page.rows)
     hidden = after.complete and was_listed and read.request.identifier not in after.ids
     received = f"status {attempt.exchange.status}, and it is gone, by {attempt.identity}"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import Exchange, Expect
 from contract_tests.markers import shows
@@ -24,50 +24,50 @@ from contract_tests.rules.operations import accepted
 from contract_tests.rules.same import is_same, same_url
 
 
-def name_required(evidence: Evidence, kind: Kind) -> Observations:
+def name_required(evidence: Evidence, resource: Resource) -> Observations:
     """Creates without a name."""
-    return _required(evidence, kind, "name")
+    return _required(evidence, resource, "name")
 
 
-def host_required(evidence: Evidence, kind: Kind) -> Observations:
+def host_required(evidence: Evidence, resource: Resource) -> Observations:
     """Creates without a host."""
-    return _required(evidence, kind, "host")
+    return _required(evidence, resource, "host")
 
 
-def type_required(evidence: Evidence, kind: Kind) -> Observations:
+def type_required(evidence: Evidence, resource: Resource) -> Observations:
     """Creates without a type."""
-    return _required(evidence, kind, "type")
+    return _required(evidence, resource, "type")
 
 
-def required_fields_alone_suffice(evidence: Evidence, kind: Kind) -> Observations:
+def required_fields_alone_suffice(evidence: Evidence, resource: Resource) -> Observations:
     """Creates with the required fields and no other."""
-    for exchange in evidence.of(kind.name, "create"):
-        if set(exchange.request.form or {}) == set(kind.required):
+    for exchange in evidence.of(resource.name, "create"):
+        if set(exchange.request.form or {}) == set(resource.required):
             yield accepted(exchange)
 
 
-def optional_fields_are_accepted_on_create(evidence: Evidence, kind: Kind) -> Observations:
+def optional_fields_are_accepted_on_create(evidence: Evidence, resource: Resource) -> Observations:
     """Creates with optional fields, files aside."""
-    for exchange in evidence.of(kind.name, "create"):
-        if set(exchange.request.form or {}) - set(kind.required):
+    for exchange in evidence.of(resource.name, "create"):
+        if set(exchange.request.form or {}) - set(resource.required):
             yield accepted(exchange)
 
 
-def optional_fields_are_accepted_on_update(evidence: Evidence, kind: Kind) -> Observations:
+def optional_fields_are_accepted_on_update(evidence: Evidence, resource: Resource) -> Observations:
     """Updates with optional fields, files aside."""
-    for exchange in evidence.of(kind.name, "update"):
-        if set(exchange.request.form or {}) - set(kind.required):
+    for exchange in evidence.of(resource.name, "update"):
+        if set(exchange.request.form or {}) - set(resource.required):
             observation = accepted(exchange)
-            if isinstance(observation, Violation) and any(map(_was_accepted, _fuller(evidence, kind, exchange))):
+            if isinstance(observation, Violation) and any(map(_was_accepted, _fuller(evidence, resource, exchange))):
                 observation = Undecided("the same fields were accepted beside those that a create requires", exchange)
             yield observation
 
 
-def required_fields_are_optional_on_update(evidence: Evidence, kind: Kind) -> Observations:
+def required_fields_are_optional_on_update(evidence: Evidence, resource: Resource) -> Observations:
     """Updates without a field that a create requires."""
-    for exchange in evidence.of(kind.name, "update"):
-        if set(kind.required) - set(exchange.request.form or {}):
-            observation, fuller = accepted(exchange), _fuller(evidence, kind, exchange)
+    for exchange in evidence.of(resource.name, "update"):
+        if set(resource.required) - set(exchange.request.form or {}):
+            observation, fuller = accepted(exchange), _fuller(evidence, resource, exchange)
             if isinstance(observation, Violation) and fuller and not any(map(_was_accepted, fuller)):
                 observation = Undecided(
                     "the same fields were refused beside those that a create requires too", exchange
@@ -75,26 +75,26 @@ def required_fields_are_optional_on_update(evidence: Evidence, kind: Kind) -> Ob
             yield observation
 
 
-def _fuller(evidence: Evidence, kind: Kind, exchange: Exchange) -> list[Exchange]:
+def _fuller(evidence: Evidence, resource: Resource, exchange: Exchange) -> list[Exchange]:
     """Updates with the fields of this one and all that a create requires."""
-    fields = {*(exchange.request.form or {}), *kind.required}
-    return [each for each in evidence.of(kind.name, "update") if fields <= set(each.request.form or {})]
+    fields = {*(exchange.request.form or {}), *resource.required}
+    return [each for each in evidence.of(resource.name, "update") if fields <= set(each.request.form or {})]
 
 
 def _was_accepted(exchange: Exchange) -> bool:
     return isinstance(accepted(exchange), Satisfied)
 
 
-def files_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
+def files_are_accepted(evidence: Evidence, resource: Resource) -> Observations:
     """Creates and updates with images."""
-    for exchange in evidence.of(kind.name, "create", "update"):
+    for exchange in evidence.of(resource.name, "create", "update"):
         if any(isinstance(value, tuple) for value in (exchange.request.form or {}).values()):
             yield accepted(exchange)
 
 
-def types_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
+def types_are_accepted(evidence: Evidence, resource: Resource) -> Observations:
     """Creates of each type."""
-    for exchange in evidence.of(kind.name, "create"):
+    for exchange in evidence.of(resource.name, "create"):
         observation = accepted(exchange)
         if isinstance(observation, Violation):
             handler_type = (exchange.request.form or {}).get("type")
@@ -103,55 +103,55 @@ def types_are_accepted(evidence: Evidence, kind: Kind) -> Observations:
             yield observation
 
 
-def name_comes_back(evidence: Evidence, kind: Kind) -> Observations:
+def name_comes_back(evidence: Evidence, resource: Resource) -> Observations:
     """Names that were accepted."""
-    return _comes_back(evidence, kind, "name", lambda record: record.get("name"))
+    return _comes_back(evidence, resource, "name", lambda record: record.get("name"))
 
 
-def host_comes_back(evidence: Evidence, kind: Kind) -> Observations:
+def host_comes_back(evidence: Evidence, resource: Resource) -> Observations:
     """Hosts that were accepted."""
-    return _comes_back(evidence, kind, "host", lambda record: record.get("host"))
+    return _comes_back(evidence, resource, "host", lambda record: record.get("host"))
 
 
-def custom_index_url_comes_back(evidence: Evidence, kind: Kind) -> Observations:
+def custom_index_url_comes_back(evidence: Evidence, resource: Resource) -> Observations:
     """Addresses for the index that were accepted."""
     name = "custom_index_url"
-    return _comes_back(evidence, kind, name, lambda record: record.get(name))
+    return _comes_back(evidence, resource, name, lambda record: record.get(name))
 
 
-def custom_not_found_url_stays_apart(evidence: Evidence, kind: Kind) -> Observations:
+def custom_not_found_url_stays_apart(evidence: Evidence, resource: Resource) -> Observations:
     """Updates with `custom_not_found_url`, and creates with both."""
-    for change in evidence.changes.get(kind.name, []):
+    for change in evidence.changes.get(resource.name, []):
         alone = "custom_not_found_url" in change.form and "custom_index_url" not in change.form
         if alone and change.read and change.read.record and change.exchange.succeeded:
             now, before = change.read.record.get("custom_index_url"), change.before.get("custom_index_url")
             expected = f"custom_index_url {shown(before, own=True)}, as before"
             yield decide(change.read, expected, shown(now, own=True), kept=now == before)
-    for creation in evidence.creations.get(kind.name, []):
+    for creation in evidence.creations.get(resource.name, []):
         if "custom_not_found_url" in creation.form and creation.read and creation.read.record:
             now = creation.read.record.get("custom_index_url")
             kept = not (isinstance(now, str) and same_url(now, creation.form["custom_not_found_url"]))
             yield decide(creation.read, "custom_index_url of its own", "that of custom_not_found_url", kept=kept)
 
 
-def type_comes_back(evidence: Evidence, kind: Kind) -> Observations:
+def type_comes_back(evidence: Evidence, resource: Resource) -> Observations:
     """Types that were accepted."""
-    return _comes_back(evidence, kind, "type", lambda record: record.get("type"))
+    return _comes_back(evidence, resource, "type", lambda record: record.get("type"))
 
 
-def email_comes_back(evidence: Evidence, kind: Kind) -> Observations:
+def email_comes_back(evidence: Evidence, resource: Resource) -> Observations:
     """Addresses that were given to handlers of type `email`."""
 
     def address(record: Record) -> Any:
         settings = record.get("settings")
         return settings.get("email") if isinstance(settings, dict) and record.get("type") == "email" else None
 
-    return _comes_back(evidence, kind, "email", address)
+    return _comes_back(evidence, resource, "email", address)
 
 
-def type_fields_show_in_settings(evidence: Evidence, kind: Kind) -> Observations:
+def type_fields_show_in_settings(evidence: Evidence, resource: Resource) -> Observations:
     """What the fields of a type other than `email` were given."""
-    for form, record, exchange in _stored(evidence, kind):
+    for form, record, exchange in _stored(evidence, resource):
         given = [value for name, value in form.items() if _goes_with(name, form.get("type", "")) and name != "email"]
         settings = record.get("settings")
         if given and isinstance(settings, dict) and record.get("type") == form.get("type"):
@@ -165,19 +165,19 @@ def _goes_with(name: str, handler_type: str) -> bool:
     return name == handler_type or name.startswith(f"{handler_type}_")
 
 
-def one_enables(evidence: Evidence, kind: Kind) -> Observations:
+def one_enables(evidence: Evidence, resource: Resource) -> Observations:
     """Updates with `is_enabled` of `1`."""
-    return _toggled(evidence, kind, "1", wanted=True)
+    return _toggled(evidence, resource, "1", wanted=True)
 
 
-def zero_disables(evidence: Evidence, kind: Kind) -> Observations:
+def zero_disables(evidence: Evidence, resource: Resource) -> Observations:
     """Updates with `is_enabled` of `0`."""
-    return _toggled(evidence, kind, "0", wanted=False)
+    return _toggled(evidence, resource, "0", wanted=False)
 
 
-def is_enabled_is_optional_on_update(evidence: Evidence, kind: Kind) -> Observations:
+def is_enabled_is_optional_on_update(evidence: Evidence, resource: Resource) -> Observations:
     """Updates without `is_enabled`; one that gives another type or address may have to wait for a confirmation."""
-    for change in evidence.changes.get(kind.name, []):
+    for change in evidence.changes.get(resource.name, []):
         if "is_enabled" in change.form:
             continue
         if not change.exchange.succeeded:
@@ -191,14 +191,14 @@ def _keeps_state(form: Mapping[str, str]) -> bool:
     return form.get("type", TOGGLED[0]) in TOGGLED and "email" not in form
 
 
-def is_enabled_is_not_accepted_on_create(evidence: Evidence, kind: Kind) -> Observations:
+def is_enabled_is_not_accepted_on_create(evidence: Evidence, resource: Resource) -> Observations:
     """Creates with `is_enabled` beside one without."""
     starts: dict[str, tuple[Any, Exchange]] = {}
-    for creation in evidence.creations.get(kind.name, []):
+    for creation in evidence.creations.get(resource.name, []):
         if creation.form.get("type") != "webhook":
             continue
         sent = creation.form.get("is_enabled", "")
-        found = _first_shown(evidence, kind, creation)
+        found = _first_shown(evidence, resource, creation)
         if found and isinstance(found[0].get("is_enabled"), bool):
             starts.setdefault(sent, (found[0]["is_enabled"], found[1]))
         elif sent and creation.identifier is None and not creation.exchange.failed:
@@ -213,8 +213,8 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence, kind: Kind) -> Obse
             yield decide(exchange, f"is_enabled {expected}, as without it", received, kept=state == expected)
 
 
-def _required(evidence: Evidence, kind: Kind, field: str) -> Observations:
-    for omission in evidence.omissions.get(kind.name, []):
+def _required(evidence: Evidence, resource: Resource, field: str) -> Observations:
+    for omission in evidence.omissions.get(resource.name, []):
         if omission.field == field:
             yield _omitted(omission)
 
@@ -231,20 +231,20 @@ def _omitted(omission: Omission) -> Observation:
     return Undecided("others wrote meanwhile", exchange) if omission.came else Satisfied(exchange)
 
 
-def _comes_back(evidence: Evidence, kind: Kind, field: str, value: Callable[[Record], Any]) -> Observations:
-    for form, record, exchange in _stored(evidence, kind):
+def _comes_back(evidence: Evidence, resource: Resource, field: str, value: Callable[[Record], Any]) -> Observations:
+    for form, record, exchange in _stored(evidence, resource):
         if form.get(field) and isinstance(now := value(record), str):
             kept = is_same(field, now, form[field])
             yield decide(exchange, f"{field} {form[field]!r}", shown(now, own=True), kept=kept)
 
 
-def _stored(evidence: Evidence, kind: Kind) -> Iterator[tuple[dict[str, str], Record, Exchange]]:
+def _stored(evidence: Evidence, resource: Resource) -> Iterator[tuple[dict[str, str], Record, Exchange]]:
     """Forms that were accepted, with the record that was then shown; an update that changed nothing is no evidence."""
-    for creation in evidence.creations.get(kind.name, []):
-        found = _first_shown(evidence, kind, creation)
+    for creation in evidence.creations.get(resource.name, []):
+        found = _first_shown(evidence, resource, creation)
         if found and creation.exchange.succeeded:
             yield dict(creation.form), *found
-    for change in evidence.changes.get(kind.name, []):
+    for change in evidence.changes.get(resource.name, []):
         if change.exchange.succeeded and change.read and change.read.record:
             record = change.read.record
             changed = {name: text for name, text in change.form.items() if not _ignored(change, name, record)}
@@ -259,13 +259,13 @@ def _ignored(change: Change, name: str, record: Record) -> bool:
     )
 
 
-def _first_shown(evidence: Evidence, kind: Kind, creation: Creation) -> tuple[Record, Exchange] | None:
+def _first_shown(evidence: Evidence, resource: Resource, creation: Creation) -> tuple[Record, Exchange] | None:
     """A new record as its read shows it or, if it was not read, the first list that holds it."""
     if creation.identifier is None or creation.identifier in creation.before:
         return None
     if creation.read:
         return (creation.read.record, creation.read) if creation.read.record else None
-    for page in evidence.pages(kind.name):
+    for page in evidence.pages(resource.name):
         if page.exchange.number > creation.exchange.number:
             for row in page.rows:
                 if row.get("id") == creation.identifier:
@@ -273,8 +273,8 @@ def _first_shown(evidence: Evidence, kind: Kind, creation: Creation) -> tuple[Re
     return None
 
 
-def _toggled(evidence: Evidence, kind: Kind, sent: str, *, wanted: bool) -> Observations:
-    for change in evidence.changes.get(kind.name, []):
+def _toggled(evidence: Evidence, resource: Resource, sent: str, *, wanted: bool) -> Observations:
+    for change in evidence.changes.get(resource.name, []):
         if change.form.get("is_enabled") != sent:
             continue
         if not change.exchange.succeeded:

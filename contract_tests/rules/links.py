@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Expect, Page, integer
 from contract_tests.rules.observation import (
@@ -23,35 +23,35 @@ NAMES = ("first", "last", "self", "next", "prev")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def links_have_the_stated_path(evidence: Evidence, kind: Kind) -> Observations:
+def links_have_the_stated_path(evidence: Evidence, resource: Resource) -> Observations:
     """All links: one segment behind `/api/`, and nothing behind that."""
-    for page, name, link in _links(evidence, kind):
+    for page, name, link in _links(evidence, resource):
         path = _path(link)
         kept = re.fullmatch(r"(?:.*[^/])?/api/[^/]+", path) is not None
-        yield decide(page.exchange, f"{name} with the path /api/{kind.collection}", f"the path {path}", kept=kept)
+        yield decide(page.exchange, f"{name} with the path /api/{resource.collection}", f"the path {path}", kept=kept)
 
 
-def links_name_the_collection(evidence: Evidence, kind: Kind) -> Observations:
+def links_name_the_collection(evidence: Evidence, resource: Resource) -> Observations:
     """All links: the segment behind `/api/`."""
-    for page, name, link in _links(evidence, kind):
+    for page, name, link in _links(evidence, resource):
         found = re.search(r".*/api/([^/]+)", _path(link))
         if found:
-            kept = found[1] == kind.collection
-            yield decide(page.exchange, f"{name} with the collection {kind.collection}", found[1], kept=kept)
+            kept = found[1] == resource.collection
+            yield decide(page.exchange, f"{name} with the collection {resource.collection}", found[1], kept=kept)
 
 
-def links_hold_page_alone(evidence: Evidence, kind: Kind) -> Observations:
+def links_hold_page_alone(evidence: Evidence, resource: Resource) -> Observations:
     """All links: the query, empty parameters aside."""
-    for page, name, link in _links(evidence, kind):
+    for page, name, link in _links(evidence, resource):
         parameters = [parameter for parameter in _query(link).split("&") if parameter]
         kept = len(parameters) == 1 and re.fullmatch(r"page=\d+", parameters[0], re.ASCII) is not None
         kept = kept and "#" not in link
         yield decide(page.exchange, f"{name} with page alone", f"the query {_query(link)[:80]}", kept=kept)
 
 
-def links_begin_with_the_base_url(evidence: Evidence, kind: Kind) -> Observations:
+def links_begin_with_the_base_url(evidence: Evidence, resource: Resource) -> Observations:
     """All links: scheme, host, port and path prefix."""
-    for page, name, link in _links(evidence, kind):
+    for page, name, link in _links(evidence, resource):
         front = link.rpartition("/api/")[0] if "/api/" in link else link
         base_url = evidence.public_base_url or evidence.base_url
         kept = _origin(front) == _origin(base_url)
@@ -59,58 +59,58 @@ def links_begin_with_the_base_url(evidence: Evidence, kind: Kind) -> Observation
         yield decide(page.exchange, expected, front[:120] or "no scheme and host", kept=kept)
 
 
-def first_names_page_1(evidence: Evidence, kind: Kind) -> Observations:
+def first_names_page_1(evidence: Evidence, resource: Resource) -> Observations:
     """`first` on pages that exist."""
-    for page in _existing(evidence, kind):
+    for page in _existing(evidence, resource):
         yield from _names(page, "first", 1)
 
 
-def last_names_the_last_page(evidence: Evidence, kind: Kind) -> Observations:
+def last_names_the_last_page(evidence: Evidence, resource: Resource) -> Observations:
     """`last` on pages that exist."""
-    for page in _existing(evidence, kind):
+    for page in _existing(evidence, resource):
         yield from _names(page, "last", page.pages or 0)
 
 
-def self_names_this_page(evidence: Evidence, kind: Kind) -> Observations:
+def self_names_this_page(evidence: Evidence, resource: Resource) -> Observations:
     """`self` on pages that exist."""
-    for page in _existing(evidence, kind):
+    for page in _existing(evidence, resource):
         yield from _names(page, "self", page.number)
 
 
-def next_names_the_next_page(evidence: Evidence, kind: Kind) -> Observations:
+def next_names_the_next_page(evidence: Evidence, resource: Resource) -> Observations:
     """`next` before the last page."""
-    for page in _existing(evidence, kind):
+    for page in _existing(evidence, resource):
         if page.number < (page.pages or 0):
             yield from _names(page, "next", page.number + 1)
 
 
-def next_is_null_on_last_page(evidence: Evidence, kind: Kind) -> Observations:
+def next_is_null_on_last_page(evidence: Evidence, resource: Resource) -> Observations:
     """`next` on the last page."""
-    for page in _existing(evidence, kind):
+    for page in _existing(evidence, resource):
         if page.number == page.pages and "next" in page.links:
             link = page.links["next"]
             yield decide(page.exchange, "next null", shown(link, own=True), kept=link is None)
 
 
-def prev_names_the_previous_page(evidence: Evidence, kind: Kind) -> Observations:
+def prev_names_the_previous_page(evidence: Evidence, resource: Resource) -> Observations:
     """`prev` behind the first page."""
-    for page in _existing(evidence, kind):
+    for page in _existing(evidence, resource):
         if page.number > 1:
             yield from _names(page, "prev", page.number - 1)
 
 
-def prev_is_null_on_first_page(evidence: Evidence, kind: Kind) -> Observations:
+def prev_is_null_on_first_page(evidence: Evidence, resource: Resource) -> Observations:
     """`prev` on the first page."""
-    for page in _existing(evidence, kind):
+    for page in _existing(evidence, resource):
         if page.number == 1 and "prev" in page.links:
             link = page.links["prev"]
             yield decide(page.exchange, "prev null", shown(link, own=True), kept=link is None)
 
 
-def neighbours_past_the_end_exist(evidence: Evidence, kind: Kind) -> Observations:
+def neighbours_past_the_end_exist(evidence: Evidence, resource: Resource) -> Observations:
     """`next` and `prev` on pages past the end, where such are answered with one."""
     seen = False
-    for exchange in evidence.of(kind.name, "list", expects=Expect.OPEN):
+    for exchange in evidence.of(resource.name, "list", expects=Expect.OPEN):
         page = exchange.page
         if page is None or not page.pages or page.number <= page.pages:
             continue
@@ -140,13 +140,13 @@ def _names(page: Page, name: str, number: int) -> Iterator[Observation]:
             yield decide(page.exchange, f"{name} naming page {number}", f"page {found[1]}", kept=kept)
 
 
-def _existing(evidence: Evidence, kind: Kind) -> Iterator[Page]:
+def _existing(evidence: Evidence, resource: Resource) -> Iterator[Page]:
     """Pages that exist by the total and the size that was asked for."""
-    return (page for page in evidence.pages(kind.name) if page.is_there)
+    return (page for page in evidence.pages(resource.name) if page.is_there)
 
 
-def _links(evidence: Evidence, kind: Kind) -> Iterator[tuple[Page, str, str]]:
-    for page in evidence.pages(kind.name):
+def _links(evidence: Evidence, resource: Resource) -> Iterator[tuple[Page, str, str]]:
+    for page in evidence.pages(resource.name):
         for name in NAMES:
             if isinstance(page.links.get(name), str):
                 yield page, name, page.links[name]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.exchange import Exchange
 from contract_tests.masking import shape
 
@@ -66,13 +66,13 @@ def shown(value: Any, *, own: bool) -> str:
     text = repr(value)
     if not own:
         text = shape(text)
-    kind = {str: "text", int: "a number", float: "a number", list: "an array", dict: "an object"}.get(type(value), "")
-    return f"{kind} {text[:LONGEST]}{'…' if len(text) > LONGEST else ''}"
+    name = {str: "text", int: "a number", float: "a number", list: "an array", dict: "an object"}.get(type(value), "")
+    return f"{name} {text[:LONGEST]}{'…' if len(text) > LONGEST else ''}"
 
 
-def steady(kind: Kind) -> list[str]:
+def steady(resource: Resource) -> list[str]:
     """The fields that nothing but a write changes; whether a domain is enabled may change by itself."""
-    return [name for name in kind.shape if name != "is_enabled" or kind.types]
+    return [name for name in resource.shape if name != "is_enabled" or resource.types]
 
 
 def answer(exchange: Exchange) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import TRIES, Exchange, id_of
 from contract_tests.rules.observation import (
@@ -38,27 +38,27 @@ def accepted(exchange: Exchange) -> Observation:
     )
 
 
-def list_answers(evidence: Evidence, kind: Kind) -> Observations:
+def list_answers(evidence: Evidence, resource: Resource) -> Observations:
     """Documented lists."""
-    yield from map(accepted, evidence.of(kind.name, "list"))
+    yield from map(accepted, evidence.of(resource.name, "list"))
 
 
-def read_answers(evidence: Evidence, kind: Kind) -> Observations:
+def read_answers(evidence: Evidence, resource: Resource) -> Observations:
     """Reads of records that are listed, or whose create answered an id and that are listed then."""
-    listed = {id_of(row) for page in evidence.pages(kind.name) for row in page.rows}
-    reads = [each for each in evidence.of(kind.name, "read") if each.request.identifier in listed]
+    listed = {id_of(row) for page in evidence.pages(resource.name) for row in page.rows}
+    reads = [each for each in evidence.of(resource.name, "read") if each.request.identifier in listed]
     yield from map(accepted, reads)
 
 
-def create_answers(evidence: Evidence, kind: Kind) -> Observations:
+def create_answers(evidence: Evidence, resource: Resource) -> Observations:
     """Creates with the required fields."""
-    yield from _each_time(evidence, kind, "create")
-    yield from _as_a_whole(list(evidence.of(kind.name, "create")))
+    yield from _each_time(evidence, resource, "create")
+    yield from _as_a_whole(list(evidence.of(resource.name, "create")))
 
 
-def update_answers(evidence: Evidence, kind: Kind) -> Observations:
+def update_answers(evidence: Evidence, resource: Resource) -> Observations:
     """Updates of the run's own records."""
-    yield from _as_a_whole(list(evidence.of(kind.name, "update")))
+    yield from _as_a_whole(list(evidence.of(resource.name, "update")))
 
 
 def _as_a_whole(exchanges: list[Exchange]) -> Observations:
@@ -68,50 +68,54 @@ def _as_a_whole(exchanges: list[Exchange]) -> Observations:
     yield from (each for each in observations if not (some and isinstance(each, Violation)))
 
 
-def delete_answers(evidence: Evidence, kind: Kind) -> Observations:
+def delete_answers(evidence: Evidence, resource: Resource) -> Observations:
     """Deletes of the run's own records; one that answers after a failure may have been done before it."""
-    yield from _each_time(evidence, kind, "delete")
-    for exchange in evidence.of(kind.name, "delete"):
+    yield from _each_time(evidence, resource, "delete")
+    for exchange in evidence.of(resource.name, "delete"):
         stumbled = exchange.attempts and not exchange.failed
         yield Undecided("an earlier try failed", exchange) if stumbled else accepted(exchange)
 
 
-def _each_time(evidence: Evidence, kind: Kind, operation: str) -> Observations:
-    """Whether an operation fails whenever it is first tried, on several records, while others of the kind work."""
-    exchanges = list(evidence.of(kind.name, operation))
+def _each_time(evidence: Evidence, resource: Resource, operation: str) -> Observations:
+    """Whether an operation fails whenever it is first tried, on several records, while others of the resource work."""
+    exchanges = list(evidence.of(resource.name, operation))
     first = [(*each.attempts, each.status)[0] for each in exchanges]
     failing = [status for status in first if status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR]
-    works = any(each.succeeded for each in own_requests(evidence, kind) if each.request.operation != operation)
+    works = any(each.succeeded for each in own_requests(evidence, resource) if each.request.operation != operation)
     if works and len(failing) == len(first) >= SEVERAL:
         received = f"status {failing[0]} each time, on {len(first)} records, while other operations work"
         yield Violation(exchanges[0], "a success", received)
 
 
-def splash_pages_created_at_projects(evidence: Evidence, kind: Kind) -> Observations:
+def splash_pages_created_at_projects(evidence: Evidence, resource: Resource) -> Observations:
     """Creates at the documented path, and the read of the id that they answer."""
-    for creation in evidence.creations.get(kind.name, []):
-        if creation.exchange.request.path != kind.create_path:
-            yield Violation(creation.exchange, f"creates at {kind.create_path}", "another path was given to this run")
+    for creation in evidence.creations.get(resource.name, []):
+        if creation.exchange.request.path != resource.create_path:
+            yield Violation(
+                creation.exchange, f"creates at {resource.create_path}", "another path was given to this run"
+            )
         elif creation.read is not None and creation.exchange.succeeded:
-            marker = creation.form.get(kind.label, "").partition(" ")[0].casefold()
+            marker = creation.form.get(resource.label, "").partition(" ")[0].casefold()
             record = creation.read.record
             told = creation.read.succeeded or creation.read.status in TOLD_WRONG | {410}
-            missing = evidence.is_missing(kind.name, creation.identifier) and not creation.read.failed
+            missing = evidence.is_missing(resource.name, creation.identifier) and not creation.read.failed
             if record is None and not told and not missing:
                 yield Undecided(f"the read of the new record was {answer(creation.read)}", creation.read)
             elif record is None and marker and marker.encode() in creation.read.body.lower():
                 yield Satisfied(creation.read)
             elif record is None:
-                yield Violation(creation.read, f"the splash page that {kind.create_path} made", answer(creation.read))
+                yield Violation(
+                    creation.read, f"the splash page that {resource.create_path} made", answer(creation.read)
+                )
             elif isinstance(record.get("name"), str) and creation.identifier in creation.before:
                 yield Violation(creation.read, "a new splash page", "one that was there before")
             else:
                 yield Satisfied(creation.read) if marker else Undecided("the create had no marker", creation.read)
 
 
-def writes_not_redirected(evidence: Evidence, kind: Kind) -> Observations:
+def writes_not_redirected(evidence: Evidence, resource: Resource) -> Observations:
     """All writes at documented paths."""
-    for exchange in evidence.of(kind.name, "create", "update", "delete"):
+    for exchange in evidence.of(resource.name, "create", "update", "delete"):
         if exchange.redirects:
             status, location = exchange.redirects[0]
             where = urlsplit(location).path
@@ -120,11 +124,11 @@ def writes_not_redirected(evidence: Evidence, kind: Kind) -> Observations:
             yield Satisfied(exchange)
 
 
-def reads_redirected_within_host(evidence: Evidence, kind: Kind) -> Observations:
+def reads_redirected_within_host(evidence: Evidence, resource: Resource) -> Observations:
     """Reads and lists that were redirected."""
     host = urlsplit(evidence.base_url).netloc
     redirected = False
-    for exchange in evidence.of(kind.name, "list", "read"):
+    for exchange in evidence.of(resource.name, "list", "read"):
         for status, location in exchange.redirects:
             redirected = True
             there = urlsplit(location)
@@ -141,6 +145,6 @@ def reads_redirected_within_host(evidence: Evidence, kind: Kind) -> Observations
         yield NotApplicable("no read or list was redirected")
 
 
-def own_requests(evidence: Evidence, kind: Kind) -> list[Exchange]:
+def own_requests(evidence: Evidence, resource: Resource) -> list[Exchange]:
     """All requests with the account's key that are documented."""
-    return list(evidence.of(kind.name, "list", "read", "create", "update", "delete"))
+    return list(evidence.of(resource.name, "list", "read", "create", "update", "delete"))

@@ -2,53 +2,53 @@
 
 from __future__ import annotations
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import BeforeAfter, Evidence, PagingScan
 from contract_tests.exchange import Expect, Page
 from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide
 
 
-def page_defaults_to_1(evidence: Evidence, kind: Kind) -> Observations:
+def page_defaults_to_1(evidence: Evidence, resource: Resource) -> Observations:
     """The list without a page beside that of page 1, while nothing else changed."""
-    for scan in evidence.paging_scans.get(kind.name, []):
+    for scan in evidence.paging_scans.get(resource.name, []):
         plain = _asked(scan, {})
         first = _asked(scan, {"page": "1"})
         if plain and first:
             if not scan.is_quiet:
                 yield Undecided("others wrote meanwhile", plain.exchange)
                 continue
-            for page in (plain, _asked(scan, {"results_per_page": str(kind.default_page_size)})):
+            for page in (plain, _asked(scan, {"results_per_page": str(resource.default_page_size)})):
                 if page and page.meta.get("results_per_page") == first.meta.get("results_per_page"):
                     said = {each.meta["page"] for each in (page, first) if "page" in each.meta}
                     same = _ids(page) == _ids(first) and len(said) < 2  # noqa: PLR2004 - they differ
                     yield decide(page.exchange, "what page 1 shows", f"page {page.meta.get('page')}", kept=same)
 
 
-def size_defaults_to_25(evidence: Evidence, kind: Kind) -> Observations:
+def size_defaults_to_25(evidence: Evidence, resource: Resource) -> Observations:
     """Lists without a page size."""
-    for page in evidence.pages(kind.name):
+    for page in evidence.pages(resource.name):
         if page.size is None and "results_per_page" in page.meta:
             size, rows = page.meta["results_per_page"], len(page.rows)
             received = f"results_per_page {size} and {rows} records (often a setting of the account)"
-            kept = size == kind.default_page_size and rows <= kind.default_page_size
-            yield decide(page.exchange, f"results_per_page {kind.default_page_size}", received, kept=kept)
+            kept = size == resource.default_page_size and rows <= resource.default_page_size
+            yield decide(page.exchange, f"results_per_page {resource.default_page_size}", received, kept=kept)
 
 
-def allowed_sizes_are_kept(evidence: Evidence, kind: Kind) -> Observations:
+def allowed_sizes_are_kept(evidence: Evidence, resource: Resource) -> Observations:
     """Lists with an allowed page size."""
-    for page in evidence.pages(kind.name):
-        if page.size in kind.page_sizes and "results_per_page" in page.meta:
+    for page in evidence.pages(resource.name):
+        if page.size in resource.page_sizes and "results_per_page" in page.meta:
             size, rows = page.meta["results_per_page"], len(page.rows)
             received = f"results_per_page {size} and {rows} records"
             kept = size == page.size and rows <= page.size
             yield decide(page.exchange, f"results_per_page {page.size}", received, kept=kept)
 
 
-def other_sizes_are_not_used(evidence: Evidence, kind: Kind) -> Observations:
+def other_sizes_are_not_used(evidence: Evidence, resource: Resource) -> Observations:
     """Lists with a page size outside the seven; one that is refused keeps the rule too."""
-    sizes = {str(size) for size in kind.page_sizes}
-    filled = not any(isinstance(each, Violation) for each in page_is_filled(evidence, kind))
-    for exchange in evidence.of(kind.name, "list", expects=Expect.OPEN):
+    sizes = {str(size) for size in resource.page_sizes}
+    filled = not any(isinstance(each, Violation) for each in page_is_filled(evidence, resource))
+    for exchange in evidence.of(resource.name, "list", expects=Expect.OPEN):
         asked = exchange.request.asked
         if "page" in asked or asked.get("results_per_page", "10") in sizes:
             continue
@@ -58,17 +58,20 @@ def other_sizes_are_not_used(evidence: Evidence, kind: Kind) -> Observations:
             continue
         size, rows = page.meta.get("results_per_page"), len(page.rows)
         cut = filled and page.total is not None and rows < page.total
-        kept = size in kind.page_sizes and rows <= (size or 0) and (not cut or rows == size)
+        kept = size in resource.page_sizes and rows <= (size or 0) and (not cut or rows == size)
         kept = kept or (size is None and not rows)
         yield decide(
-            exchange, f"one of the sizes {kind.page_sizes}", f"results_per_page {size} and {rows} records", kept=kept
+            exchange,
+            f"one of the sizes {resource.page_sizes}",
+            f"results_per_page {size} and {rows} records",
+            kept=kept,
         )
 
 
-def page_is_filled(evidence: Evidence, kind: Kind) -> Observations:
+def page_is_filled(evidence: Evidence, resource: Resource) -> Observations:
     """Pages that exist."""
-    for page in evidence.pages(kind.name):
-        size = page.size if page.size in kind.page_sizes else kind.default_page_size
+    for page in evidence.pages(resource.name):
+        size = page.size if page.size in resource.page_sizes else resource.default_page_size
         if page.total is None or page.meta.get("results_per_page") != size:
             continue
         if page.is_there or page.total == 0:
@@ -77,26 +80,26 @@ def page_is_filled(evidence: Evidence, kind: Kind) -> Observations:
             yield decide(page.exchange, f"{expected} records", received, kept=len(page.rows) == expected)
 
 
-def meta_page_is_the_page_asked_for(evidence: Evidence, kind: Kind) -> Observations:
+def meta_page_is_the_page_asked_for(evidence: Evidence, resource: Resource) -> Observations:
     """Pages that exist."""
-    for page in evidence.pages(kind.name):
+    for page in evidence.pages(resource.name):
         if page.is_there and "page" in page.meta:
             said = page.meta["page"]
             yield decide(page.exchange, f"page {page.number}", f"page {said}", kept=said == page.number)
 
 
-def total_pages_is_the_ceiling(evidence: Evidence, kind: Kind) -> Observations:
+def total_pages_is_the_ceiling(evidence: Evidence, resource: Resource) -> Observations:
     """Lists of a collection that is not empty."""
-    for page in evidence.pages(kind.name):
+    for page in evidence.pages(resource.name):
         if page.total and "total_pages" in page.meta and page.pages:
             said = page.meta["total_pages"]
             received = f"total_pages {said} for {page.total} records by {page.meta['results_per_page']}"
             yield decide(page.exchange, f"total_pages {page.pages}", received, kept=said == page.pages)
 
 
-def total_counts_the_records(evidence: Evidence, kind: Kind) -> Observations:
+def total_counts_the_records(evidence: Evidence, resource: Resource) -> Observations:
     """Whole collections, and the totals that their pages say."""
-    for scan in evidence.paging_scans.get(kind.name, []):
+    for scan in evidence.paging_scans.get(resource.name, []):
         for whole in (scan.before, scan.after):
             if whole.exchange is None or whole.total is None:
                 continue
@@ -105,7 +108,7 @@ def total_counts_the_records(evidence: Evidence, kind: Kind) -> Observations:
                 continue
             counted = len(whole.rows)
             received = f"total {whole.total} where {counted} records are listed"
-            if len(whole.pages) > 1 and whole.total != counted and _is_disturbed(evidence, kind, scan):
+            if len(whole.pages) > 1 and whole.total != counted and _is_disturbed(evidence, resource, scan):
                 yield Undecided("others wrote while its pages were read", whole.exchange)
             else:
                 yield decide(whole.exchange, f"total {counted}", received, kept=whole.total == counted)
@@ -114,36 +117,36 @@ def total_counts_the_records(evidence: Evidence, kind: Kind) -> Observations:
                 if page.total is not None and scan.before.total is not None:
                     kept = page.total == scan.before.total
                     yield decide(page.exchange, f"total {scan.before.total}", f"total {page.total}", kept=kept)
-    yield from _totals_of_single_pages(evidence, kind)
+    yield from _totals_of_single_pages(evidence, resource)
 
 
-def _totals_of_single_pages(evidence: Evidence, kind: Kind) -> Observations:
-    for phase in evidence.before_after.get(kind.name, []):
+def _totals_of_single_pages(evidence: Evidence, resource: Resource) -> Observations:
+    for phase in evidence.before_after.get(resource.name, []):
         if phase.after.exchange and phase.after.complete and len(phase.after.pages) == 1:
             counted, total = len(phase.after.rows), phase.after.total
             received = f"total {total} where {counted} records are listed"
             yield decide(phase.after.exchange, f"total {counted}", received, kept=total in (None, counted))
 
 
-def _is_disturbed(evidence: Evidence, kind: Kind, scan: PagingScan) -> bool:
+def _is_disturbed(evidence: Evidence, resource: Resource, scan: PagingScan) -> bool:
     """Whether others seem to have written about the time of a scan."""
     changing = any(len({page.total for page in look.pages}) > 1 for look in (scan.before, scan.after))
-    return changing or not scan.is_quiet or any(phase.came for phase in evidence.before_after.get(kind.name, []))
+    return changing or not scan.is_quiet or any(phase.came for phase in evidence.before_after.get(resource.name, []))
 
 
-def total_follows_creates(evidence: Evidence, kind: Kind) -> Observations:
+def total_follows_creates(evidence: Evidence, resource: Resource) -> Observations:
     """The totals before and behind creates of the run."""
-    yield from _totals(evidence, kind, "create")
+    yield from _totals(evidence, resource, "create")
 
 
-def total_follows_deletes(evidence: Evidence, kind: Kind) -> Observations:
+def total_follows_deletes(evidence: Evidence, resource: Resource) -> Observations:
     """The totals before and behind deletes of the run."""
-    yield from _totals(evidence, kind, "delete")
+    yield from _totals(evidence, resource, "delete")
 
 
-def pages_partition_the_collection(evidence: Evidence, kind: Kind) -> Observations:
+def pages_partition_the_collection(evidence: Evidence, resource: Resource) -> Observations:
     """Pages of several sizes beside the whole, while nothing else changed."""
-    for scan in evidence.paging_scans.get(kind.name, []):
+    for scan in evidence.paging_scans.get(resource.name, []):
         whole = scan.before
         if whole.exchange is None or not whole.rows:
             continue
@@ -152,14 +155,14 @@ def pages_partition_the_collection(evidence: Evidence, kind: Kind) -> Observatio
             continue
         twice = len(whole.ids) - len(set(whole.ids))
         yield decide(whole.exchange, "each record once", f"{twice} records twice", kept=twice == 0)
-        yield from _covered(scan, kind)
+        yield from _covered(scan, resource)
 
 
-def _covered(scan: PagingScan, kind: Kind) -> Observations:
+def _covered(scan: PagingScan, resource: Resource) -> Observations:
     """Whether consecutive pages of one size show what the beginning of the whole shows."""
     whole = list(scan.before.ids)
-    for size in kind.page_sizes:
-        pages = {page.number: page for page in scan.pages if (page.size or kind.default_page_size) == size}
+    for size in resource.page_sizes:
+        pages = {page.number: page for page in scan.pages if (page.size or resource.default_page_size) == size}
         run = 0
         while run + 1 in pages and len(pages[run + 1].rows) <= size:
             run += 1
@@ -172,16 +175,16 @@ def _covered(scan: PagingScan, kind: Kind) -> Observations:
         received = f"{missing} records missing and {twice} shown twice on pages 1 to {run}"
         yield decide(pages[run].exchange, f"the first {len(window)} records, each once", received, kept=kept)
     for page in scan.pages:
-        size = page.size or kind.default_page_size
+        size = page.size or resource.default_page_size
         if page.number > 3 and scan.before.complete and page.rows:  # noqa: PLR2004 - a last page, on its own
             window = whole[(page.number - 1) * size : page.number * size]
             kept = set(map(str, window)) == set(_ids(page))
             yield decide(page.exchange, f"the records of page {page.number}", "others", kept=kept)
 
 
-def order_is_the_same_again(evidence: Evidence, kind: Kind) -> Observations:
+def order_is_the_same_again(evidence: Evidence, resource: Resource) -> Observations:
     """The whole read twice, while nothing came or went."""
-    for scan in evidence.paging_scans.get(kind.name, []):
+    for scan in evidence.paging_scans.get(resource.name, []):
         before, after = scan.before, scan.after
         if before.exchange is None or after.exchange is None or len(before.ids) < 2:  # noqa: PLR2004 - two have an order
             continue
@@ -195,13 +198,13 @@ def order_is_the_same_again(evidence: Evidence, kind: Kind) -> Observations:
                 yield decide(first.exchange, "the same order as before", "another", kept=kept)
 
 
-def _totals(evidence: Evidence, kind: Kind, event: str) -> Observations:
-    for phase in evidence.before_after.get(kind.name, []):
+def _totals(evidence: Evidence, resource: Resource, event: str) -> Observations:
+    for phase in evidence.before_after.get(resource.name, []):
         if phase.event != event or not (phase.made or phase.removed) or phase.after.exchange is None:
             continue
         if phase.before.total is None or phase.after.total is None:
             continue
-        doubled = event == "create" and all(_is_doubled(evidence, kind, phase, each) for each in phase.came)
+        doubled = event == "create" and all(_is_doubled(evidence, resource, phase, each) for each in phase.came)
         if phase.went or (phase.came and not doubled):
             yield Undecided("others wrote meanwhile", phase.after.exchange)
             continue
@@ -210,11 +213,11 @@ def _totals(evidence: Evidence, kind: Kind, event: str) -> Observations:
         yield decide(phase.after.exchange, f"total {expected}", received, kept=phase.after.total == expected)
 
 
-def _is_doubled(evidence: Evidence, kind: Kind, phase: BeforeAfter, identifier: object) -> bool:
+def _is_doubled(evidence: Evidence, resource: Resource, phase: BeforeAfter, identifier: object) -> bool:
     """Whether a record that no create of the run told of has its marker all the same, and no create of it failed."""
     creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
     stumbled = any(exchange.failed or exchange.attempts for exchange in creates)
-    return not stumbled and evidence.is_marked(phase.after.by_id[identifier].get(kind.label))
+    return not stumbled and evidence.is_marked(phase.after.by_id[identifier].get(resource.label))
 
 
 def _asked(scan: PagingScan, query: dict[str, str]) -> Page | None:

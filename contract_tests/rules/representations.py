@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, Expect, id_of, is_integer
 from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide, shown, steady
@@ -19,123 +19,125 @@ COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
 
 
-def fields_are_present(evidence: Evidence, kind: Kind) -> Observations:
+def fields_are_present(evidence: Evidence, resource: Resource) -> Observations:
     """All records: the keys."""
-    shape = set(kind.shape)
-    for exchange, record in evidence.records(kind.name):
+    shape = set(resource.shape)
+    for exchange, record in evidence.records(resource.name):
         if record.keys() >= shape:
             yield Satisfied(exchange)
         else:
             missing = ", ".join(sorted(shape - record.keys()))
             received = f"no {missing} in the record {shown(record.get('id'), own=True)}"
-            yield Violation(exchange, f"the fields {', '.join(kind.shape)}", received)
+            yield Violation(exchange, f"the fields {', '.join(resource.shape)}", received)
 
 
-def id_is_an_integer(evidence: Evidence, kind: Kind) -> Observations:
+def id_is_an_integer(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
-    return _each(evidence, kind, "id", "an integer", is_integer)
+    return _each(evidence, resource, "id", "an integer", is_integer)
 
 
-def integers_have_no_fraction(evidence: Evidence, kind: Kind) -> Observations:
+def integers_have_no_fraction(evidence: Evidence, resource: Resource) -> Observations:
     """All records and lists: how integers are written."""
-    made = ((each, each.data) for each in evidence.of(kind.name, "create", "update") if each.made_id is not None)
-    for exchange, record in chain(evidence.records(kind.name), made):
+    made = ((each, each.data) for each in evidence.of(resource.name, "create", "update") if each.made_id is not None)
+    for exchange, record in chain(evidence.records(resource.name), made):
         if isinstance(record.get("id"), float):
             yield Violation(exchange, "an integer without a fraction", shown(record["id"], own=True))
         elif is_integer(record.get("id")):
             yield Satisfied(exchange)
-    for page in evidence.pages(kind.name):
+    for page in evidence.pages(resource.name):
         meta = page.exchange.json.get("meta")
         for name in page.meta:
             kept = isinstance(meta[name], int)
             yield decide(page.exchange, f"meta.{name} without a fraction", shown(meta[name], own=True), kept=kept)
 
 
-def datetime_has_the_stated_form(evidence: Evidence, kind: Kind) -> Observations:
+def datetime_has_the_stated_form(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
-    return _each(evidence, kind, "datetime", "YYYY-MM-DD HH:MM:SS", _is_time)
+    return _each(evidence, resource, "datetime", "YYYY-MM-DD HH:MM:SS", _is_time)
 
 
-def last_datetime_has_the_stated_form(evidence: Evidence, kind: Kind) -> Observations:
+def last_datetime_has_the_stated_form(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
     expected = "null or YYYY-MM-DD HH:MM:SS"
-    return _each(evidence, kind, "last_datetime", expected, lambda value: value is None or _is_time(value))
+    return _each(evidence, resource, "last_datetime", expected, lambda value: value is None or _is_time(value))
 
 
-def last_datetime_is_null_before_any_update(evidence: Evidence, kind: Kind) -> Observations:
+def last_datetime_is_null_before_any_update(evidence: Evidence, resource: Resource) -> Observations:
     """The run's records, as long as it has not updated them."""
-    for exchange, record in _never_updated(evidence, kind):
+    for exchange, record in _never_updated(evidence, resource):
         if "last_datetime" in record:
             value = record["last_datetime"]
             yield decide(exchange, "null on a new record", shown(value, own=True), kept=value is None)
 
 
-def name_is_a_string(evidence: Evidence, kind: Kind) -> Observations:
+def name_is_a_string(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
-    return _each(evidence, kind, "name", "a string", _is_text)
+    return _each(evidence, resource, "name", "a string", _is_text)
 
 
-def color_is_hex(evidence: Evidence, kind: Kind) -> Observations:
+def color_is_hex(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
-    return _each(evidence, kind, "color", "#rrggbb", lambda value: _is_text(value) and bool(COLOR.fullmatch(value)))
+    return _each(evidence, resource, "color", "#rrggbb", lambda value: _is_text(value) and bool(COLOR.fullmatch(value)))
 
 
-def scheme_has_its_separator(evidence: Evidence, kind: Kind) -> Observations:
+def scheme_has_its_separator(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
     expected = "a scheme with ://"
-    return _each(evidence, kind, "scheme", expected, lambda value: _is_text(value) and bool(SCHEME.fullmatch(value)))
+    return _each(
+        evidence, resource, "scheme", expected, lambda value: _is_text(value) and bool(SCHEME.fullmatch(value))
+    )
 
 
-def host_is_a_string(evidence: Evidence, kind: Kind) -> Observations:
+def host_is_a_string(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
-    return _each(evidence, kind, "host", "a string", _is_text)
+    return _each(evidence, resource, "host", "a string", _is_text)
 
 
-def custom_index_url_is_a_string(evidence: Evidence, kind: Kind) -> Observations:
+def custom_index_url_is_a_string(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
-    return _each(evidence, kind, "custom_index_url", "a string", _is_text)
+    return _each(evidence, resource, "custom_index_url", "a string", _is_text)
 
 
-def custom_index_url_is_empty_when_unset(evidence: Evidence, kind: Kind) -> Observations:
+def custom_index_url_is_empty_when_unset(evidence: Evidence, resource: Resource) -> Observations:
     """New records that were created without one."""
-    creations = evidence.creations.get(kind.name, [])
+    creations = evidence.creations.get(resource.name, [])
     given = {creation.identifier for creation in creations if "custom_index_url" in creation.form}
     unset = {creation.identifier for creation in creations} - given - {None}  # some services give an id again
-    for exchange, record in _never_updated(evidence, kind):
+    for exchange, record in _never_updated(evidence, resource):
         if id_of(record) in unset and isinstance(record.get("custom_index_url"), str):
             value = record["custom_index_url"]
             yield decide(exchange, "the empty string", shown(value, own=True), kept=value == "")
 
 
-def custom_not_found_url_is_absent(evidence: Evidence, kind: Kind) -> Observations:
+def custom_not_found_url_is_absent(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
-    for exchange, record in evidence.records(kind.name):
+    for exchange, record in evidence.records(resource.name):
         kept = "custom_not_found_url" not in record
         yield decide(exchange, "no custom_not_found_url", "one", kept=kept)
 
 
-def is_enabled_is_a_boolean(evidence: Evidence, kind: Kind) -> Observations:
+def is_enabled_is_a_boolean(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
-    return _each(evidence, kind, "is_enabled", "true or false", lambda value: isinstance(value, bool))
+    return _each(evidence, resource, "is_enabled", "true or false", lambda value: isinstance(value, bool))
 
 
-def type_is_one_of_six(evidence: Evidence, kind: Kind) -> Observations:
+def type_is_one_of_six(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
-    for exchange, record in evidence.records(kind.name):
+    for exchange, record in evidence.records(resource.name):
         if "type" in record:
             value = record["type"]
-            kept = isinstance(value, str) and value in kind.types
-            yield decide(exchange, f"one of {', '.join(kind.types)}", shown(value, own=True), kept=kept)
+            kept = isinstance(value, str) and value in resource.types
+            yield decide(exchange, f"one of {', '.join(resource.types)}", shown(value, own=True), kept=kept)
 
 
-def settings_is_an_object(evidence: Evidence, kind: Kind) -> Observations:
+def settings_is_an_object(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
-    return _each(evidence, kind, "settings", "an object", lambda value: isinstance(value, dict))
+    return _each(evidence, resource, "settings", "an object", lambda value: isinstance(value, dict))
 
 
-def email_settings_hold_email_alone(evidence: Evidence, kind: Kind) -> Observations:
+def email_settings_hold_email_alone(evidence: Evidence, resource: Resource) -> Observations:
     """Handlers of type `email`."""
-    for exchange, record in evidence.records(kind.name):
+    for exchange, record in evidence.records(resource.name):
         settings = record.get("settings")
         if record.get("type") == "email" and isinstance(settings, dict):
             kept = list(settings) == ["email"] and isinstance(settings["email"], str)
@@ -144,13 +146,13 @@ def email_settings_hold_email_alone(evidence: Evidence, kind: Kind) -> Observati
             yield decide(exchange, "settings with the one key email, a string", received, kept=kept)
 
 
-def listed_as_read(evidence: Evidence, kind: Kind) -> Observations:
+def listed_as_read(evidence: Evidence, resource: Resource) -> Observations:
     """Reads beside listed records, where the run wrote nothing between."""
     last: dict[Any, tuple[str, Record]] = {}
     compared = False
     for exchange in evidence.exchanges:
         request = exchange.request
-        if request.kind != kind.name:
+        if request.resource != resource.name:
             continue
         if request.operation in ("update", "delete", "create"):
             last.pop(request.identifier, None)
@@ -164,14 +166,16 @@ def listed_as_read(evidence: Evidence, kind: Kind) -> Observations:
             earlier = last.get(record["id"])
             if earlier and earlier[0] != request.operation:
                 compared = True
-                yield _compared(exchange, kind, earlier[1], record, own=evidence.is_own(kind.name, record))
+                yield _compared(exchange, resource, earlier[1], record, own=evidence.is_own(resource.name, record))
             last[record["id"]] = (request.operation, record)
     if not compared:
         yield Undecided("no record was both read and listed")
 
 
-def _compared(exchange: Exchange, kind: Kind, one: Record, other: Record, *, own: bool) -> Violation | Satisfied:
-    both = [name for name in steady(kind) if name in one and name in other]
+def _compared(
+    exchange: Exchange, resource: Resource, one: Record, other: Record, *, own: bool
+) -> Violation | Satisfied:
+    both = [name for name in steady(resource) if name in one and name in other]
     differing = [name for name in both if one[name] != other[name]]
     if not differing:
         return Satisfied(exchange)
@@ -183,23 +187,25 @@ def _compared(exchange: Exchange, kind: Kind, one: Record, other: Record, *, own
     )
 
 
-def _each(evidence: Evidence, kind: Kind, name: str, expected: str, good: Callable[[Any], bool]) -> Observations:
-    for exchange, record in evidence.records(kind.name):
+def _each(
+    evidence: Evidence, resource: Resource, name: str, expected: str, good: Callable[[Any], bool]
+) -> Observations:
+    for exchange, record in evidence.records(resource.name):
         if name in record and good(record[name]):
             yield Satisfied(exchange)
         elif name in record:
-            own = evidence.is_own(kind.name, record)
+            own = evidence.is_own(resource.name, record)
             received = f"{shown(record[name], own=own)} in the record {json.dumps(record.get('id'))[:20]}"
             yield Violation(exchange, f"{name}: {expected}", received)
 
 
-def _never_updated(evidence: Evidence, kind: Kind) -> Iterator[tuple[Exchange, Record]]:
+def _never_updated(evidence: Evidence, resource: Resource) -> Iterator[tuple[Exchange, Record]]:
     """The run's records, as they were shown before its first update of them, by anybody."""
     touched: set[Any] = set()
-    own = evidence.own.get(kind.name, set())
+    own = evidence.own.get(resource.name, set())
     for exchange in evidence.exchanges:
         request = exchange.request
-        if request.kind != kind.name:
+        if request.resource != resource.name:
             continue
         if request.operation in ("update", "delete"):
             touched.add(request.identifier)

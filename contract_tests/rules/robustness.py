@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import TRIES, Exchange, Expect
 from contract_tests.multipart import USUAL
@@ -12,40 +12,40 @@ from contract_tests.rules.observation import Observations, Undecided, decide
 from contract_tests.rules.operations import own_requests
 
 
-def odd_pages_do_not_fail(evidence: Evidence, kind: Kind) -> Observations:
+def odd_pages_do_not_fail(evidence: Evidence, resource: Resource) -> Observations:
     """Lists with an odd page or page size."""
-    return _no_failure(evidence, kind, lambda exchange: exchange.request.operation == "list")
+    return _no_failure(evidence, resource, lambda exchange: exchange.request.operation == "list")
 
 
-def odd_ids_do_not_fail(evidence: Evidence, kind: Kind) -> Observations:
+def odd_ids_do_not_fail(evidence: Evidence, resource: Resource) -> Observations:
     """Reads of ids that name no record, and updates of records that are gone."""
-    return _no_failure(evidence, kind, lambda exchange: _is_odd_id(evidence, kind, exchange))
+    return _no_failure(evidence, resource, lambda exchange: _is_odd_id(evidence, resource, exchange))
 
 
-def odd_text_does_not_fail(evidence: Evidence, kind: Kind) -> Observations:
+def odd_text_does_not_fail(evidence: Evidence, resource: Resource) -> Observations:
     """Creates and updates with odd text."""
 
     def odd(exchange: Exchange) -> bool:
         writes = exchange.request.operation in ("create", "update") and bool(exchange.request.form)
-        return writes and exchange.request.shape == USUAL and not _is_odd_id(evidence, kind, exchange)
+        return writes and exchange.request.shape == USUAL and not _is_odd_id(evidence, resource, exchange)
 
-    return _no_failure(evidence, kind, odd)
+    return _no_failure(evidence, resource, odd)
 
 
-def odd_forms_do_not_fail(evidence: Evidence, kind: Kind) -> Observations:
+def odd_forms_do_not_fail(evidence: Evidence, resource: Resource) -> Observations:
     """Creates and updates without a form, or with a malformed one."""
 
     def odd(exchange: Exchange) -> bool:
         writes = exchange.request.operation in ("create", "update") and not exchange.request.form
-        return writes and not _is_odd_id(evidence, kind, exchange)
+        return writes and not _is_odd_id(evidence, resource, exchange)
 
-    return _no_failure(evidence, kind, odd)
+    return _no_failure(evidence, resource, odd)
 
 
-def _no_failure(evidence: Evidence, kind: Kind, odd: Callable[[Exchange], bool]) -> Observations:
+def _no_failure(evidence: Evidence, resource: Resource, odd: Callable[[Exchange], bool]) -> Observations:
     """Failures with odd input, of operations that do not fail anyway."""
-    works = {each.request.operation for each in own_requests(evidence, kind) if not each.failed}
-    for exchange in evidence.of(kind.name, "list", "read", "create", "update", "delete", expects=Expect.OPEN):
+    works = {each.request.operation for each in own_requests(evidence, resource) if not each.failed}
+    for exchange in evidence.of(resource.name, "list", "read", "create", "update", "delete", expects=Expect.OPEN):
         if odd(exchange) and exchange.status is not None:
             if exchange.failed and exchange.request.operation not in works:
                 yield Undecided(f"each {exchange.request.operation} fails", exchange)
@@ -56,9 +56,9 @@ def _no_failure(evidence: Evidence, kind: Kind, odd: Callable[[Exchange], bool])
                 yield decide(exchange, "any answer but a failure", received, kept=not exchange.failed)
 
 
-def _is_odd_id(evidence: Evidence, kind: Kind, exchange: Exchange) -> bool:
+def _is_odd_id(evidence: Evidence, resource: Resource, exchange: Exchange) -> bool:
     if exchange.request.operation != "update":
         return exchange.request.operation in ("read", "delete")
-    deletes = (removal.exchange for removal in evidence.removals.get(kind.name, []))
+    deletes = (removal.exchange for removal in evidence.removals.get(resource.name, []))
     before = [each for each in deletes if each.number < exchange.number]
     return any(each.request.identifier == exchange.request.identifier for each in before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import Change, Evidence
 from contract_tests.markers import begins
 from contract_tests.multipart import NOTHING_CHOSEN
@@ -10,11 +10,11 @@ from contract_tests.rules.observation import Observations, Satisfied, Undecided,
 from contract_tests.rules.operations import accepted
 
 
-def client_shapes_are_understood(evidence: Evidence, kind: Kind) -> Observations:
+def client_shapes_are_understood(evidence: Evidence, resource: Resource) -> Observations:
     """Updates whose forms are written as other clients write them, where the same fields are taken from this suite."""
-    plain = [change for change in evidence.changes.get(kind.name, []) if _is_renamed(change, kind)]
+    plain = [change for change in evidence.changes.get(resource.name, []) if _is_renamed(change, resource)]
     taken = [set(change.exchange.request.form or {}) for change in plain]
-    for change in evidence.shaped.get(kind.name, []):
+    for change in evidence.shaped.get(resource.name, []):
         if set(change.exchange.request.form or {}) not in taken:
             yield Undecided("the same fields were not taken from this suite either", change.exchange)
             continue
@@ -24,14 +24,19 @@ def client_shapes_are_understood(evidence: Evidence, kind: Kind) -> Observations
             yield Violation(change.exchange, f"a success; {shape.like} sends forms like this", observation.received)
         elif isinstance(observation, Undecided):
             yield observation
-        elif isinstance(observation, Satisfied) and record and change.read and isinstance(record.get(kind.label), str):
-            kept = begins(record[kind.label], change.form[kind.label])
-            expected = f"{kind.label} {change.form[kind.label]!r}; {shape.like} sends forms like this"
-            yield decide(change.read, expected, shown(record[kind.label], own=True), kept=kept)
+        elif (
+            isinstance(observation, Satisfied)
+            and record
+            and change.read
+            and isinstance(record.get(resource.label), str)
+        ):
+            kept = begins(record[resource.label], change.form[resource.label])
+            expected = f"{resource.label} {change.form[resource.label]!r}; {shape.like} sends forms like this"
+            yield decide(change.read, expected, shown(record[resource.label], own=True), kept=kept)
 
 
-def _is_renamed(change: Change, kind: Kind) -> bool:
+def _is_renamed(change: Change, resource: Resource) -> bool:
     """Whether an update gave a record another name or host, and that is shown."""
     record = change.read.record if change.read else None
-    label = change.form.get(kind.label, "")
-    return change.exchange.succeeded and bool(label) and begins((record or {}).get(kind.label), label)
+    label = change.form.get(resource.label, "")
+    return change.exchange.succeeded and bool(label) and begins((record or {}).get(resource.label), label)

@@ -22,7 +22,7 @@ class Options:
         base_url: where the implementation answers, without a slash at the end.
         api_key: the key of the account that is used.
         second_api_key: the key of another account, or None.
-        resources: the kinds to judge.
+        resources: the resources to judge.
         rules: patterns of the ids of rules to judge, such as `pagination.*`.
         public_base_url: what page links are to begin with, if not with the base URL.
         splash_create_path: where splash pages are created, if not at the documented path.

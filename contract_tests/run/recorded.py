@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from contract_tests.contract import Contract, Kind
+from contract_tests.contract import Contract, Resource
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN, Exchange, Expect, Request, id_of, integer
 from contract_tests.rules.operations import TOLD_WRONG
@@ -106,19 +106,19 @@ def _entries(path: Path) -> list[Any]:
     return entries
 
 
-def settled(exchange: Exchange, kind: Kind) -> Exchange:
+def settled(exchange: Exchange, resource: Resource) -> Exchange:
     """An exchange as one of a documented request, if its answer shows that the request was carried out.
 
     What else is wrong or missing in the answer does not matter: that is what it is judged for.
     """
     known = {"list": _is_list, "read": _is_read, "create": _is_written, "update": _is_written}
     carried_out = known.get(exchange.request.operation)
-    return replace(exchange, treated_as=Expect.SUCCESS) if carried_out and carried_out(exchange, kind) else exchange
+    return replace(exchange, treated_as=Expect.SUCCESS) if carried_out and carried_out(exchange, resource) else exchange
 
 
-def _is_list(exchange: Exchange, kind: Kind) -> bool:
+def _is_list(exchange: Exchange, resource: Resource) -> bool:
     """Whether a list at documented parameters was answered with one; a page past the end may be anything."""
-    number, page = _documented_page(exchange, kind), exchange.page
+    number, page = _documented_page(exchange, resource), exchange.page
     if number is None or not exchange.succeeded or exchange.is_refusal_in_disguise:
         return False
     if number == 1 or exchange.json is None:
@@ -126,15 +126,15 @@ def _is_list(exchange: Exchange, kind: Kind) -> bool:
     return page is not None and (page.is_there or (page.total is None and bool(page.rows)))
 
 
-def _documented_page(exchange: Exchange, kind: Kind) -> int | None:
+def _documented_page(exchange: Exchange, resource: Resource) -> int | None:
     """The page that a list asks for, if all its parameters are documented ones."""
     asked = exchange.request.asked
-    sizes, number = map(str, kind.page_sizes), asked.get("page", "1")
+    sizes, number = map(str, resource.page_sizes), asked.get("page", "1")
     known = asked.keys() <= {"page", "results_per_page"} and asked.get("results_per_page", "25") in {*sizes, "25"}
     return integer(number) if known and number.isascii() and number.isdecimal() and integer(number) > 0 else None
 
 
-def _is_read(exchange: Exchange, _: Kind) -> bool:
+def _is_read(exchange: Exchange, _: Resource) -> bool:
     """Whether a read shows the record that was asked for, wherever in the answer."""
     body, sought = exchange.json, exchange.request.identifier
     if not exchange.succeeded or exchange.is_refusal_in_disguise:
@@ -146,7 +146,7 @@ def _is_read(exchange: Exchange, _: Kind) -> bool:
     return sought is not None and any(id_of(each) == sought for each in shown)
 
 
-def _is_written(exchange: Exchange, _: Kind) -> bool:
+def _is_written(exchange: Exchange, _: Resource) -> bool:
     """Whether a create or update says that it was carried out: by an id anywhere; a create, by a success alone too."""
     body = exchange.json
     if not exchange.succeeded or exchange.is_refusal_in_disguise:
@@ -165,9 +165,9 @@ def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple
         return exchanges
 
     def refused(each: Exchange) -> bool:
-        kind = contract.kinds[each.request.kind]
-        asked = each.request.path == kind.list_path and each.expects is Expect.OPEN
-        return asked and each.status in TOLD_WRONG and _documented_page(each, kind) == 1
+        resource = contract.resources[each.request.resource]
+        asked = each.request.path == resource.list_path and each.expects is Expect.OPEN
+        return asked and each.status in TOLD_WRONG and _documented_page(each, resource) == 1
 
     return tuple(replace(each, treated_as=Expect.SUCCESS) if refused(each) else each for each in exchanges)
 
@@ -178,29 +178,33 @@ def _is_cut_short(entry: dict[str, Any]) -> bool:
     return "text" not in content and content.get("size", 0) > 0
 
 
-def request_of(contract: Contract, method: str, url: str) -> tuple[str, Kind, Request] | None:
-    """The base URL, kind and request that a method and URL come to, or None if they are none of the contract's."""
+def request_of(contract: Contract, method: str, url: str) -> tuple[str, Resource, Request] | None:
+    """The base URL, resource and request that a method and URL come to, or None if they are none of the contract's."""
     parts = urlsplit(url)
     prefix, slash, path = parts.path.rpartition("/api/")
     base_url = f"{parts.scheme}://{parts.netloc}{prefix}"
-    for kind in contract.kinds.values() if slash else ():
-        operation, identifier = _operation(kind, method, f"/api/{path}")
+    for resource in contract.resources.values() if slash else ():
+        operation, identifier = _operation(resource, method, f"/api/{path}")
         if operation:
             query = tuple(parse_qsl(parts.query, keep_blank_values=True))
-            return base_url, kind, Request(operation, kind.name, method, f"/api/{path}", query, None, OWN, identifier)
+            return (
+                base_url,
+                resource,
+                Request(operation, resource.name, method, f"/api/{path}", query, None, OWN, identifier),
+            )
     return None
 
 
-def _operation(kind: Kind, method: str, path: str) -> tuple[str, int | None]:
-    """The operation on a kind and the id in its path; an empty operation if there is none."""
-    last = path.removeprefix(kind.record_path)
-    if path.startswith(kind.record_path) and last.removeprefix("-").isdecimal():
+def _operation(resource: Resource, method: str, path: str) -> tuple[str, int | None]:
+    """The operation on a resource and the id in its path; an empty operation if there is none."""
+    last = path.removeprefix(resource.record_path)
+    if path.startswith(resource.record_path) and last.removeprefix("-").isdecimal():
         return ON_A_RECORD.get(method, ""), int(last)
-    if method == "GET" and path.rstrip("/") == kind.list_path.rstrip("/"):  # page links have no slash at the end
+    if method == "GET" and path.rstrip("/") == resource.list_path.rstrip("/"):  # page links have no slash at the end
         return "list", None
-    if method == "GET" and path == f"/api/{kind.collection}":
+    if method == "GET" and path == f"/api/{resource.collection}":
         return "follow", None
-    if method == "POST" and path == kind.create_path:
+    if method == "POST" and path == resource.create_path:
         return "create", None
     return "", None
 
@@ -211,7 +215,7 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
     recognised = request_of(contract, request["method"].upper(), request["url"])
     if recognised is None:
         return None
-    base_url, kind, asked = recognised
+    base_url, resource, asked = recognised
     told = dict(_told(entry))
     known = told.get("expects") in set(Expect)
     expects = Expect(told["expects"]) if known else Expect.OPEN
@@ -219,7 +223,7 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
     headers = {header["name"]: header["value"] for header in response["headers"]}
     body = _body(response.get("content") or {}, {name.casefold(): value for name, value in headers.items()})
     exchange = Exchange(asked, number, response["status"] or None, headers, body)
-    return base_url, exchange if told else settled(exchange, kind)
+    return base_url, exchange if told else settled(exchange, resource)
 
 
 def _told(entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""A run: visits to each kind, a second look where one is needed, and the verdicts."""
+"""A run: visits to each resource, a second look where one is needed, and the verdicts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from time import time
 
-from contract_tests.contract import Contract, Kind, Rule
+from contract_tests.contract import Contract, Resource, Rule
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.evidence import Evidence
 from contract_tests.masking import Masking
@@ -24,15 +24,15 @@ from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
 from contract_tests.target.target import TIME_UP, BudgetSpentError, Target
 
-MOST_TOLD = 5  # findings of one rule and kind
+MOST_TOLD = 5  # findings of one rule and resource
 TOO_MANY = "the server says that there were too many requests"
 Progress = Callable[[str, int], None]
-Chosen = list[tuple[Rule, Kind]]
+Chosen = list[tuple[Rule, Resource]]
 Explore = Callable[[Visitor], None]
 
 
 def selected(contract: Contract, options: Options) -> Chosen:
-    """The rules to judge, each for each kind.
+    """The rules to judge, each for each resource.
 
     Raises:
         NothingSelectedError: if there are none.
@@ -41,7 +41,7 @@ def selected(contract: Contract, options: Options) -> Chosen:
     if unused:
         raise NothingSelectedError(f'no rule of the contract matches "{unused[0]}"; areas are chosen as pagination.*')
     chosen = [
-        (rule, contract.kinds[name])
+        (rule, contract.resources[name])
         for rule in contract.rules.values()
         if not options.rules or any(fnmatchcase(rule.id, pattern) for pattern in options.rules)
         for name in rule.resources
@@ -79,10 +79,10 @@ def run(
     visit_kind = partial(visit, target, explore=_exploration(contract, options))
     judged = _Judged()
     try:
-        for kind in contract.kinds.values():
-            rules = [rule for rule, of in chosen if of is kind]
+        for resource in contract.resources.values():
+            rules = [rule for rule, of in chosen if of is resource]
             if rules:
-                judged.begin(rules, kind)
+                judged.begin(rules, resource)
                 _look(visit_kind, judged, options, lambda chapter: progress(chapter, target.sent))
     except (Exception, KeyboardInterrupt):
         if not interrupted():  # else what the interrupt came upon may not have been made for exceptions
@@ -102,7 +102,7 @@ def _target(options: Options, ledger: Ledger, progress: Progress, interrupted: C
 
 def _preflight(target: Target, contract: Contract) -> None:
     try:
-        preflight(target, contract.kinds.values())
+        preflight(target, contract.resources.values())
     except BudgetSpentError as error:
         if str(error) == TIME_UP:
             raise UnusableTargetError(f"{error} before its lists could be read") from error
@@ -110,35 +110,40 @@ def _preflight(target: Target, contract: Contract) -> None:
 
 
 class _Judged:
-    """What the looks at each kind saw, and what the rules say of it.
+    """What the looks at each resource saw, and what the rules say of it.
 
     Attributes:
-        is_whole: whether each kind was visited to the end.
+        is_whole: whether each resource was visited to the end.
     """
 
     def __init__(self) -> None:
         self.is_whole = True
-        self._kinds: list[tuple[list[Rule], Kind, list[Evidence]]] = []
+        self._kinds: list[tuple[list[Rule], Resource, list[Evidence]]] = []
 
-    def begin(self, rules: list[Rule], kind: Kind) -> None:
-        """Begin with another kind."""
-        self._kinds.append((rules, kind, []))
+    def begin(self, rules: list[Rule], resource: Resource) -> None:
+        """Begin with another resource."""
+        self._kinds.append((rules, resource, []))
 
     @property
-    def latest(self) -> tuple[list[Rule], Kind, list[Evidence]]:
-        """The rules, the kind and the looks that were begun last."""
+    def latest(self) -> tuple[list[Rule], Resource, list[Evidence]]:
+        """The rules, the resource and the looks that were begun last."""
         return self._kinds[-1]
 
     @property
     def results(self) -> list[Result]:
         """The verdicts."""
-        return [judge(rule, kind, *looks) for rules, kind, looks in self._kinds if looks for rule in rules]
+        return [judge(rule, resource, *looks) for rules, resource, looks in self._kinds if looks for rule in rules]
 
     @property
     def notes(self) -> list[str]:
-        """Why something could not be tried, by kind."""
-        told = [(kind.name, note) for _, kind, looks in self._kinds for each in looks for note in each.notes[kind.name]]
-        return [f"the rest of {kind} ({note})" for kind, note in dict.fromkeys(told)]
+        """Why something could not be tried, by resource."""
+        told = [
+            (resource.name, note)
+            for _, resource, looks in self._kinds
+            for each in looks
+            for note in each.notes[resource.name]
+        ]
+        return [f"the rest of {resource} ({note})" for resource, note in dict.fromkeys(told)]
 
 
 def _outcome(contract: Contract, options: Options, target: Target, judged: _Judged, began: float) -> Outcome:
@@ -189,13 +194,13 @@ def _not_judged(results: list[Result], judged: _Judged, options: Options, not_ru
 
 
 def possible(contract: Contract) -> int:
-    """How many results there may be: one for each rule and kind."""
+    """How many results there may be: one for each rule and resource."""
     return sum(len(rule.resources) for rule in contract.rules.values())
 
 
 def _masking(options: Options, ledger: Ledger) -> Masking:
     seen = [entry for entry in ledger.entries if entry.seen]
-    own = [(entry.kind, entry.owner, entry.identifier) for entry in seen if entry.identifier is not None]
+    own = [(entry.resource, entry.owner, entry.identifier) for entry in seen if entry.identifier is not None]
     markers = {marker for entry in ledger.entries for marker in entry.markers if marker}
     return Masking.of(_secrets(options), own, markers)
 
@@ -227,22 +232,25 @@ def _exploration(contract: Contract, options: Options) -> Explore:
         return lambda _visitor: None
     from contract_tests.explore import Exploration  # noqa: PLC0415 - who does not explore does not wait for Schemathesis
 
-    return Exploration(contract, -(-options.explore // len(contract.kinds)), options.seed)
+    return Exploration(contract, -(-options.explore // len(contract.resources)), options.seed)
 
 
 def _look(
     visit_kind: Callable[..., Evidence], judged: _Judged, options: Options, progress: Callable[[str], None]
 ) -> None:
-    """Visit a kind and, if a rule that several requests decide seems broken, once more."""
-    rules, kind, looks = judged.latest
-    create_path = options.splash_create_path if kind.name == "splash-pages" else None
+    """Visit a resource and, if a rule that several requests decide seems broken, once more."""
+    rules, resource, looks = judged.latest
+    create_path = options.splash_create_path if resource.name == "splash-pages" else None
 
     def go() -> None:
         looks.append(Evidence(options.base_url, public_base_url=options.public_base_url))
         visit_kind(
-            kind, looks[-1], create_path=create_path, progress=lambda chapter: progress(f"{kind.name}: {chapter}")
+            resource,
+            looks[-1],
+            create_path=create_path,
+            progress=lambda chapter: progress(f"{resource.name}: {chapter}"),
         )
 
     go()
-    if needs_second_look(rules, kind, looks[0]):
+    if needs_second_look(rules, resource, looks[0]):
         go()

@@ -1,4 +1,4 @@
-"""From observations to verdicts, one for each rule and kind, and to one word for all."""
+"""From observations to verdicts, one for each rule and resource, and to one word for all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from contract_tests.contract import Kind, Rule
+from contract_tests.contract import Resource, Rule
 from contract_tests.errors import BROKEN, FAILED, INTERRUPTED, UNDECIDED
 from contract_tests.evidence import Evidence
 from contract_tests.rules import judge_of
@@ -28,7 +28,7 @@ VIOLATED = (Verdict.FAIL, Verdict.WARN)  # what is said of a rule that was seen 
 
 @dataclass(frozen=True)
 class Result:
-    """The verdict on one rule for one kind.
+    """The verdict on one rule for one resource.
 
     Attributes:
         witnesses: how often the rule was put to the test and kept.
@@ -39,7 +39,7 @@ class Result:
     """
 
     rule: Rule
-    kind: str
+    resource: str
     verdict: Verdict
     witnesses: int = 0
     findings: tuple[Violation, ...] = ()
@@ -50,55 +50,55 @@ class Result:
     @property
     def id(self) -> str:
         """A name to select the result by."""
-        return f"{self.rule.id}[{self.kind}]"
+        return f"{self.rule.id}[{self.resource}]"
 
 
-def observe(rule: Rule, kind: Kind, evidence: Evidence) -> list[Observation]:
+def observe(rule: Rule, resource: Resource, evidence: Evidence) -> list[Observation]:
     """All that a rule finds in one visit's evidence."""
-    return list(judge_of(rule)(evidence, kind))
+    return list(judge_of(rule)(evidence, resource))
 
 
-def needs_second_look(rules: Iterable[Rule], kind: Kind, evidence: Evidence) -> bool:
+def needs_second_look(rules: Iterable[Rule], resource: Resource, evidence: Evidence) -> bool:
     """Whether a rule that several requests decide seems broken."""
     return any(
         isinstance(observation, Violation)
         for rule in rules
-        if rule.kind == "state"
-        for observation in observe(rule, kind, evidence)
+        if rule.decided_by == "state"
+        for observation in observe(rule, resource, evidence)
     )
 
 
-def judge(rule: Rule, kind: Kind, first: Evidence, second: Evidence | None = None) -> Result:
-    """The verdict on a rule for one kind.
+def judge(rule: Rule, resource: Resource, first: Evidence, second: Evidence | None = None) -> Result:
+    """The verdict on a rule for one resource.
 
     Args:
         rule: the rule.
-        kind: the kind.
+        resource: the resource.
         first: what the first visit saw.
         second: what a second visit saw, if there was one. A rule that several requests decide is broken only if both
             visits show that.
     """
-    looks = [observe(rule, kind, evidence) for evidence in (first, second) if evidence is not None]
+    looks = [observe(rule, resource, evidence) for evidence in (first, second) if evidence is not None]
     every = [observation for look in looks for observation in look]
     findings = _once(each for each in every if isinstance(each, Violation))
     witnesses = sum(isinstance(each, Satisfied) for each in every)
     again = all(any(isinstance(each, Violation) for each in look) for look in looks) and len(looks) > 1
-    if findings and (rule.kind == "exchange" or again):
+    if findings and (rule.decided_by == "exchange" or again):
         verdict = Verdict.WARN if rule.level == "advisory" else Verdict.FAIL
-        return Result(rule, kind.name, verdict, witnesses, findings)
+        return Result(rule, resource.name, verdict, witnesses, findings)
     if findings:
         reason = "it seemed broken in one visit, " + ("but not in another" if second else "and there was no other")
-        return Result(rule, kind.name, Verdict.INCONCLUSIVE, witnesses, findings, (reason,))
+        return Result(rule, resource.name, Verdict.INCONCLUSIVE, witnesses, findings, (reason,))
     if witnesses:
-        return Result(rule, kind.name, Verdict.PASS, witnesses)
+        return Result(rule, resource.name, Verdict.PASS, witnesses)
     absent = [each for each in every if isinstance(each, NotApplicable)]
     if absent:
         reasons = tuple(dict.fromkeys(each.reason for each in absent))
-        return Result(rule, kind.name, Verdict.NOT_APPLICABLE, reasons=reasons, unjudged=absent[0].unjudged)
-    notes = [note for evidence in (first, second) if evidence for note in evidence.notes.get(kind.name, [])]
+        return Result(rule, resource.name, Verdict.NOT_APPLICABLE, reasons=reasons, unjudged=absent[0].unjudged)
+    notes = [note for evidence in (first, second) if evidence for note in evidence.notes.get(resource.name, [])]
     unclear = [each.reason for each in every if isinstance(each, Undecided)]
     reasons = tuple(dict.fromkeys([*unclear, *notes])) or ("nothing that it speaks of was seen",)
-    return Result(rule, kind.name, Verdict.INCONCLUSIVE, reasons=reasons)
+    return Result(rule, resource.name, Verdict.INCONCLUSIVE, reasons=reasons)
 
 
 def _once(findings: Iterable[Violation]) -> tuple[Violation, ...]:
@@ -123,7 +123,7 @@ def overall(  # noqa: PLR0913 - each of these is said in the one word
 
     Args:
         results: the verdicts.
-        partial: whether some rules or kinds were left out.
+        partial: whether some rules or resources were left out.
         strict: whether advisory rules gate.
         stale: whether a waiver is of no use any more.
         left: whether something that the run made is left behind.

@@ -21,16 +21,16 @@ FIELDS = ("rule", "kind", "reason", "until")
 
 @dataclass(frozen=True)
 class Waiver:
-    """A failure of one rule for one kind, allowed until the end of a day."""
+    """A failure of one rule for one resource, allowed until the end of a day."""
 
     rule: str
-    kind: str
+    resource: str
     reason: str
     until: date
 
     def __str__(self) -> str:
         """The waiver, for people."""
-        return f"{self.rule}[{self.kind}], until {self.until}"
+        return f"{self.rule}[{self.resource}], until {self.until}"
 
 
 def read(path: Path) -> list[Waiver]:
@@ -46,7 +46,7 @@ def read(path: Path) -> list[Waiver]:
     if not isinstance(entries, list):
         raise UsageError(f"{path} holds no list of waivers; each has {', '.join(FIELDS)}")
     waivers = [_waiver(path, number, entry) for number, entry in enumerate(entries, 1)]
-    (place, count), *_ = Counter((each.rule, each.kind) for each in waivers).most_common(1) or [(("", ""), 0)]
+    (place, count), *_ = Counter((each.rule, each.resource) for each in waivers).most_common(1) or [(("", ""), 0)]
     if count > 1:
         raise UsageError(f"{path}: {place[0]}[{place[1]}] is waived {count} times; keep one of them")
     return waivers
@@ -70,13 +70,13 @@ def apply(
     Returns:
         The results, and what is wrong with the waivers: each of those fails the run.
     """
-    every = {(result.rule.id, result.kind): result for result in results}
+    every = {(result.rule.id, result.resource): result for result in results}
     stale = []
     for waiver in waivers:
-        place = (waiver.rule, waiver.kind)
+        place = (waiver.rule, waiver.resource)
         result = every.get(place)
-        if waiver.rule not in contract.rules or waiver.kind not in contract.rules[waiver.rule].resources:
-            stale.append(f"{waiver}: the contract has no such rule for this kind")
+        if waiver.rule not in contract.rules or waiver.resource not in contract.rules[waiver.rule].resources:
+            stale.append(f"{waiver}: the contract has no such rule for this resource")
         elif waiver.until < today:
             stale.append(f"{waiver}: its time is over")
         elif result and result.verdict in VIOLATED:
@@ -101,7 +101,7 @@ def write(path: Path, results: Iterable[Result], today: date, *, strict: bool) -
     """
     until = today + timedelta(days=DAYS)
     entries = [
-        {"rule": each.rule.id, "kind": each.kind, "reason": "", "until": until}
+        {"rule": each.rule.id, "kind": each.resource, "reason": "", "until": until}
         for each in results
         if not each.waived and (each.verdict is Verdict.FAIL or (strict and each.verdict is Verdict.WARN))
     ]

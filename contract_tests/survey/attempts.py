@@ -19,7 +19,7 @@ def omit(visitor: Visitor, before: Listing) -> None:
     The form carries a marker in another field that reads show, where there is one; by that its record is recognised,
     and removed at the end. One that cannot be recognised is never made twice: a second visit looks for it alone.
     """
-    for field in visitor.kind.required:
+    for field in visitor.resource.required:
         before = _look_again(visitor, field) or _omit(visitor, field, before)
 
 
@@ -31,23 +31,23 @@ def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
     came = [row for row in new if not _is_others(visitor, row, marker) and (before.complete or shows(row, marker))]
     is_quiet = not came or _claim(visitor, came, marker, exchange, after)
     omission = Omission(field, exchange, marker, tuple(came), is_quiet)
-    visitor.evidence.omissions[visitor.kind.name].append(omission)
+    visitor.evidence.omissions[visitor.resource.name].append(omission)
     return after
 
 
 def _look_again(visitor: Visitor, field: str) -> Listing | None:
     """Look for what an earlier visit's create has made, if that could not be recognised, and so not be removed."""
-    kind = visitor.kind.name
-    left = [each for each in visitor.target.ledger.left if each.kind == kind and each.without == field]
+    resource = visitor.resource.name
+    left = [each for each in visitor.target.ledger.left if each.resource == resource and each.without == field]
     stray = next((each.identifier for each in left if each.identifier and not each.seen), None)
     creates = (each for each in visitor.target.exchanges if each.request.operation == "create")
-    refused = (each for each in creates if each.expects is Expect.REFUSAL and each.request.kind == kind)
+    refused = (each for each in creates if each.expects is Expect.REFUSAL and each.request.resource == resource)
     exchange = next((each for each in refused if field not in (each.request.form or {})), None)
     if stray is None or exchange is None:
         return None
     seen = visitor.snapshot()
     came = (seen.by_id[stray],) if stray in seen.by_id else ()
-    visitor.evidence.omissions[kind].append(Omission(field, exchange, "", came))
+    visitor.evidence.omissions[resource].append(Omission(field, exchange, "", came))
     return seen
 
 
@@ -63,12 +63,12 @@ def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchang
 
 def _without(visitor: Visitor, field: str, marker: str) -> dict[str, FormValue]:
     """A form without a field, and with a marker in another: the name, an address, or any text."""
-    kind, form = visitor.kind, visitor.least()
+    resource, form = visitor.resource, visitor.least()
     form = {name: value for name, value in form.items() if name != field}
-    if kind.label in form:
-        return form | {kind.label: marker}
-    address = "webhook" if kind.types else next((name for name in kind.optional if name in kind.shape), "")
-    texts = {name: marker for name, type_ in list(kind.optional.items())[:1] if type_ == "text"}
+    if resource.label in form:
+        return form | {resource.label: marker}
+    address = "webhook" if resource.types else next((name for name in resource.optional if name in resource.shape), "")
+    texts = {name: marker for name, type_ in list(resource.optional.items())[:1] if type_ == "text"}
     return form | ({address: f"https://www.example.com/{marker}"} if address else texts)
 
 
@@ -79,10 +79,10 @@ def _is_others(visitor: Visitor, row: Record, marker: str) -> bool:
 
 def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange, after: Listing) -> bool:
     """Note what the create has made, as far as that is known; whether nobody else makes records meanwhile."""
-    ledger, kind = visitor.target.ledger, visitor.kind
+    ledger, resource = visitor.target.ledger, visitor.resource
     entry = ledger.entries[-1]
     marked = [row for row in came if shows(row, marker)]
-    own = marked or [row for row in came if row.get("id") == exchange.made_id and _is_nameless(row, kind.label)]
+    own = marked or [row for row in came if row.get("id") == exchange.made_id and _is_nameless(row, resource.label)]
     is_quiet = bool(marked) or all(visitor.snapshot().ids == after.ids for _ in range(CONTROLS))
     for row in (own or came)[:1] if is_quiet else own:
         if is_integer(row.get("id")):
@@ -98,18 +98,20 @@ def _is_nameless(row: Record, label: str) -> bool:
 
 def try_odd_forms(visitor: Visitor) -> None:
     """Send a create with rough text, and one that is cut off."""
-    rough = visitor.least() | {visitor.kind.label: f"{visitor.mark()} <b>\"'\\ {'long' * 100} "}
+    rough = visitor.least() | {visitor.resource.label: f"{visitor.mark()} <b>\"'\\ {'long' * 100} "}
     visitor.insist(lambda: visitor.post(rough, Expect.OPEN))
     marker = visitor.mark()
-    cut_off = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{visitor.kind.label}"\r\n\r\n{marker}'.encode()
+    cut_off = (
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{visitor.resource.label}"\r\n\r\n{marker}'.encode()
+    )
     visitor.insist(lambda: visitor.post_raw(marker, f"multipart/form-data; boundary={BOUNDARY}", cut_off))
-    if visitor.kind.types:
+    if visitor.resource.types:
         visitor.post(visitor.least(type="contract-tests"), Expect.OPEN)
 
 
 def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
     """See, as the account, what came of attempts that must come to nothing."""
-    own = visitor.evidence.own.get(visitor.kind.name, set())
+    own = visitor.evidence.own.get(visitor.resource.name, set())
     after = visitor.snapshot(lambda look: own <= set(look.ids), "list after attempts")
-    visitor.evidence.access_attempts[visitor.kind.name].extend(replace(each, after=after) for each in attempts)
+    visitor.evidence.access_attempts[visitor.resource.name].extend(replace(each, after=after) for each in attempts)
     return after

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import Evidence, Listing, Record, Removal
 from contract_tests.exchange import OTHER, OWN, Exchange, Expect, id_of, is_integer
 from contract_tests.markers import shows
@@ -16,20 +16,20 @@ KEY_REFUSED = (401, 403)
 UNTOLD = (*KEY_REFUSED, 429)  # of a record, such answers tell nothing
 
 
-def clean_up(target: Target, kind: Kind) -> None:
-    """Delete what an earlier run has left of one kind, wherever in the collection it stands."""
-    visitor = Visitor(target, kind, Evidence(target.base_url), "")
+def clean_up(target: Target, resource: Resource) -> None:
+    """Delete what an earlier run has left of one resource, wherever in the collection it stands."""
+    visitor = Visitor(target, resource, Evidence(target.base_url), "")
     visitor.most_pages = ALL_PAGES
     with target.cleaning_up():
         remove_all(visitor)
 
 
 def remove_all(visitor: Visitor) -> None:
-    """Delete what is left of the run's records of this kind, those too of which no create told, and look once more."""
-    kind, ledger, evidence = visitor.kind, visitor.target.ledger, visitor.evidence
-    if not any(entry.kind == kind.name for entry in ledger.entries):
+    """Delete what is left of the run's records, those too of which no create told, and look once more."""
+    resource, ledger, evidence = visitor.resource, visitor.target.ledger, visitor.evidence
+    if not any(entry.resource == resource.name for entry in ledger.entries):
         return
-    left = [entry for entry in ledger.left if entry.kind == kind.name]
+    left = [entry for entry in ledger.left if entry.resource == resource.name]
     for entry in left:
         entry.stale = True  # ids may have been given to others meanwhile
     if left:
@@ -37,7 +37,7 @@ def remove_all(visitor: Visitor) -> None:
     deletes = _delete_own(visitor)
     seen = _without(visitor, deletes)
     see_late(visitor, seen)
-    evidence.removals[kind.name] += [Removal(deletes[each], after=seen) for each in deletes]
+    evidence.removals[resource.name] += [Removal(deletes[each], after=seen) for each in deletes]
     if _adopt(visitor, seen):
         seen = _without(visitor, _delete_own(visitor))
     _forget_missing(visitor, seen)
@@ -47,9 +47,11 @@ def remove_all(visitor: Visitor) -> None:
 def _without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
     """Look at the whole, and note as gone what was deleted and is not to be seen any more."""
     seen = visitor.snapshot(lambda look: not deletes.keys() & set(look.ids), "list after clean-up")
-    ledger, kind = visitor.target.ledger, visitor.kind
-    for entry in [entry for entry in ledger.left if entry.kind == kind.name and entry.owner == OWN and entry.seen]:
-        label = str(seen.by_id.get(entry.identifier, {}).get(kind.label, ""))
+    ledger, resource = visitor.target.ledger, visitor.resource
+    for entry in [
+        entry for entry in ledger.left if entry.resource == resource.name and entry.owner == OWN and entry.seen
+    ]:
+        label = str(seen.by_id.get(entry.identifier, {}).get(resource.label, ""))
         shown = visitor.evidence.is_marked(label) or entry.is_in(label)
         if entry.identifier in deletes and not shown and (seen.complete or _is_gone(visitor, entry)):
             ledger.forget(entry)
@@ -58,16 +60,16 @@ def _without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
 
 def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
     """Delete the run's records that are left; the deletes that succeeded."""
-    kind, ledger = visitor.kind.name, visitor.target.ledger
+    resource, ledger = visitor.resource.name, visitor.target.ledger
     again = {each.request.identifier for each in visitor.evidence.exchanges if each.request.operation == "delete"}
     deletes = {}
-    for entry in [entry for entry in ledger.left if entry.kind == kind and entry.owner == OWN]:
+    for entry in [entry for entry in ledger.left if entry.resource == resource and entry.owner == OWN]:
         identifier = entry.identifier
         if identifier is None or identifier in deletes:
             continue
-        if not ledger.allows_write(kind, identifier):
+        if not ledger.allows_write(resource, identifier):
             visitor.read(identifier, Expect.OPEN)
-        if ledger.allows_write(kind, identifier):
+        if ledger.allows_write(resource, identifier):
             deleted = visitor.delete(identifier, Expect.OPEN if identifier in again else Expect.SUCCESS)
             if deleted.succeeded:
                 deletes[identifier] = deleted
@@ -77,35 +79,35 @@ def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
 def _forget_missing(visitor: Visitor, seen: Listing) -> None:
     """Note as gone what was seen and is neither listed nor read now, and creates that have left no trace."""
     ledger = visitor.target.ledger
-    own = [entry for entry in ledger.left if entry.kind == visitor.kind.name and entry.owner == OWN]
+    own = [entry for entry in ledger.left if entry.resource == visitor.resource.name and entry.owner == OWN]
     for entry in own if seen.complete else []:
         if entry.identifier is None and entry.answered:
             ledger.forget(entry)
         elif entry.identifier is None:
             ledger.miss(entry)
-        elif entry.seen and entry.identifier not in seen.ids and not _last_read(visitor, entry).shows(visitor.kind):
+        elif entry.seen and entry.identifier not in seen.ids and not _last_read(visitor, entry).shows(visitor.resource):
             ledger.forget(entry)
 
 
 def tidy_up(visitor: Visitor) -> None:
     """Delete what was made in the other account, once it was seen there."""
-    ledger, kind = visitor.target.ledger, visitor.kind.name
-    for entry in [entry for entry in ledger.left if entry.owner == OTHER and entry.kind == kind]:
+    ledger, resource = visitor.target.ledger, visitor.resource.name
+    for entry in [entry for entry in ledger.left if entry.owner == OTHER and entry.resource == resource]:
         if entry.identifier is None:
             _look_for(visitor, entry)
         identifier = entry.identifier or 0
-        if identifier and not ledger.allows_write(kind, identifier, OTHER):
+        if identifier and not ledger.allows_write(resource, identifier, OTHER):
             visitor.read(identifier, Expect.OPEN, OTHER)
-        if ledger.allows_write(kind, identifier, OTHER):
+        if ledger.allows_write(resource, identifier, OTHER):
             visitor.delete(identifier, Expect.OPEN, OTHER)
         if entry.seen and _is_gone(visitor, entry):
-            ledger.remove(kind, identifier, OTHER)
+            ledger.remove(resource, identifier, OTHER)
 
 
 def _look_for(visitor: Visitor, entry: Entry) -> None:
     """Give a create of the other account that was never answered its id, if it is listed there."""
     rows, complete = _listed(visitor, OTHER)
-    found = next((row for row in rows if entry.is_in(str(row.get(visitor.kind.label)))), None)
+    found = next((row for row in rows if entry.is_in(str(row.get(visitor.resource.label)))), None)
     if found and is_integer(found.get("id")):
         visitor.target.ledger.complete(entry, int(found["id"]))
     elif complete:
@@ -125,7 +127,7 @@ def _is_gone(visitor: Visitor, entry: Entry) -> bool:
     alone, by answering at all.
     """
     read = _last_read(visitor, entry)
-    if read.shows(visitor.kind):
+    if read.shows(visitor.resource):
         return False
     if not read.failed and read.status not in UNTOLD:
         return True
@@ -139,21 +141,21 @@ def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
     return visitor.until(
         "delete at the end",
         lambda: visitor.read(entry.identifier or 0, Expect.OPEN, entry.owner),
-        lambda seen: not seen.shows(visitor.kind),
+        lambda seen: not seen.shows(visitor.resource),
     )
 
 
 def _adopt(visitor: Visitor, seen: Listing) -> bool:
     """Find listed records with a marker of the run of which no create told, or not this one; whether there are any."""
-    ledger, kind = visitor.target.ledger, visitor.kind.name
-    entries = [entry for entry in ledger.entries if entry.kind == kind and entry.owner == OWN]
+    ledger, resource = visitor.target.ledger, visitor.resource.name
+    entries = [entry for entry in ledger.entries if entry.resource == resource and entry.owner == OWN]
     orphans = [entry for entry in entries if entry.marker and not entry.seen and not entry.removed]
     known = {entry.identifier for entry in entries if entry.seen}
     adopted = False
     for row in [row for row in seen.rows if is_integer(row.get("id")) and row["id"] not in known]:
         entry = next((each for each in orphans if shows(row, each.marker)), None)
         if entry is None and any(shows(row, marker) for marker in visitor.evidence.markers):
-            entry = ledger.plan(kind, str(row.get(visitor.kind.label)))  # one create may have made two
+            entry = ledger.plan(resource, str(row.get(visitor.resource.label)))  # one create may have made two
             orphans.append(entry)
         if entry:
             ledger.complete(entry, int(row["id"]))

@@ -38,7 +38,7 @@ def create(  # noqa: PLR0913 - each is about the one create
     Raises:
         InvisibleError: if the id that was answered is not that of the new record.
     """
-    kind, marker = visitor.kind, mark_of(form[visitor.kind.label])
+    resource, marker = visitor.resource, mark_of(form[visitor.resource.label])
     exchange, identifier = _send(visitor, form, expects)
     shown = None
     if identifier is not None and read:
@@ -46,11 +46,11 @@ def create(  # noqa: PLR0913 - each is about the one create
         shown = visitor.until("create", lambda: visitor.read(known_id), lambda seen: visitor.shows(seen, marker))
     texts = {name: value for name, value in form.items() if isinstance(value, str)}
     creation = Creation(exchange, texts, known, identifier, shown, label)
-    visitor.evidence.creations[kind.name].append(creation)
+    visitor.evidence.creations[resource.name].append(creation)
     if shown and not shown.failed and not _is_seen(visitor, creation):
         visitor.treat(shown, Expect.OPEN)
         visitor.writes = False
-        raise InvisibleError(f"create is not visible through {kind.name}: nothing more was created there")
+        raise InvisibleError(f"create is not visible through {resource.name}: nothing more was created there")
     return creation
 
 
@@ -61,7 +61,7 @@ def _send(visitor: Visitor, form: Mapping[str, FormValue], expects: Expect) -> t
     for _ in range(TRIES - 1):
         if not exchange.failed or identifier is not None:
             break
-        identifier = _find(visitor, mark_of(form[visitor.kind.label]))
+        identifier = _find(visitor, mark_of(form[visitor.resource.label]))
         if identifier is not None:
             visitor.own(visitor.target.ledger.entries[-1], identifier)
         else:
@@ -73,16 +73,16 @@ def _send(visitor: Visitor, form: Mapping[str, FormValue], expects: Expect) -> t
 
 def overlook(visitor: Visitor, creation: Creation) -> None:
     """Judge a create by no rule."""
-    visitor.evidence.creations[visitor.kind.name].remove(creation)
+    visitor.evidence.creations[visitor.resource.name].remove(creation)
     visitor.treat(creation.exchange, Expect.OVERLOOKED)
 
 
 def _is_seen(visitor: Visitor, creation: Creation) -> bool:
     """Whether the record that a create told of was read or is listed, with its marker."""
     ledger, identifier = visitor.target.ledger, creation.identifier or 0
-    if not ledger.allows_write(visitor.kind.name, identifier):
+    if not ledger.allows_write(visitor.resource.name, identifier):
         visitor.look()
-    return ledger.allows_write(visitor.kind.name, identifier)
+    return ledger.allows_write(visitor.resource.name, identifier)
 
 
 def _find(visitor: Visitor, marker: str) -> int | None:

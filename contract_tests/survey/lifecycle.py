@@ -16,14 +16,14 @@ from contract_tests.target.target import WriteRefusedError
 
 def update(visitor: Visitor, identifier: int) -> Record:
     """Update a record one field at a time, then all at once; what it then shows."""
-    creations = visitor.evidence.creations[visitor.kind.name]
+    creations = visitor.evidence.creations[visitor.resource.name]
     reads = (creation.read for creation in creations if creation.identifier == identifier and creation.read)
     record = (next(reads, None) or visitor.read(identifier)).record or {}
     try:
         for form, expects in _changes(visitor, record):
             record = visitor.change(identifier, form, record, expects)
     except WriteRefusedError:
-        visitor.evidence.notes[visitor.kind.name].append(
+        visitor.evidence.notes[visitor.resource.name].append(
             f"the record {identifier} that a create answered does not show its marker, so it was not written to"
         )
     return record
@@ -34,33 +34,33 @@ def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue
 
     A handler is updated without `is_enabled` both while it is enabled and while it is not; it ends as it did not begin.
     """
-    kind = visitor.kind
+    resource = visitor.resource
     renamed: dict[str, FormValue] = {"name": f"{visitor.mark()} {SCRIPTS}"}
-    label: dict[str, FormValue] = {kind.label: visitor.mark()}
-    if kind.types:
+    label: dict[str, FormValue] = {resource.label: visitor.mark()}
+    if resource.types:
         other, begun = ("0", "1") if record.get("is_enabled") is True else ("1", "0")
         return [
             ({"is_enabled": other}, Expect.SUCCESS),
             (of_type("slack"), Expect.SUCCESS),
             ({"is_enabled": begun}, Expect.SUCCESS),
             (renamed, Expect.OPEN),
-            (of_type("email") | {kind.label: visitor.mark()}, Expect.SUCCESS),
+            (of_type("email") | {resource.label: visitor.mark()}, Expect.SUCCESS),
             ({"email": value("email", "text", "other-")}, Expect.SUCCESS),
             (of_type("slack", "other-") | label | {"is_enabled": other}, Expect.SUCCESS),
         ]
-    fields = [name for name in kind.shape if name in kind.optional] or [next(iter(kind.optional))]
-    apart = [name for name in kind.optional if name.startswith("custom_not_found")]
-    single = [{name: value(name, kind.optional[name], "other-")} for name in [*fields, *apart]]
-    every = [(form, Expect.SUCCESS) for form in [*single, optional(kind, "third-", files=True) | label]]
-    return [*every, (renamed, Expect.OPEN)] if kind.label == "name" else every
+    fields = [name for name in resource.shape if name in resource.optional] or [next(iter(resource.optional))]
+    apart = [name for name in resource.optional if name.startswith("custom_not_found")]
+    single = [{name: value(name, resource.optional[name], "other-")} for name in [*fields, *apart]]
+    every = [(form, Expect.SUCCESS) for form in [*single, optional(resource, "third-", files=True) | label]]
+    return [*every, (renamed, Expect.OPEN)] if resource.label == "name" else every
 
 
 def reshape(visitor: Visitor, identifier: int, record: Record, shapes: Iterable[Shape]) -> Record:
     """Rename a record by forms that are written as this suite and as other clients write them; what it then shows."""
-    kind = visitor.kind
-    file = next((name for name, type_ in kind.optional.items() if type_ == "file"), None)
+    resource = visitor.resource
+    file = next((name for name, type_ in resource.optional.items() if type_ == "file"), None)
     for shape in (USUAL, *shapes):
-        form: dict[str, FormValue] = {kind.label: visitor.mark()} | ({file: image(file)} if file else {})
+        form: dict[str, FormValue] = {resource.label: visitor.mark()} | ({file: image(file)} if file else {})
         with suppress(WriteRefusedError):
             record = visitor.change(identifier, form, record, Expect.SUCCESS if shape == USUAL else Expect.OPEN, shape)
     return record
@@ -68,18 +68,18 @@ def reshape(visitor: Visitor, identifier: int, record: Record, shapes: Iterable[
 
 def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:
     """Delete a record, see that it is gone, and try to bring it back by an update; the last look at the whole."""
-    kind = visitor.kind
+    resource = visitor.resource
     try:
         removal = remove(visitor, identifier, before)
     except WriteRefusedError:
         return visitor.snapshot()
-    if removal.is_seen(kind):
-        visitor.update(identifier, {kind.label: visitor.mark()}, Expect.OPEN)
+    if removal.is_seen(resource):
+        visitor.update(identifier, {resource.label: visitor.mark()}, Expect.OPEN)
         visitor.settle()
         late_read = visitor.read(identifier, Expect.OPEN)
-        visitor.evidence.removals[kind.name][-1] = replace(removal, late_read=late_read)
-        if not late_read.shows(kind):
-            visitor.target.ledger.remove(kind.name, identifier)
+        visitor.evidence.removals[resource.name][-1] = replace(removal, late_read=late_read)
+        if not late_read.shows(resource):
+            visitor.target.ledger.remove(resource.name, identifier)
     return removal.after or before
 
 
@@ -89,14 +89,14 @@ def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:
     Raises:
         WriteRefusedError: if the record is not known to be the run's own.
     """
-    kind, removal = visitor.kind, delete(visitor, identifier)
+    resource, removal = visitor.resource, delete(visitor, identifier)
     after = visitor.snapshot(
         lambda seen: identifier not in seen.ids and (seen.total or 0) < (before.total or 0), "list after delete"
     )
     removal = replace(removal, after=after)
-    visitor.evidence.removals[kind.name].append(removal)
+    visitor.evidence.removals[resource.name].append(removal)
     removed = frozenset({identifier} if removal.exchange.succeeded else ())
-    visitor.evidence.before_after[kind.name].append(BeforeAfter("delete", before, after, removed=removed))
+    visitor.evidence.before_after[resource.name].append(BeforeAfter("delete", before, after, removed=removed))
     return removal
 
 
@@ -108,13 +108,13 @@ def delete(visitor: Visitor, identifier: int, expects: Expect = Expect.SUCCESS) 
     """
     deleted = visitor.delete(identifier, expects)
     read = visitor.until(
-        "delete", lambda: visitor.read(identifier, Expect.OPEN), lambda seen: not seen.shows(visitor.kind)
+        "delete", lambda: visitor.read(identifier, Expect.OPEN), lambda seen: not seen.shows(visitor.resource)
     )
     return Removal(deleted, read)
 
 
 def see_late(visitor: Visitor, seen: Listing) -> None:
     """Keep what is listed some time after the last delete."""
-    removals = visitor.evidence.removals.get(visitor.kind.name, [])
+    removals = visitor.evidence.removals.get(visitor.resource.name, [])
     if removals and removals[-1].late_list is None:
         removals[-1] = replace(removals[-1], late_list=seen)

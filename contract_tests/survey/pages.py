@@ -29,7 +29,7 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
         before: the whole, as it was seen last.
         again: whether pages were looked at before, so that a few are enough.
     """
-    kind, paging_scans = visitor.kind.name, visitor.evidence.paging_scans
+    resource, paging_scans = visitor.resource.name, visitor.evidence.paging_scans
     for attempt in range(QUIET_TRIES):
         pages = _pages(visitor, before.total or 0, sizes_too=attempt == 0 and not again)
         oldest = min(filter(is_integer, before.ids), default=None)
@@ -38,7 +38,7 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
         if read and (read.record or read.request.identifier in after.ids):
             visitor.treat(read, Expect.SUCCESS)
         scan = PagingScan(before, tuple(pages), after)
-        paging_scans[kind] = [*(paging_scans[kind][:-1] if attempt else paging_scans[kind]), scan]
+        paging_scans[resource] = [*(paging_scans[resource][:-1] if attempt else paging_scans[resource]), scan]
         if scan.is_quiet and scan.agrees:
             break
         if scan.is_quiet:
@@ -58,11 +58,11 @@ def _pages(visitor: Visitor, total: int, *, sizes_too: bool) -> list[Page]:
     numbers = sorted(number for number in {1, 2, 3, deepest} if 1 <= number <= deepest)
     pages += [visitor.page(results_per_page="10", page=str(number)) for number in numbers]
     if sizes_too:
-        if total > visitor.kind.default_page_size:
+        if total > visitor.resource.default_page_size:
             pages.append(visitor.page(page="2"))
         pages += [
             visitor.page(results_per_page=str(size))
-            for size in visitor.kind.page_sizes
+            for size in visitor.resource.page_sizes
             if size not in (10, visitor.largest)
         ]
     return [page for page in pages if page]
@@ -72,21 +72,23 @@ def _look_beyond(visitor: Visitor, whole: Listing) -> None:
     """Look at sizes and pages that there are not, and where a page link leads that is followed as it stands."""
     for size in ODD_SIZES:
         visitor.list(Expect.OPEN, results_per_page=size)
-    for number in ODD_PAGES.get(visitor.kind.name, ()):
+    for number in ODD_PAGES.get(visitor.resource.name, ()):
         visitor.list(Expect.OPEN, page=number)
     visitor.list(Expect.OPEN, results_per_page="10", page=str(-(-max(0, whole.total or 0) // 10) + BEYOND))
-    links = (page.links.get("next") or page.links.get("first") for page in visitor.evidence.pages(visitor.kind.name))
+    links = (
+        page.links.get("next") or page.links.get("first") for page in visitor.evidence.pages(visitor.resource.name)
+    )
     link = next((link for link in links if isinstance(link, str)), "")
     base_url = visitor.evidence.public_base_url or visitor.target.base_url
     followed = re.fullmatch(r"(/api/[\w-]+)\?&?page=(\d{1,9})", link.removeprefix(base_url), re.ASCII)
-    if followed and followed[1] != visitor.kind.list_path:
+    if followed and followed[1] != visitor.resource.list_path:
         query = (("page", followed[2]),)
-        visitor.send(Request("follow", visitor.kind.name, "GET", followed[1], query, expects=Expect.OPEN))
+        visitor.send(Request("follow", visitor.resource.name, "GET", followed[1], query, expects=Expect.OPEN))
 
 
 def _steady(visitor: Visitor, rows: Iterable[Record]) -> dict[Any, Record]:
     """Records by id, as far as nothing but a write changes them; further fields may tell the time."""
-    return {id_of(row): {name: row.get(name) for name in steady(visitor.kind)} for row in rows}
+    return {id_of(row): {name: row.get(name) for name in steady(visitor.resource)} for row in rows}
 
 
 def _watch(visitor: Visitor) -> None:
@@ -97,13 +99,13 @@ def _watch(visitor: Visitor) -> None:
     *quick, rested = [_steady(visitor, look.rows) for look in looks if look] or [{}]
     if len(quick) == DETECTORS:
         watch = Watch(tuple(quick), rested, visitor.evidence.exchanges[-1])
-        visitor.evidence.watches[visitor.kind.name].append(watch)
+        visitor.evidence.watches[visitor.resource.name].append(watch)
 
 
 def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
     """Look at pages and at some records, and try to read as a stranger."""
     seen = start
-    if not visitor.evidence.paging_scans[visitor.kind.name]:
+    if not visitor.evidence.paging_scans[visitor.resource.name]:
         progress("paging")
         seen = page(visitor, start)
     known = [identifier for identifier in seen.ids if is_integer(identifier)]
@@ -113,4 +115,4 @@ def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None
     progress("trying other keys")
     if known:
         attempts = try_access(visitor, known[0], seen)
-        visitor.evidence.access_attempts[visitor.kind.name].extend(replace(each, after=seen) for each in attempts)
+        visitor.evidence.access_attempts[visitor.resource.name].extend(replace(each, after=seen) for each in attempts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.exchange import FileContent, FormValue
 
 PNG = bytes.fromhex(
@@ -58,15 +58,15 @@ def _holds_address(field: str) -> bool:
     return field.endswith("_url") or field in ADDRESSES
 
 
-def optional(kind: Kind, variant: str = "", *, files: bool = False) -> dict[str, FormValue]:
+def optional(resource: Resource, variant: str = "", *, files: bool = False) -> dict[str, FormValue]:
     """All optional fields of a form, files if asked for; a handler's type-specific ones are left out."""
-    chosen = {name: type_ for name, type_ in kind.optional.items() if files or type_ != "file"}
-    return {} if kind.types else {name: value(name, type_, variant) for name, type_ in chosen.items()}
+    chosen = {name: type_ for name, type_ in resource.optional.items() if files or type_ != "file"}
+    return {} if resource.types else {name: value(name, type_, variant) for name, type_ in chosen.items()}
 
 
-def alone(kind: Kind) -> tuple[str, ...]:
+def alone(resource: Resource) -> tuple[str, ...]:
     """The types of a handler that need no field of their own; one of type `email` may need its address."""
-    return tuple(each for each in kind.types if each != "email")
+    return tuple(each for each in resource.types if each != "email")
 
 
 def of_type(handler_type: str, variant: str = "") -> dict[str, FormValue]:

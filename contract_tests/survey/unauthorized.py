@@ -14,7 +14,9 @@ from contract_tests.target.target import WriteRefusedError
 
 def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessAttempt]:
     """Try to reach one of the run's records as each unauthorized client, then read it as the account."""
-    reads = [each for each in visitor.evidence.of(visitor.kind.name, "read") if each.request.identifier == identifier]
+    reads = [
+        each for each in visitor.evidence.of(visitor.resource.name, "read") if each.request.identifier == identifier
+    ]
     shown = [each.record for each in reads if each.record]
     record = shown[-1] if shown else seen.by_id.get(identifier) or {}
     made: list[tuple[str, Exchange, str]] = []
@@ -28,7 +30,7 @@ def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessA
     access_attempts = [
         AccessAttempt(identity, exchange, marker, record, read, listed=listed) for identity, exchange, marker in made
     ]
-    if read.failed or read.shows(visitor.kind):
+    if read.failed or read.shows(visitor.resource):
         return access_attempts
     others = [each for each in access_attempts if each.exchange.request.operation != "delete"]
     deleters = [each.identity for each in access_attempts if each.exchange.request.operation == "delete"]
@@ -37,7 +39,7 @@ def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessA
 
 def _attempts(visitor: Visitor, identity: str) -> tuple[str, ...]:
     """What an identity tries: reads alone, where nothing is to be written."""
-    every = IDENTITIES[identity].tries.get(visitor.kind.name, ())
+    every = IDENTITIES[identity].tries.get(visitor.resource.name, ())
     return every if visitor.writes else tuple(each for each in every if each in ("list", "read"))
 
 
@@ -62,8 +64,8 @@ def attempt(visitor: Visitor, identifier: int, identity: str, operation: str, ma
         case "read":
             return visitor.read(identifier, Expect.OPEN, identity)
         case "create":
-            return visitor.post(visitor.least() | {visitor.kind.label: marker}, Expect.OPEN, identity)
+            return visitor.post(visitor.least() | {visitor.resource.label: marker}, Expect.OPEN, identity)
         case "update":
-            return visitor.update(identifier, {visitor.kind.label: marker}, Expect.OPEN, identity)
+            return visitor.update(identifier, {visitor.resource.label: marker}, Expect.OPEN, identity)
         case _:
             return visitor.delete(identifier, Expect.OPEN, identity)

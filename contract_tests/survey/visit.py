@@ -1,4 +1,4 @@
-"""The chapters of a visit to one kind, in the order in which they build on each other."""
+"""The chapters of a visit to one resource, in the order in which they build on each other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count, cycle
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import BeforeAfter, Evidence, Listing
 from contract_tests.exchange import OTHER, Expect, FormValue
 from contract_tests.markers import plain
@@ -28,18 +28,18 @@ ENOUGH = 26  # more than the default page size, and three pages of the smallest
 
 def visit(  # noqa: PLR0913 - what is done there is chosen by name
     target: Target,
-    kind: Kind,
+    resource: Resource,
     evidence: Evidence | None = None,
     *,
     create_path: str | None = None,
     explore: Callable[[Visitor], None] = lambda _: None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Evidence:
-    """Look at one kind of record.
+    """Look at one resource.
 
     Args:
         target: where requests go.
-        kind: the kind.
+        resource: the resource.
         evidence: where what is seen is kept.
         create_path: another path for creates than the documented one, or None.
         explore: what to do after the fixed chapters, before all that was made is removed.
@@ -50,11 +50,11 @@ def visit(  # noqa: PLR0913 - what is done there is chosen by name
     """
     evidence = evidence or Evidence(target.base_url)
     evidence.has_second_key = OTHER in target.keys
-    visitor = Visitor(target, kind, evidence, "", create_path)
+    visitor = Visitor(target, resource, evidence, "", create_path)
     try:
         _look(visitor, explore, progress)
     except BudgetSpentError as error:
-        evidence.notes[kind.name].append(str(error))
+        evidence.notes[resource.name].append(str(error))
     finally:
         progress("cleaning up")
         with target.cleaning_up(), suppress(BudgetSpentError):
@@ -64,12 +64,12 @@ def visit(  # noqa: PLR0913 - what is done there is chosen by name
 
 def _look(visitor: Visitor, explore: Callable[[Visitor], None], progress: Callable[[str], None]) -> None:
     """Look at what is there, and at what becomes of it; where a create is not to be seen, read on alone."""
-    evidence, kind = visitor.evidence, visitor.kind.name
+    evidence, resource = visitor.evidence, visitor.resource.name
     progress("looking at what is there")
     start = _first_look(visitor)
     first = evidence.exchanges[-1]
     if not start.pages and (not first.succeeded or first.json is None):  # then nothing is written there
-        evidence.notes[kind] = [f"the list was answered with status {first.status} and no JSON"]
+        evidence.notes[resource] = [f"the list was answered with status {first.status} and no JSON"]
         return
     try:
         visitor.marker = _free_marker(visitor, start)
@@ -77,23 +77,25 @@ def _look(visitor: Visitor, explore: Callable[[Visitor], None], progress: Callab
         progress("exploring")
         explore(visitor)
     except InvisibleError as error:
-        evidence.notes[kind].append(str(error))
+        evidence.notes[resource].append(str(error))
         with suppress(BudgetSpentError):
             _read_on(visitor, start, progress)
 
 
 def _read_on(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
     """Look at what reads show where a create was not to be seen, and nothing more is written."""
-    evidence, kind, seen = visitor.evidence, visitor.kind.name, visitor.snapshot()
-    if not evidence.before_after[kind]:
-        evidence.before_after[kind].append(BeforeAfter("create", start, seen, made=frozenset(evidence.own[kind])))
+    evidence, resource, seen = visitor.evidence, visitor.resource.name, visitor.snapshot()
+    if not evidence.before_after[resource]:
+        evidence.before_after[resource].append(
+            BeforeAfter("create", start, seen, made=frozenset(evidence.own[resource]))
+        )
     look_around(visitor, seen, progress)
 
 
 def _first_look(visitor: Visitor) -> Listing:
     """The whole; by a smaller page size, or none, where the largest is refused or fails."""
     start = visitor.snapshot()
-    for size in sorted(visitor.kind.page_sizes, reverse=True)[2::2]:
+    for size in sorted(visitor.resource.page_sizes, reverse=True)[2::2]:
         if start.pages or _is_final(visitor):
             break
         visitor.largest = size
@@ -131,13 +133,13 @@ def _chapters(visitor: Visitor, start: Listing, progress: Callable[[str], None])
     if not created:
         return None
     # neither the newest record, which a server that mixes records up is likeliest to take, nor the first of many types
-    both = created[:2] if not visitor.kind.types else created[1::-1]
+    both = created[:2] if not visitor.resource.types else created[1::-1]
     subject, neighbour = both[0], both[-1]
     progress("updating")
     _let_a_second_pass(visitor, began)
-    changed = reshape(visitor, subject, update(visitor, subject), _shapes_of(visitor.kind))
+    changed = reshape(visitor, subject, update(visitor, subject), _shapes_of(visitor.resource))
     later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "list after update")
-    visitor.evidence.before_after[visitor.kind.name].append(
+    visitor.evidence.before_after[visitor.resource.name].append(
         BeforeAfter("update", seen, later, changed=frozenset({subject}))
     )
     if not fill:
@@ -161,9 +163,9 @@ def _refused_and_deleted(
     remove_one(visitor, subject, later)
 
 
-def _shapes_of(kind: Kind) -> tuple[Shape, ...]:
-    """The shapes of forms that are tried on a kind; a server reads the forms of all kinds alike, so they share them."""
-    return SHAPES[EVERYWHERE.index(kind.name) :: len(EVERYWHERE)]
+def _shapes_of(resource: Resource) -> tuple[Shape, ...]:
+    """The shapes of forms to try on a resource; a server reads the forms of all alike, so they share them."""
+    return SHAPES[EVERYWHERE.index(resource.name) :: len(EVERYWHERE)]
 
 
 def _create(visitor: Visitor, start: Listing) -> tuple[list[int], Listing]:
@@ -190,7 +192,7 @@ def _create(visitor: Visitor, start: Listing) -> tuple[list[int], Listing]:
 
 def _let_a_second_pass(visitor: Visitor, began: float) -> None:
     """Wait until an update falls into another second than the create, where the server's clock is one that runs."""
-    creations = visitor.evidence.creations.get(visitor.kind.name, [])
+    creations = visitor.evidence.creations.get(visitor.resource.name, [])
     times = [each.read.record.get("datetime") for each in creations if each.read and each.read.record]
     if len(times) > 1 and times[0] == times[1]:
         visitor.rest(since=began)
@@ -199,14 +201,14 @@ def _let_a_second_pass(visitor: Visitor, began: float) -> None:
 def _fill(visitor: Visitor, created: list[int], start: Listing, seen: Listing) -> tuple[list[int], Listing]:
     """Create as many records as paging needs, until they just fill a page; all ids, and the whole then."""
     exact = (start.total or 0) % 10 == 0 and bool(start.total)
-    total, more, types = seen.total or 0, list[int](), cycle(alone(visitor.kind))
+    total, more, types = seen.total or 0, list[int](), cycle(alone(visitor.resource))
     while True:
         if total % 10 == 0 and total:
             visitor.try_page(results_per_page="10", page=str(total // 10))
             exact = True
         if (total >= ENOUGH and exact) or len(more) > ENOUGH:
             break
-        form = visitor.least() | ({"type": next(types)} if visitor.kind.types else {})
+        form = visitor.least() | ({"type": next(types)} if visitor.resource.types else {})
         exchange = visitor.insist(lambda form=form: visitor.post(form))  # type: ignore[misc]
         if exchange.made_id is None:
             break
@@ -218,24 +220,30 @@ def _fill(visitor: Visitor, created: list[int], start: Listing, seen: Listing) -
 def _after_creates(visitor: Visitor, before: Listing, made: list[int]) -> Listing:
     total = (before.total or 0) + len(made)
     after = visitor.snapshot(lambda look: set(made) <= set(look.ids) and look.total == total, "list after create")
-    visitor.evidence.before_after[visitor.kind.name].append(BeforeAfter("create", before, after, made=frozenset(made)))
+    visitor.evidence.before_after[visitor.resource.name].append(
+        BeforeAfter("create", before, after, made=frozenset(made))
+    )
     return after
 
 
 def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, Expect]]:
     """The forms of creates, what sort each is, and what it expects; the first has a name of several words."""
-    kind, least = visitor.kind, visitor.least()
-    if kind.label == "name":
+    resource, least = visitor.resource, visitor.least()
+    if resource.label == "name":
         least["name"] = f"{least['name']} Test Name"
-    if not kind.types:
+    if not resource.types:
         return [
-            (least | optional(kind, files=True), "most", Expect.SUCCESS),
+            (least | optional(resource, files=True), "most", Expect.SUCCESS),
             (visitor.least(), "least", Expect.SUCCESS),
         ]
     return [
         (least | of_type("telegram"), "most", Expect.SUCCESS),
         (visitor.least(), "least", Expect.SUCCESS),
-        *((visitor.least() | of_type(each), "another", Expect.SUCCESS) for each in kind.types if each != "telegram"),
+        *(
+            (visitor.least() | of_type(each), "another", Expect.SUCCESS)
+            for each in resource.types
+            if each != "telegram"
+        ),
         (visitor.least(type="email"), "email alone", Expect.OPEN),
         (visitor.least(is_enabled="1"), "is_enabled=1", Expect.OPEN),
         (visitor.least(is_enabled="0"), "is_enabled=0", Expect.OPEN),
@@ -251,6 +259,6 @@ def _marker_of(visitor: Visitor, start: Listing, created: list[int]) -> str:
 def _free_marker(visitor: Visitor, start: Listing) -> str:
     """The beginning of all markers of a visit, one that no record holds already, and no other visit's."""
     ledger = visitor.target.ledger
-    used = [entry.markers for entry in ledger.entries if entry.kind == visitor.kind.name]
+    used = [entry.markers for entry in ledger.entries if entry.resource == visitor.resource.name]
     text = plain(f"{start.rows} {used}")
     return next(marker for marker in (f"ct{number}{ledger.token}" for number in count(1)) if marker not in text)

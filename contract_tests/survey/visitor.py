@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.evidence import Change, Evidence, Listing, Record, has_arrived
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request, is_integer
 from contract_tests.markers import holds
@@ -24,32 +24,32 @@ Seen = TypeVar("Seen")
 
 
 class Visitor:
-    """Visits one kind of record.
+    """Visits one resource.
 
     Args:
         target: where requests go.
-        kind: the kind.
+        resource: the resource.
         evidence: where what is seen is kept.
         marker: the beginning of every text that marks a record of the run.
         create_path: another path for creates than the documented one, or None.
 
     Attributes:
-        writes: whether records of this kind are created, changed and deleted; no more, once one was not to be seen.
+        writes: whether records of this resource are created, changed and deleted; no more, once one was not to be seen.
         lags: whether reads were seen to lag behind writes.
         largest: the page size by which the whole is read.
         most_pages: how many pages of it, at most.
     """
 
     def __init__(
-        self, target: Target, kind: Kind, evidence: Evidence, marker: str, create_path: str | None = None
+        self, target: Target, resource: Resource, evidence: Evidence, marker: str, create_path: str | None = None
     ) -> None:
         self.target = target
-        self.kind = kind
+        self.resource = resource
         self.evidence = evidence
         self.marker = marker
-        self.largest = max(kind.page_sizes)
+        self.largest = max(resource.page_sizes)
         self.most_pages = MOST_PAGES
-        self._create_path = create_path or kind.create_path
+        self._create_path = create_path or resource.create_path
         self.lags = False
         self.writes = not target.limits.read_only
         self._patience = target.limits.lag / Limits.lag
@@ -58,8 +58,8 @@ class Visitor:
 
     def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN, **query: str) -> Exchange:
         """List one page."""
-        path, pairs = self.kind.list_path, tuple(query.items())
-        return self.send(Request("list", self.kind.name, "GET", path, pairs, identity=identity, expects=expects))
+        path, pairs = self.resource.list_path, tuple(query.items())
+        return self.send(Request("list", self.resource.name, "GET", path, pairs, identity=identity, expects=expects))
 
     def page(self, **query: str) -> Page | None:
         """List one page, and read it if that is possible."""
@@ -68,8 +68,8 @@ class Visitor:
     def read(self, identifier: int | str, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
         """Read one record."""
         known = identifier if isinstance(identifier, int) else None
-        path = f"{self.kind.record_path}{identifier}"
-        request = Request("read", self.kind.name, "GET", path, identity=identity, identifier=known, expects=expects)
+        path = f"{self.resource.record_path}{identifier}"
+        request = Request("read", self.resource.name, "GET", path, identity=identity, identifier=known, expects=expects)
         return self.send(request)
 
     def update(
@@ -81,16 +81,16 @@ class Visitor:
         shape: Shape = USUAL,
     ) -> Exchange:
         """Update one of the run's own records."""
-        path = f"{self.kind.record_path}{identifier}"
-        if form and form.get(self.kind.label):
-            self.target.ledger.mark(self.kind.name, identifier, mark_of(form[self.kind.label]))
-        place = (self.kind.name, "POST", path, ())
+        path = f"{self.resource.record_path}{identifier}"
+        if form and form.get(self.resource.label):
+            self.target.ledger.mark(self.resource.name, identifier, mark_of(form[self.resource.label]))
+        place = (self.resource.name, "POST", path, ())
         return self.send(Request("update", *place, form, identity, identifier, expects, shape=shape))
 
     def delete(self, identifier: int, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
         """Delete one of the run's own records."""
-        path = f"{self.kind.record_path}{identifier}"
-        return self.send(Request("delete", self.kind.name, "DELETE", path, (), None, identity, identifier, expects))
+        path = f"{self.resource.record_path}{identifier}"
+        return self.send(Request("delete", self.resource.name, "DELETE", path, (), None, identity, identifier, expects))
 
     def post(
         self,
@@ -110,17 +110,17 @@ class Visitor:
             without: the required field that is left out, if one is.
         """
         owner = identity if identity == OTHER else OWN
-        marker = marker or mark_of((form or {}).get(self.kind.label))
-        entry = self.target.ledger.plan(self.kind.name, marker, owner, without)
-        request = Request("create", self.kind.name, "POST", self._create_path, (), form, identity, None, expects)
+        marker = marker or mark_of((form or {}).get(self.resource.label))
+        entry = self.target.ledger.plan(self.resource.name, marker, owner, without)
+        request = Request("create", self.resource.name, "POST", self._create_path, (), form, identity, None, expects)
         return self._make(entry, request)
 
     def post_raw(self, marker: str, media_type: str, body: bytes) -> Exchange:
         """Send a create whose body is no form, or half of one, with a marker somewhere in it."""
-        entry = self.target.ledger.plan(self.kind.name, marker)
+        entry = self.target.ledger.plan(self.resource.name, marker)
         raw = (media_type, body)
         return self._make(
-            entry, Request("create", self.kind.name, "POST", self._create_path, expects=Expect.OPEN, body=raw)
+            entry, Request("create", self.resource.name, "POST", self._create_path, expects=Expect.OPEN, body=raw)
         )
 
     def _make(self, entry: Entry, request: Request) -> Exchange:
@@ -137,7 +137,7 @@ class Visitor:
     def own(self, entry: Entry, identifier: int) -> None:
         """Note a record as one that the run made."""
         self.target.ledger.complete(entry, identifier)
-        self.evidence.own[self.kind.name].add(identifier)
+        self.evidence.own[self.resource.name].add(identifier)
 
     def change(
         self,
@@ -153,7 +153,7 @@ class Visitor:
         aspect = f"update {','.join(sorted(form))}"
         read = self.until(aspect, lambda: self.read(identifier), lambda seen: has_arrived(texts, before, seen.record))
         changes = self.evidence.changes if shape == USUAL else self.evidence.shaped
-        changes[self.kind.name].append(Change(exchange, texts, before, read))
+        changes[self.resource.name].append(Change(exchange, texts, before, read))
         return read.record or before
 
     def snapshot(self, good: Callable[[Listing], bool] = lambda _: True, aspect: str = "list") -> Listing:
@@ -200,7 +200,7 @@ class Visitor:
 
     def settle_last(self, exchange: Exchange) -> None:
         """Count the request that was sent last as documented, if it was accepted."""
-        self.evidence.exchanges[-1] = exchange.settled(self.kind)
+        self.evidence.exchanges[-1] = exchange.settled(self.resource)
 
     def treat(self, exchange: Exchange, expects: Expect) -> None:
         """Hold something else against an answer than when the request was sent."""
@@ -243,12 +243,12 @@ class Visitor:
         self._count += 1
         text = f"{self.marker}-{self._count}z"  # ends with a letter, so that no further digit follows
         self.evidence.markers.add(text)
-        return f"{text}.example.com" if self.kind.label == "host" else text
+        return f"{text}.example.com" if self.resource.label == "host" else text
 
     def least(self, **more: str) -> dict[str, FormValue]:
         """A form with the required fields alone, and more if given."""
-        form: dict[str, FormValue] = {self.kind.label: self.mark()}
-        if "type" in self.kind.required:
+        form: dict[str, FormValue] = {self.resource.label: self.mark()}
+        if "type" in self.resource.required:
             form["type"] = "webhook"
         return form | more
 
@@ -257,11 +257,11 @@ class Visitor:
         exchange = self.target.send(request)
         self.evidence.exchanges.append(exchange)
         if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
-            page, awaited = exchange.page, self.target.ledger.awaited(self.kind.name, request.identity)
+            page, awaited = exchange.page, self.target.ledger.awaited(self.resource.name, request.identity)
             for row in page.rows if page else [exchange.record] if exchange.record else []:
                 if is_integer(row.get("id")) and row["id"] in awaited:
                     shown = json.dumps(row, ensure_ascii=False)
-                    self.target.ledger.see(self.kind.name, int(row["id"]), shown, request.identity)
+                    self.target.ledger.see(self.resource.name, int(row["id"]), shown, request.identity)
         return exchange
 
 

@@ -28,7 +28,7 @@ class Entry:
         missing: whether the last look did not find it; a gateway may still carry it out later.
     """
 
-    kind: str
+    resource: str
     markers: list[str] = field(default_factory=list)
     owner: str = OWN
     identifier: int | None = None
@@ -58,13 +58,13 @@ class Entry:
         """What there may be of it, for people."""
         if self.identifier is None:
             how = "answered without an id" if self.answered else "never answered"
-            return f"{self.kind}, perhaps: the create of {self.marker} was {how}"
+            return f"{self.resource}, perhaps: the create of {self.marker} was {how}"
         if self.without and not self.seen:
-            return f"{self.kind} {self.identifier}, perhaps: it came with a create without {self.without}"
+            return f"{self.resource} {self.identifier}, perhaps: it came with a create without {self.without}"
         if not self.seen:
             never = f"a create answered this id, but {self.marker} was never seen there"
-            return f"{self.kind} {self.identifier}, or something elsewhere: {never}"
-        return f"{self.kind} {self.identifier}, made as {self.marker}"
+            return f"{self.resource} {self.identifier}, or something elsewhere: {never}"
+        return f"{self.resource} {self.identifier}, made as {self.marker}"
 
 
 def whole_lines(path: Path) -> str:
@@ -115,8 +115,10 @@ def parsed(path: Path, text: str) -> tuple[str, str, list[Entry], list[str]]:
 
 
 def _entry(line: dict[str, Any]) -> Entry:
+    if "kind" in line:  # as earlier versions wrote it
+        line["resource"] = line.pop("kind")
     entry = Entry(**line | {"stale": True, "missing": False})
-    texts = [entry.kind, entry.owner, entry.without, *entry.markers]
+    texts = [entry.resource, entry.owner, entry.without, *entry.markers]
     if not all(isinstance(text, str) for text in texts) or not isinstance(entry.identifier, int | None):
         raise TypeError(entry)
     return entry

@@ -23,7 +23,7 @@ class Identity:
         name: what reports call them.
         header: the `Authorization` header, from the account's key; None where none is sent.
         curl: the same as an argument of curl, with the key from the environment.
-        tries: the operations that the survey tries as them, by kind.
+        tries: the operations that the survey tries as them, by resource.
         is_close: whether a careless comparison of keys lets them in.
     """
 
@@ -38,7 +38,7 @@ def _bearer(key: str) -> str:
     return f'-H "Authorization: Bearer {key}"'
 
 
-# Nobody and another account try everything; the others take turns, so that each tries something of every kind, and
+# Nobody and another account try everything; the others take turns, so that each tries something of every resource, and
 # every operation is tried by somebody who has some key.
 IDENTITIES = {
     each.name: each

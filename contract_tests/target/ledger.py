@@ -71,7 +71,7 @@ class Ledger:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, resource: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Close the file."""
         if self._file:
@@ -83,7 +83,7 @@ class Ledger:
             self._file.close()
             self.path.unlink(missing_ok=True)
 
-    def plan(self, kind: str, marker: str, owner: str = OWN, without: str = "") -> Entry:
+    def plan(self, resource: str, marker: str, owner: str = OWN, without: str = "") -> Entry:
         """Note a create that is about to be sent; the first one makes the file.
 
         Raises:
@@ -98,7 +98,7 @@ class Ledger:
                 told = f"the ledger {self.path} cannot be written: {error.strerror}"
                 raise OSError(f"{told}; nothing is created without it, so name another with --ledger FILE") from error
             self._write({"event": "begun", "base_url": self.base_url, "account": self.account})
-        entry = Entry(kind, [marker], owner, without=without)
+        entry = Entry(resource, [marker], owner, without=without)
         self.entries.append(entry)
         self._write(self._line("planned", entry))
         return entry
@@ -114,26 +114,26 @@ class Ledger:
         entry.answered, entry.missing = True, False
         self._note("created", entry)
 
-    def mark(self, kind: str, identifier: int, marker: str) -> None:
+    def mark(self, resource: str, identifier: int, marker: str) -> None:
         """Note another text by which a record may be known from now on: an update with it is about to be sent."""
         for entry in self.entries:
-            mine = (entry.kind, entry.identifier, entry.owner) == (kind, identifier, OWN)
+            mine = (entry.resource, entry.identifier, entry.owner) == (resource, identifier, OWN)
             if mine and entry.seen and not entry.removed:
                 entry.markers.append(marker)
                 self._note("marked", entry)
 
-    def see(self, kind: str, identifier: int, shown: str, owner: str = OWN) -> None:
+    def see(self, resource: str, identifier: int, shown: str, owner: str = OWN) -> None:
         """Note that a record was read or listed; if its own marker is in it, the run may write to it."""
-        for entry in self._of(kind, identifier, owner):
+        for entry in self._of(resource, identifier, owner):
             if (not entry.seen or entry.stale) and entry.is_in(shown):
                 self.vouch(entry)
 
-    def awaited(self, kind: str, owner: str = OWN) -> set[int | None]:
+    def awaited(self, resource: str, owner: str = OWN) -> set[int | None]:
         """The ids under which records of the run's must still be seen, or seen again."""
         return {
             entry.identifier
             for entry in self.entries
-            if (entry.kind, entry.owner) == (kind, owner) and (not entry.seen or entry.stale)
+            if (entry.resource, entry.owner) == (resource, owner) and (not entry.seen or entry.stale)
         }
 
     def vouch(self, entry: Entry) -> None:
@@ -142,9 +142,9 @@ class Ledger:
             entry.seen, entry.stale = True, False
             self._note("seen", entry)
 
-    def remove(self, kind: str, identifier: int, owner: str = OWN) -> None:
+    def remove(self, resource: str, identifier: int, owner: str = OWN) -> None:
         """Note that a record is gone."""
-        entries = [entry for entry in self._of(kind, identifier, owner) if not entry.removed]
+        entries = [entry for entry in self._of(resource, identifier, owner) if not entry.removed]
         for entry in [entry for entry in entries if entry.seen] or entries:
             self.forget(entry)
 
@@ -158,13 +158,13 @@ class Ledger:
         entry.missing = True
         self._note("missing", entry)
 
-    def is_shown(self, kind: str, identifier: int, text: str) -> bool:
+    def is_shown(self, resource: str, identifier: int, text: str) -> bool:
         """Whether a text shows one of the account's records that the run has made, by its marker."""
-        return any(entry.is_in(text) for entry in self._of(kind, identifier, OWN))
+        return any(entry.is_in(text) for entry in self._of(resource, identifier, OWN))
 
-    def allows_write(self, kind: str, identifier: int, owner: str = OWN) -> bool:
+    def allows_write(self, resource: str, identifier: int, owner: str = OWN) -> bool:
         """Whether a record is the run's own: created by it, and seen with its marker."""
-        return any(entry.seen and not entry.stale for entry in self._of(kind, identifier, owner))
+        return any(entry.seen and not entry.stale for entry in self._of(resource, identifier, owner))
 
     @property
     def left(self) -> list[Entry]:
@@ -176,13 +176,13 @@ class Ledger:
         """The creates of which nothing was found, though nobody knows what became of them."""
         return [entry for entry in self.entries if entry.missing and entry.identifier is None]
 
-    def _of(self, kind: str, identifier: int, owner: str) -> list[Entry]:
+    def _of(self, resource: str, identifier: int, owner: str) -> list[Entry]:
         """The entries of an id: those not removed, for a create may answer an id that was there; or else the latest.
 
         Some services give an id again when it is free, and some answer that of another record.
         """
-        sought = (kind, identifier, owner)
-        found = [entry for entry in self.entries if (entry.kind, entry.identifier, entry.owner) == sought]
+        sought = (resource, identifier, owner)
+        found = [entry for entry in self.entries if (entry.resource, entry.identifier, entry.owner) == sought]
         return [entry for entry in found if not entry.removed] or found[-1:]
 
     def _note(self, event: str, entry: Entry) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from contract_tests.contract import Kind
+from contract_tests.contract import Resource
 from contract_tests.errors import UnusableTargetError
 from contract_tests.exchange import OTHER, OWN, Exchange, Expect, Request
 from contract_tests.target.target import Target
@@ -19,16 +19,16 @@ ASKED = (("results_per_page", "10"), ("page", "1"))
 TLS = ("certificate", "SSL", "TLS")
 
 
-def preflight(target: Target, kinds: Iterable[Kind]) -> None:
-    """List each kind once; one list that can be read is enough to go on.
+def preflight(target: Target, resources: Iterable[Resource]) -> None:
+    """List each resource once; one list that can be read is enough to go on.
 
     Raises:
         UnusableTargetError: if none can be read; the message says why.
     """
-    every = list(kinds)
+    every = list(resources)
     lists = list[Exchange]()
-    for kind in every:
-        lists.append(_list(target, kind))
+    for resource in every:
+        lists.append(_list(target, resource))
         if lists[-1].timed_out:
             raise UnusableTargetError(
                 f"{lists[-1].error}, tried twice ({lists[-1].request.path}); give a longer --timeout if it is only slow"
@@ -37,27 +37,31 @@ def preflight(target: Target, kinds: Iterable[Kind]) -> None:
         _check_second_key(target, every)
         return
     refused = [exchange for exchange in lists if exchange.status not in (None, *REASONS)]
-    if any(_is_list(_list(target, kind, *ASKED)) for kind in every if refused):  # it may want to be asked for a page
+    if any(
+        _is_list(_list(target, resource, *ASKED)) for resource in every if refused
+    ):  # it may want to be asked for a page
         return
     answered = [exchange for exchange in lists if exchange.status is not None]
     raise UnusableTargetError(_reason((refused or answered or lists)[0]))
 
 
-def _check_second_key(target: Target, kinds: list[Kind]) -> None:
+def _check_second_key(target: Target, resources: list[Resource]) -> None:
     """Refuse to judge the walls between accounts by a key that opens none."""
     if OTHER in target.keys:
-        lists = [_list(target, kinds[0], identity=OTHER)]
+        lists = [_list(target, resources[0], identity=OTHER)]
         if not _is_list(lists[0]):
-            lists += [_list(target, kind, *ASKED, identity=OTHER) for kind in kinds]
+            lists += [_list(target, resource, *ASKED, identity=OTHER) for resource in resources]
         if not any(map(_is_list, lists)):
             raise UnusableTargetError(
                 f"the second API key opens nothing (status {lists[0].status}); give another account's"
             )
 
 
-def _list(target: Target, kind: Kind, *query: tuple[str, str], identity: str = OWN) -> Exchange:
+def _list(target: Target, resource: Resource, *query: tuple[str, str], identity: str = OWN) -> Exchange:
     expects = Expect.SUCCESS if identity == OWN else Expect.OPEN
-    return target.send(Request("list", kind.name, "GET", kind.list_path, query, identity=identity, expects=expects))
+    return target.send(
+        Request("list", resource.name, "GET", resource.list_path, query, identity=identity, expects=expects)
+    )
 
 
 def _is_list(exchange: Exchange) -> bool:

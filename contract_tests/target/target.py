@@ -165,25 +165,25 @@ class Target:
         Accounts may share ids: before somebody else's key writes to one of the account's records, it must be told
         that there is none under this id, or be shown that very record.
         """
-        kind, identifier, identity = request.kind, request.identifier or 0, request.identity
-        if self.ledger.allows_write(kind, identifier, identity):
+        resource, identifier, identity = request.resource, request.identifier or 0, request.identity
+        if self.ledger.allows_write(resource, identifier, identity):
             return
-        if identity == OWN or not self.ledger.allows_write(kind, identifier):
-            raise WriteRefusedError(f"{kind} {identifier} is not known to be this run's own")
-        if identity in self.keys and (kind, identifier, identity) not in self._strange:
+        if identity == OWN or not self.ledger.allows_write(resource, identifier):
+            raise WriteRefusedError(f"{resource} {identifier} is not known to be this run's own")
+        if identity in self.keys and (resource, identifier, identity) not in self._strange:
             path = request.path
             self._note_strange(
-                self.send(Request("read", kind, "GET", path, (), None, identity, identifier, Expect.OPEN))
+                self.send(Request("read", resource, "GET", path, (), None, identity, identifier, Expect.OPEN))
             )
-            if (kind, identifier, identity) not in self._strange:
-                raise WriteRefusedError(f"{kind} {identifier} may be a record of somebody else's, to {identity}")
+            if (resource, identifier, identity) not in self._strange:
+                raise WriteRefusedError(f"{resource} {identifier} may be a record of somebody else's, to {identity}")
 
     def _note_strange(self, exchange: Exchange) -> None:
         """Note to whom an id of the run's is nobody else's: a read was refused, or showed the record itself."""
         request, text = exchange.request, exchange.body.decode("utf-8", "replace")
         refused = exchange.status is not None and not exchange.failed and not re.search(r'"id\W*:\W*\d', text)
-        if refused or self.ledger.is_shown(request.kind, request.identifier or 0, text):
-            self._strange.add((request.kind, request.identifier or 0, request.identity))
+        if refused or self.ledger.is_shown(request.resource, request.identifier or 0, text):
+            self._strange.add((request.resource, request.identifier or 0, request.identity))
 
     def _once(self, request: Request, attempts: tuple[int | None, ...]) -> Exchange:
         if self._counting:

@@ -1,4 +1,4 @@
-"""The contract's paths: one implementation of the five operations, for each kind of record."""
+"""The contract's paths: one implementation of the five operations, for each resource."""
 
 from __future__ import annotations
 

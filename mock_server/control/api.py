@@ -104,7 +104,7 @@ def _add_lists(api: Blueprint, running: Instance) -> None:
                     "name": each.name,
                     "rule": each.rule,
                     "what": each.what,
-                    "kinds": each.kinds,
+                    "kinds": each.resources,
                     "also": sorted(each.also),
                 }
                 for each in DEFECTS.values()

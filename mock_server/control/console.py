@@ -84,7 +84,7 @@ def _add_overview(console: Blueprint, running: Instance) -> None:
         return render_template(
             "overview.html",
             base_url=service.base_url(),
-            kinds=service.contract.resources,
+            resources=service.contract.resources,
             accounts={key: sandboxes.get(key) or service.accounts.get(key) for key in shown},
             first=keys[0],
             page=number,
@@ -124,31 +124,31 @@ def _add_snapshots(console: Blueprint, running: Instance) -> None:
 def _add_records(console: Blueprint, running: Instance) -> None:
     """The key of the account is a parameter: within a path, browsers would resolve the dots in it."""
 
-    @console.get("/_mock/console/records/<kind>")
-    def records(kind: str) -> str:
-        key, account, resource = *_account(running), _resource(running, kind)
+    @console.get("/_mock/console/records/<resource>")
+    def records(resource: str) -> str:
+        key, account, chosen = *_account(running), _resource(running, resource)
         number = max(1, request.args.get("page", 1, int))
         start = (number - 1) * PAGE_SIZE
-        shown, total = account.collections[kind].page(lambda _: (start, start + PAGE_SIZE))
-        represented = [running.service.representations.record(resource, record) for record in shown]
-        place = {"key": key, "account": account, "kind": resource, "kinds": running.service.contract.resources}
+        shown, total = account.collections[resource].page(lambda _: (start, start + PAGE_SIZE))
+        represented = [running.service.representations.record(chosen, record) for record in shown]
+        place = {"key": key, "account": account, "resource": chosen, "resources": running.service.contract.resources}
         pages = max(1, -(-total // PAGE_SIZE))
         return render_template("records.html", records=represented, page=number, pages=pages, total=total, **place)
 
-    @console.route("/_mock/console/records/<kind>/new", methods=["GET", "POST"])
-    def new(kind: str) -> str | AnyResponse:
-        return _edited(running, _resource(running, kind), None)
+    @console.route("/_mock/console/records/<resource>/new", methods=["GET", "POST"])
+    def new(resource: str) -> str | AnyResponse:
+        return _edited(running, _resource(running, resource), None)
 
-    @console.route("/_mock/console/records/<kind>/<int:identifier>", methods=["GET", "POST"])
-    def record(kind: str, identifier: int) -> str | AnyResponse:
-        return _edited(running, _resource(running, kind), identifier)
+    @console.route("/_mock/console/records/<resource>/<int:identifier>", methods=["GET", "POST"])
+    def record(resource: str, identifier: int) -> str | AnyResponse:
+        return _edited(running, _resource(running, resource), identifier)
 
-    @console.post("/_mock/console/records/<kind>/<int:identifier>/delete")
-    def delete(kind: str, identifier: int) -> str | AnyResponse:
-        key, resource = _account(running)[0], _resource(running, kind)
-        if problem := editing.delete(running, key, resource, identifier):
-            return _form(running, resource, identifier, problem)
-        return redirect(url_for("console.records", account=key, kind=kind, done="deleted"), 303)
+    @console.post("/_mock/console/records/<resource>/<int:identifier>/delete")
+    def delete(resource: str, identifier: int) -> str | AnyResponse:
+        key, chosen = _account(running)[0], _resource(running, resource)
+        if problem := editing.delete(running, key, chosen, identifier):
+            return _form(running, chosen, identifier, problem)
+        return redirect(url_for("console.records", account=key, resource=resource, done="deleted"), 303)
 
 
 def _edited(running: Instance, resource: Resource, identifier: int | None) -> str | AnyResponse:
@@ -159,7 +159,7 @@ def _edited(running: Instance, resource: Resource, identifier: int | None) -> st
     if problem := editing.save(running, key, resource, identifier, present):
         return _form(running, resource, identifier, problem)
     done = "created" if identifier is None else "updated"
-    return redirect(url_for("console.records", account=key, kind=resource.name, done=done), 303)
+    return redirect(url_for("console.records", account=key, resource=resource.name, done=done), 303)
 
 
 def _form(running: Instance, resource: Resource, identifier: int | None, problem: str) -> str:
@@ -170,7 +170,7 @@ def _form(running: Instance, resource: Resource, identifier: int | None, problem
         "form.html",
         key=key,
         account=account,
-        kind=resource,
+        resource=resource,
         identifier=identifier,
         problem=problem,
         long=LONG,
@@ -280,10 +280,10 @@ def _account(running: Instance) -> tuple[str, Account]:
     return key, account
 
 
-def _resource(running: Instance, kind: str) -> Resource:
-    found = next((each for each in running.service.contract.resources if each.name == kind), None)
+def _resource(running: Instance, name: str) -> Resource:
+    found = next((each for each in running.service.contract.resources if each.name == name), None)
     if found is None:
-        abort(404, f'There is no kind "{kind}".')
+        abort(404, f'There is no resource "{name}".')
     return found
 
 

@@ -24,7 +24,7 @@ def save(running: Instance, key: str, resource: Resource, identifier: int | None
     Args:
         running: the mock.
         key: of which account.
-        resource: of which kind.
+        resource: of which resource.
         identifier: that of a record to update; a new one, if None.
         present: its values.
 

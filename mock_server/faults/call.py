@@ -33,7 +33,7 @@ class Call:
     Attributes:
         service: what the operations work with.
         environ: the request, without its body.
-        resource: the kind that its path speaks of.
+        resource: the one that its path speaks of.
         operation: `list`, `create`, `read`, `update` or `delete`.
         identifier: the id in its path, as it stands there; empty where the path has none.
         body: the request's body.
@@ -47,11 +47,6 @@ class Call:
     identifier: str
     body: bytes
     memory: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def kind(self) -> str:
-        """The kind of record, as its paths spell it."""
-        return self.resource.name
 
     @cached_property
     def query(self) -> dict[str, str]:
@@ -71,18 +66,18 @@ class Call:
 
     @property
     def collection(self) -> Collection:
-        """The account's records of this kind."""
+        """The account's records of this resource."""
         return self.of(self.resource)
 
     def of(self, resource: Resource) -> Collection:
-        """The account's records of any kind."""
+        """The account's records of any resource."""
         if self.account is None:
             raise LookupError("a stranger has no records")
         return self.account.collections[resource.name]
 
     @property
     def records(self) -> list[Record]:
-        """The account's records of this kind, in the order of its lists."""
+        """The account's records of this resource, in the order of its lists."""
         return self.collection.all
 
     @property
@@ -133,7 +128,7 @@ class Call:
         return replace(self, environ=self.environ | {REFUSAL: refusal})
 
     def at(self, operation: str, identifier: int | None = None, resource: Resource | None = None) -> Call:
-        """A call of another operation, record or kind, in the same name."""
+        """A call of another operation, record or resource, in the same name."""
         resource = resource or self.resource
         prefix = self.service.settings.base_path
         path = prefix + resource.paths[operation].replace("{id}", str(identifier or ""))

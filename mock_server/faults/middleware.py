@@ -100,11 +100,11 @@ class Faults:
             endpoint, values = self._routes.match(environ["PATH_INFO"], environ["REQUEST_METHOD"])
         except HTTPException:
             return None
-        kind, _, operation = endpoint.removeprefix("api.").partition(":")
-        if kind not in self._resources or environ["REQUEST_METHOD"] == "HEAD":
+        name, _, operation = endpoint.removeprefix("api.").partition(":")
+        if name not in self._resources or environ["REQUEST_METHOD"] == "HEAD":
             return None
         body = environ["wsgi.input"].read(self._service.settings.max_body + 1)
-        return Call(self._service, environ, self._resources[kind], operation, values.get("identifier", ""), body)
+        return Call(self._service, environ, self._resources[name], operation, values.get("identifier", ""), body)
 
     def _honest(self, call: Call) -> Response:
         environ = call.environ | {"wsgi.input": BytesIO(call.body)}

@@ -10,7 +10,7 @@ from mock_server.contract import Contract, Resource
 from mock_server.http.request_notes import Notes
 from mock_server.journal.journal import Entry, Remark
 
-MOST_KNOWN = 5000  # accounts and kinds
+MOST_KNOWN = 5000  # accounts and resources
 TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
 OVERRIDE = "X-Http-Method-Override"
 
@@ -39,8 +39,8 @@ class Remarks:
     def unread(self) -> list[Remark]:
         """What shows at the end alone, and may be meant: collections of which nobody asked for more than page 1."""
         return [
-            Remark(f"Of the {total} pages of {kind}, page 1 alone was read{account and f' by {account}'}.")
-            for (account, kind), total in self._unread.items()
+            Remark(f"Of the {total} pages of {name}, page 1 alone was read{account and f' by {account}'}.")
+            for (account, name), total in self._unread.items()
             if total
         ]
 
@@ -129,7 +129,7 @@ class Remarks:
             _remember(self._sizes, place, size or "")
 
     def _written(self, path: str) -> Resource | None:
-        """The kind that a create, update or delete at a path would write to."""
+        """The resource that a create, update or delete at a path would write to."""
         for each in self._contract.resources:
             record = each.paths["update"].partition("{")[0]
             if path.rstrip("/") == each.paths["create"] or (path.startswith(record) and path != record):

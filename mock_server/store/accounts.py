@@ -32,7 +32,7 @@ class Account:
 
     Attributes:
         name: what people call it.
-        collections: its records by kind.
+        collections: its records by resource.
         clock: what its writes are dated by.
         owner: the client that made it, if it is a sandbox.
         memories: what defects and conditions remember of it, by whatever they choose.
@@ -51,7 +51,7 @@ class Account:
 
     def copy(self, name: str, clock: Clock, tally: Tally, owner: str = "") -> Account:
         """An account of its own with the same records."""
-        return Account(name, {kind: records.copy(tally) for kind, records in self.collections.items()}, clock, owner)
+        return Account(name, {name: records.copy(tally) for name, records in self.collections.items()}, clock, owner)
 
 
 class Accounts:
@@ -59,7 +59,7 @@ class Accounts:
 
     Args:
         settings: further keys, generated records, the clock and how many sandboxes are kept.
-        contract: the kinds of record.
+        contract: the resources.
         choices: the open points.
         reader: reads the fixture.
         before: accounts to take over, in the place of a fixture's; both then go by the same choices.

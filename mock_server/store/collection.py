@@ -1,4 +1,4 @@
-"""Records in memory: one collection a kind, ordered, each behind a lock of its own."""
+"""Records in memory: one collection for each resource, ordered, each behind a lock of its own."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Contents:
 
 
 class Collection:
-    """The records of one kind in one account.
+    """The records of one resource in one account.
 
     Args:
         ids: where new ids come from.

@@ -34,7 +34,7 @@ PYTHON_TYPES: dict[str, Any] = {"integer": int, "boolean": bool, "string": str, 
 
 @dataclass(frozen=True, slots=True)
 class FixtureAccount:
-    """An account as a fixture gives it: its name, its key and its records by kind."""
+    """An account as a fixture gives it: its name, its key and its records by resource."""
 
     name: str
     api_key: str
@@ -53,7 +53,7 @@ class FixtureReader:
     """Reads fixtures.
 
     Args:
-        resources: the kinds of record that there are.
+        resources: those that there are.
         new_records: what fields start with that a fixture leaves out.
         uploads: where the content of files goes.
     """
@@ -104,20 +104,22 @@ class FixtureReader:
         given = entry.get("records") or {}
         if not isinstance(given, dict) or not all(isinstance(each, list | None) for each in given.values()):
             raise SettingsError(f"account {number}: records holds a list for each of {', '.join(self._resources)}")
-        unknown = [kind for kind in given if kind not in self._resources]
+        unknown = [name for name in given if name not in self._resources]
         if unknown:
-            raise SettingsError(f'account {number}: no kind "{unknown[0]}"; kinds are {", ".join(self._resources)}')
+            raise SettingsError(
+                f'account {number}: no resource "{unknown[0]}"; resources are {", ".join(self._resources)}'
+            )
         records = {
-            kind: [
+            name: [
                 self._record(resource, record, position, path)
-                for position, record in enumerate(given.get(kind) or [], 1)
+                for position, record in enumerate(given.get(name) or [], 1)
             ]
-            for kind, resource in self._resources.items()
+            for name, resource in self._resources.items()
         }
-        for kind, made in records.items():
-            _refuse_twice(kind, "id", [record.id for record in made])
-            if path and "host" in self._resources[kind].fields:  # a snapshot may be of a mock that takes them twice
-                _refuse_twice(kind, "host", [record.values["host"].lower() for record in made])
+        for name, made in records.items():
+            _refuse_twice(name, "id", [record.id for record in made])
+            if path and "host" in self._resources[name].fields:  # a snapshot may be of a mock that takes them twice
+                _refuse_twice(name, "host", [record.values["host"].lower() for record in made])
         return FixtureAccount(str(entry.get("name", f"Account {number}")), entry["api_key"], records)
 
     def _record(self, resource: Resource, given: Any, position: int, path: Path | None) -> Record:
@@ -227,7 +229,7 @@ def _moment(value: Any, place: str) -> datetime:
     return moment
 
 
-def _refuse_twice(kind: str, field: str, values: list[Any]) -> None:
+def _refuse_twice(name: str, field: str, values: list[Any]) -> None:
     for value, count in Counter(values).most_common(1):
         if count > 1:
-            raise SettingsError(f"{kind}: {count} records have the {field} {value}")
+            raise SettingsError(f"{name}: {count} records have the {field} {value}")

@@ -17,7 +17,7 @@ from wire import ALPINE, HARBOUR
 from contract_tests.target.ledger import Ledger
 from mock_server import Settings, create_app
 
-KINDS = ("splash-pages", "domains", "notification-handlers")
+RESOURCES = ("splash-pages", "domains", "notification-handlers")
 POINTS = range(12, 325, 16)  # requests of a survey of some 330, in all its chapters
 
 
@@ -43,11 +43,11 @@ class Deadly:
     def records(self) -> dict[str, Any]:
         client = Client(self.app)
         return {
-            f"{key} {kind}": client.get(
-                f"/api/{kind}/?results_per_page=1000", headers={"Authorization": f"Bearer {key}"}
+            f"{key} {resource}": client.get(
+                f"/api/{resource}/?results_per_page=1000", headers={"Authorization": f"Bearer {key}"}
             ).json
             for key in (HARBOUR, ALPINE)
-            for kind in KINDS
+            for resource in RESOURCES
         }
 
 

@@ -17,20 +17,20 @@ from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
 
-KINDS = ("splash-pages", "domains", "notification-handlers")
+RESOURCES = ("splash-pages", "domains", "notification-handlers")
 QUICK = ("--explore", "0", "--lag", "0")
 CANARY = "Zeisig"
 
 
 def records(server: MockServer, key: str = HARBOUR) -> dict[str, list[dict[str, Any]]]:
-    """All records of an account, by kind."""
+    """All records of an account, by resource."""
     client = Client(over_network(server.base_url), key)
     found: dict[str, list[dict[str, Any]]] = {}
-    for kind in KINDS:
-        pages = client.get(f"/api/{kind}/?results_per_page=1000").json["meta"]["total_pages"]
+    for resource in RESOURCES:
+        pages = client.get(f"/api/{resource}/?results_per_page=1000").json["meta"]["total_pages"]
         for page in range(1, pages + 1):
-            rows = client.get(f"/api/{kind}/?results_per_page=1000&page={page}").json["data"]
-            found.setdefault(kind, []).extend(rows)
+            rows = client.get(f"/api/{resource}/?results_per_page=1000&page={page}").json["data"]
+            found.setdefault(resource, []).extend(rows)
     return found
 
 
@@ -99,7 +99,7 @@ def test_the_proxy_of_the_environment_is_used_but_for_this_machine() -> None:
         environment = {"http_proxy": proxy, "no_proxy": "internal.example.com"}
         for url in ("http://links.example.com", "http://127.0.0.1:1", "http://internal.example.com"):
             assert command("run", "--base-url", url, "--read-only", *QUICK, **environment).returncode == 7
-    assert asked == [f"http://links.example.com/api/{kind}/" for kind in KINDS]
+    assert asked == [f"http://links.example.com/api/{resource}/" for resource in RESOURCES]
 
 
 def test_a_plan_sends_nothing_and_tells_what_would_be_sent() -> None:
@@ -181,8 +181,10 @@ def test_neither_keys_nor_what_others_have_written_stand_in_any_output(tmp_path:
         client.post(
             "/api/domains", {"host": f"{CANARY}.example.org", "custom_index_url": f"https://{CANARY}.example.org"}
         )
-        for kind, value in {"telegram": f"123:{CANARY}", "slack": f"https://{CANARY}.example.org/hook"}.items():
-            client.post("/api/notification-handlers", {"name": f"{CANARY} {kind}", "type": kind, kind: value})
+        for resource, value in {"telegram": f"123:{CANARY}", "slack": f"https://{CANARY}.example.org/hook"}.items():
+            client.post(
+                "/api/notification-handlers", {"name": f"{CANARY} {resource}", "type": resource, resource: value}
+            )
         ended = command(
             "run", "--base-url", server.base_url, "--report-dir", tmp_path, "--lag", "0", CONTRACT_API_KEY=key
         )
@@ -202,11 +204,11 @@ def test_among_thousands_of_records_and_with_a_colleague_at_work_each_stays_as_i
         ended = command("run", "--base-url", server.base_url, *QUICK)
         after = [records(server) for _ in range(3)]  # what moves from one page to another is missed at times
     assert ended.returncode in (0, 6), ended.stdout
-    for kind in KINDS:
-        assert len(before[kind]) == 3000
-        old = {row["id"]: row for row in before[kind]}
-        assert {row["id"]: row for look in after for row in look[kind] if row["id"] in old} == old
-        theirs = [row for look in after for row in look[kind] if row["id"] not in old]
+    for resource in RESOURCES:
+        assert len(before[resource]) == 3000
+        old = {row["id"]: row for row in before[resource]}
+        assert {row["id"]: row for look in after for row in look[resource] if row["id"] in old} == old
+        theirs = [row for look in after for row in look[resource] if row["id"] not in old]
         assert theirs
         assert all("olleague" in json.dumps(row) for row in theirs)
 

@@ -81,11 +81,11 @@ def test_waivers_are_begun_by_a_run_and_must_be_given_reasons(broken: MockServer
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        (waiver(rule="pagination.totals"), "the contract has no such rule for this kind"),
-        (waiver(kind="links"), "the contract has no such rule for this kind"),
+        (waiver(rule="pagination.totals"), "the contract has no such rule for this resource"),
+        (waiver(kind="links"), "the contract has no such rule for this resource"),
         (waiver(), "nothing fails there any more; take it out"),
     ],
-    ids=["unknown rule", "unknown kind", "mended"],
+    ids=["unknown rule", "unknown resource", "mended"],
 )
 def test_a_waiver_that_is_of_no_use_any_more_fails_the_run(
     server: MockServer, tmp_path: Path, entry: dict[str, Any], told: str

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from weakref import ref
 
 import pytest
-from walk import KINDS, Kind
+from walk import RESOURCES, Resource
 from wire import ALPINE, HARBOUR, Client, in_process
 
 from mock_server import Settings, create_app
@@ -32,17 +32,19 @@ def names(client: Client, path: str = "/api/splash-pages/") -> list[str]:
     return [record["name"] for record in client.get(f"{path}?results_per_page=1000").json["data"]]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_an_account_neither_shows_nor_changes_anothers_records(account: Callable[..., Client], kind: Kind) -> None:
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.name)
+def test_an_account_neither_shows_nor_changes_anothers_records(
+    account: Callable[..., Client], resource: Resource
+) -> None:
     ours, theirs = account(HARBOUR), account(ALPINE)
-    record = f"{kind.path}/{ours.create(kind.create_path, kind.most)}"
+    record = f"{resource.path}/{ours.create(resource.create_path, resource.most)}"
     seen = ours.get(record).json
-    total = theirs.get(f"{kind.path}/").json["meta"]["total"]
-    assert [theirs.get(record).status, theirs.post(record, kind.change).status, theirs.delete(record).status] == [
+    total = theirs.get(f"{resource.path}/").json["meta"]["total"]
+    assert [theirs.get(record).status, theirs.post(record, resource.change).status, theirs.delete(record).status] == [
         404
     ] * 3
     assert ours.get(record).json == seen
-    assert theirs.get(f"{kind.path}/").json["meta"]["total"] == total
+    assert theirs.get(f"{resource.path}/").json["meta"]["total"] == total
 
 
 @pytest.mark.parametrize("key", [None, "", "wrong", HARBOUR[:-1], f"{HARBOUR}x", HARBOUR.upper()])

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from walk import KINDS, Kind
+from walk import RESOURCES, Resource
 from wire import ALPINE, HARBOUR, Client, in_process
 
 from mock_server import Settings, SettingsError, create_app
@@ -22,23 +22,23 @@ def write(folder: Path, document: Any) -> Path:
     return path
 
 
-def account(kind: str, *records: Any) -> dict[str, Any]:
-    return {"now": NOW, "accounts": [{"name": "A", "api_key": "key", "records": {kind: list(records)}}]}
+def account(resource: str, *records: Any) -> dict[str, Any]:
+    return {"now": NOW, "accounts": [{"name": "A", "api_key": "key", "records": {resource: list(records)}}]}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_the_demo_has_pages_of_10_and_25_with_a_next_and_a_previous(kind: Kind) -> None:
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.name)
+def test_the_demo_has_pages_of_10_and_25_with_a_next_and_a_previous(resource: Resource) -> None:
     client = Client(in_process(create_app()))
     for size in (10, 25):
-        links = client.get(f"{kind.path}/?page=2&results_per_page={size}").json["links"]
+        links = client.get(f"{resource.path}/?page=2&results_per_page={size}").json["links"]
         assert links["next"]
         assert links["prev"]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.name)
 @pytest.mark.parametrize("key", [HARBOUR, ALPINE])
-def test_the_demo_is_believable(kind: Kind, key: str) -> None:
-    records = Client(in_process(create_app()), key).get(f"{kind.path}/?results_per_page=100").json["data"]
+def test_the_demo_is_believable(resource: Resource, key: str) -> None:
+    records = Client(in_process(create_app()), key).get(f"{resource.path}/?results_per_page=100").json["data"]
     assert len(records) >= 10
     for record in records:
         assert record["datetime"] < NOW
@@ -50,8 +50,8 @@ def test_the_demo_is_believable(kind: Kind, key: str) -> None:
 
 def test_generated_records_come_beside_those_of_the_fixture() -> None:
     client = Client(in_process(create_app(Settings(records=30))))
-    for kind, total in zip(KINDS, (88, 84, 84), strict=True):
-        assert client.get(f"{kind.path}/").json["meta"]["total"] == total
+    for resource, total in zip(RESOURCES, (88, 84, 84), strict=True):
+        assert client.get(f"{resource.path}/").json["meta"]["total"] == total
     hosts = [record["host"] for record in client.get("/api/domains/?results_per_page=100").json["data"]]
     assert len(set(hosts)) == 84
 
@@ -74,7 +74,7 @@ def test_a_fixture_of_ones_own_is_served(tmp_path: Path) -> None:
         ({"now": NOW, "accounts": [{"name": "A"}]}, "account 1: expected the keys name, api_key"),
         ({"now": "today", "accounts": [{"api_key": "a"}]}, "now is 'today'; expected YYYY-MM-DD"),
         ({"now": NOW, "accounts": [{"api_key": "a"}, {"api_key": "a"}]}, "two accounts have the same api_key"),
-        (account("links"), 'no kind "links"; kinds are splash-pages, domains'),
+        (account("links"), 'no resource "links"; resources are splash-pages, domains'),
         (account("domains", DOMAIN, DOMAIN | {"id": 2}), "domains: 2 records have the host a.example.com"),
         (account("splash-pages", SPLASH_PAGE, SPLASH_PAGE), "splash-pages: 2 records have the id 1"),
         (account("splash-pages", {"id": 7}), r'splash-pages, record 1 \(id 7\): the field "datetime" is missing'),

@@ -12,7 +12,7 @@ from wire import ALPINE, HARBOUR, Client, in_process
 from mock_server import Settings, create_app
 
 Key = tuple[str, str, int]
-KINDS = ("splash-pages", "domains", "notification-handlers")
+RESOURCES = ("splash-pages", "domains", "notification-handlers")
 TYPES = ("email", "webhook", "slack", "discord", "telegram", "microsoft_teams")
 accounts = st.sampled_from((HARBOUR, ALPINE))
 names = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
@@ -20,20 +20,20 @@ texts = st.text(st.characters(codec="utf-8"))
 
 
 @st.composite
-def forms(draw: st.DrawFn, kind: str, *, create: bool) -> dict[str, str]:
+def forms(draw: st.DrawFn, resource: str, *, create: bool) -> dict[str, str]:
     optional = {
         "splash-pages": {"title": texts, "link_unlock_seconds": st.integers().map(str)},
         "domains": {"custom_index_url": texts, "custom_not_found_url": texts},
         "notification-handlers": {"email": texts, "telegram": texts, "telegram_chat_id": texts},
-    }[kind]
+    }[resource]
     required = {
         "splash-pages": {"name": names},
         "domains": {"host": st.uuids().map(lambda value: f"{value}.example.com")},
         "notification-handlers": {"name": names, "type": st.sampled_from(TYPES)},
-    }[kind]
+    }[resource]
     if create:
         return draw(st.fixed_dictionaries(required, optional=optional))
-    if kind == "notification-handlers":
+    if resource == "notification-handlers":
         optional["is_enabled"] = st.sampled_from(("0", "1"))
     return draw(st.fixed_dictionaries({}, optional=required | optional))
 
@@ -57,43 +57,43 @@ class MockBesideADict(RuleBasedStateMachine):
         self.clients = {key: Client(send, key) for key in (HARBOUR, ALPINE)}
         self.model: dict[Key, dict[str, Any]] = {}
 
-    @rule(target=records, account=accounts, kind=st.sampled_from(KINDS), data=st.data())
-    def create(self, account: str, kind: str, data: st.DataObject) -> Key:
-        form = data.draw(forms(kind, create=True))
-        path = {"splash-pages": "/api/projects"}.get(kind, f"/api/{kind}")
-        key = account, kind, self.clients[account].create(path, form)
+    @rule(target=records, account=accounts, resource=st.sampled_from(RESOURCES), data=st.data())
+    def create(self, account: str, resource: str, data: st.DataObject) -> Key:
+        form = data.draw(forms(resource, create=True))
+        path = {"splash-pages": "/api/projects"}.get(resource, f"/api/{resource}")
+        key = account, resource, self.clients[account].create(path, form)
         assert key not in self.model
-        starts = {"is_enabled": kind == "notification-handlers", "custom_index_url": ""}
+        starts = {"is_enabled": resource == "notification-handlers", "custom_index_url": ""}
         self.model[key] = starts | effect(form, form.get("type"))
         self.compare(key)
         return key
 
     @rule(key=records, data=st.data())
     def update(self, key: Key, data: st.DataObject) -> None:
-        account, kind, identifier = key
-        form = data.draw(forms(kind, create=False))
-        answer = self.clients[account].post(f"/api/{kind}/{identifier}", form)
+        account, resource, identifier = key
+        form = data.draw(forms(resource, create=False))
+        answer = self.clients[account].post(f"/api/{resource}/{identifier}", form)
         assert answer.json == {"data": {"id": identifier}}
         self.model[key] |= effect(form, form.get("type", self.model[key].get("type")))
         self.compare(key)
 
     @rule(key=consumes(records))
     def delete(self, key: Key) -> None:
-        account, kind, identifier = key
-        assert self.clients[account].delete(f"/api/{kind}/{identifier}").status == 200
+        account, resource, identifier = key
+        assert self.clients[account].delete(f"/api/{resource}/{identifier}").status == 200
         del self.model[key]
-        assert self.clients[account].get(f"/api/{kind}/{identifier}").status == 404
+        assert self.clients[account].get(f"/api/{resource}/{identifier}").status == 404
 
     @rule(key=records)
     def read_with_the_other_key(self, key: Key) -> None:
-        account, kind, identifier = key
+        account, resource, identifier = key
         other = self.clients[ALPINE if account == HARBOUR else HARBOUR]
-        assert other.get(f"/api/{kind}/{identifier}").status == 404
+        assert other.get(f"/api/{resource}/{identifier}").status == 404
 
     @rule(key=records)
     def compare(self, key: Key) -> None:
-        account, kind, identifier = key
-        shown = self.clients[account].get(f"/api/{kind}/{identifier}").json["data"]
+        account, resource, identifier = key
+        shown = self.clients[account].get(f"/api/{resource}/{identifier}").json["data"]
         expected = {name: value for name, value in self.model[key].items() if name in shown}
         assert shown.items() >= expected.items()
         if shown.get("type") == "email":
@@ -102,9 +102,9 @@ class MockBesideADict(RuleBasedStateMachine):
     @invariant()
     def lists_hold_what_the_dict_holds(self) -> None:
         for account, client in getattr(self, "clients", {}).items():
-            for kind in KINDS:
-                expected = sorted(key[2] for key in self.model if key[:2] == (account, kind))
-                page = client.get(f"/api/{kind}/?results_per_page=1000").json
+            for resource in RESOURCES:
+                expected = sorted(key[2] for key in self.model if key[:2] == (account, resource))
+                page = client.get(f"/api/{resource}/?results_per_page=1000").json
                 assert [record["id"] for record in page["data"]] == expected[::-1]
                 assert page["meta"]["total"] == len(expected)
 

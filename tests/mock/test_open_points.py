@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 from conformance import check
-from walk import KINDS, walk
+from walk import RESOURCES, walk
 from wire import Client, in_process
 
 from mock_server import Settings, SettingsError, create_app
@@ -19,18 +19,20 @@ OTHERS = [(name, value) for name, point in POINTS.items() for value in point.val
 
 
 def transcript(choices: dict[str, str]) -> Transcript:
-    """What a walk through all kinds sees, every success checked against the contract."""
+    """What a walk through all resources sees, every success checked against the contract."""
     client = Client(in_process(create_app(Settings(fixture="empty", choices=choices))))
     seen = []
-    for step in chain.from_iterable(walk(client, kind) for kind in KINDS):
+    for step in chain.from_iterable(walk(client, resource) for resource in RESOURCES):
         answers = [step.answer]
         if step.answer.status in (301, 307):
             answers.append(client.get(step.answer.headers["Location"]))
         if step.operation:
-            check(step.kind, step.operation, answers[-1])
+            check(step.resource, step.operation, answers[-1])
         for answer in answers:
             assert answer.status < 500, step
-            seen.append((f"{step.kind.name} {step.label}", answer.status, sorted(answer.headers.items()), answer.body))
+            seen.append(
+                (f"{step.resource.name} {step.label}", answer.status, sorted(answer.headers.items()), answer.body)
+            )
     return seen
 
 
@@ -44,7 +46,10 @@ def test_every_value_of_every_open_point_shows_and_keeps_the_contract(
     name: str, value: str, default_transcript: Transcript
 ) -> None:
     among = WITHIN.get(name, {})
-    assert transcript(among | {name: value}) != (transcript(among) if among else default_transcript)
+    shown = transcript(among | {name: value})
+    assert shown != (transcript(among) if among else default_transcript), (
+        f'the mock does nothing with {name}={value}, or tests/walk.py never meets it: act on choices["{name}"]'
+    )
 
 
 @pytest.mark.parametrize("seed", range(40))

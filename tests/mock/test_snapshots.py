@@ -32,8 +32,8 @@ def test_a_snapshot_is_a_fixture(server: MockServer, client: Client, tmp_path: P
     path.write_text(control(server, "GET", "/snapshots/one").text, "utf-8")
     with MockServer(fixture=path) as another:
         other = Client(over_network(another.base_url))
-        for kind in ("splash-pages", "domains", "notification-handlers"):
-            listed = [each.get(f"/api/{kind}/?results_per_page=100").json["data"] for each in (client, other)]
+        for resource in ("splash-pages", "domains", "notification-handlers"):
+            listed = [each.get(f"/api/{resource}/?results_per_page=100").json["data"] for each in (client, other)]
             assert listed[0] == listed[1]
 
 

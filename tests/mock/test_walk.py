@@ -2,21 +2,21 @@ from __future__ import annotations
 
 import pytest
 from conformance import check
-from walk import KINDS, Kind, walk
+from walk import RESOURCES, Resource, walk
 from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.name)
 @pytest.mark.parametrize("base_path", ["", "/prefix/deep"], ids=["root", "prefix"])
-def test_a_walk_over_a_socket_meets_only_answers_of_the_contract(kind: Kind, base_path: str) -> None:
+def test_a_walk_over_a_socket_meets_only_answers_of_the_contract(resource: Resource, base_path: str) -> None:
     with MockServer(fixture="empty", base_path=base_path) as server:
-        steps = list(walk(Client(over_network(server.base_url)), kind))
+        steps = list(walk(Client(over_network(server.base_url)), resource))
     for step in steps:
         assert step.answer.status < 500, step
         if step.operation:
-            check(kind, step.operation, step.answer)
+            check(resource, step.operation, step.answer)
     assert {step.operation for step in steps} == {"list", "create", "read", "update", "delete", None}
 
 

@@ -68,35 +68,35 @@ def survey_alone(_: Visitor) -> None:
 
 def looks(
     fault: Transformation,
-    kind_name: str,
+    resource_name: str,
     settings: Settings | None = None,
     explore: Callable[[Visitor], None] = survey_alone,
     limits: Limits | None = None,
 ) -> tuple[Evidence, Evidence | None, FaultyTarget]:
-    """What a run sees of one kind: one visit and, where it is needed, another."""
+    """What a run sees of one resource: one visit and, where it is needed, another."""
     target = FaultyTarget(fault, settings or Settings(fixture="empty", records=28), limits)
-    kind = CONTRACT.kinds[kind_name]
-    rules = [rule for rule in CONTRACT.rules.values() if kind_name in rule.resources]
-    first = visit(target, kind, explore=explore)
-    second = visit(target, kind, explore=explore) if needs_second_look(rules, kind, first) else None
+    resource = CONTRACT.resources[resource_name]
+    rules = [rule for rule in CONTRACT.rules.values() if resource_name in rule.resources]
+    first = visit(target, resource, explore=explore)
+    second = visit(target, resource, explore=explore) if needs_second_look(rules, resource, first) else None
     return first, second, target
 
 
 def verdicts(
     fault: Transformation,
-    kind_name: str,
+    resource_name: str,
     settings: Settings | None = None,
     explore: Callable[[Visitor], None] = survey_alone,
 ) -> dict[str, Result]:
-    """The verdict on each rule for one kind."""
-    first, second, _ = looks(fault, kind_name, settings, explore)
-    kind = CONTRACT.kinds[kind_name]
-    rules = [rule for rule in CONTRACT.rules.values() if kind_name in rule.resources]
-    return {rule.id: judge(rule, kind, first, second) for rule in rules}
+    """The verdict on each rule for one resource."""
+    first, second, _ = looks(fault, resource_name, settings, explore)
+    resource = CONTRACT.resources[resource_name]
+    rules = [rule for rule in CONTRACT.rules.values() if resource_name in rule.resources]
+    return {rule.id: judge(rule, resource, first, second) for rule in rules}
 
 
-def listed(client: WsgiClient, kind: str) -> list[dict[str, Any]]:
+def listed(client: WsgiClient, resource: str) -> list[dict[str, Any]]:
     """The records of the first account."""
-    answer: Any = client.get(f"/api/{kind}/?results_per_page=1000", headers={"Authorization": OWNER}).json
+    answer: Any = client.get(f"/api/{resource}/?results_per_page=1000", headers={"Authorization": OWNER}).json
     rows: list[dict[str, Any]] = answer["data"]
     return rows

@@ -28,17 +28,17 @@ Record = dict[str, Any]
 
 
 class IndependentServer:
-    """A WSGI application with two accounts, each with so many records of each kind."""
+    """A WSGI application with two accounts, each with so many records of each resource."""
 
     def __init__(self, records: int) -> None:
         self._ticks = 0
         self._accounts: dict[str, dict[str, dict[int, Record]]] = {}
         for key in ("demo-key-harbour", "demo-key-alpine"):
-            self._accounts[key] = {kind: {} for kind in REQUIRED}
-            for kind, required in REQUIRED.items():
+            self._accounts[key] = {resource: {} for resource in REQUIRED}
+            for resource, required in REQUIRED.items():
                 for number in range(records):
                     form = {"name": f"Old {number}", "host": f"old-{number}.example.com", "type": "slack"}
-                    self._create(self._accounts[key][kind], kind, {name: form[name] for name in required})
+                    self._create(self._accounts[key][resource], resource, {name: form[name] for name in required})
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         return self._answer(Request(environ))(environ, start_response)
@@ -48,25 +48,25 @@ class IndependentServer:
         if account is None or not request.headers.get("Authorization", "").startswith("Bearer "):
             return Response("<h1>Please log in</h1>", 200, content_type="text/html")
         _, _, group, *rest = request.path.split("/")
-        kind = {"projects": "splash-pages"}.get(group, group)
+        resource = {"projects": "splash-pages"}.get(group, group)
         identifier = rest[0] if rest else ""
-        if kind not in account:
+        if resource not in account:
             return Response("<h1>404</h1>", 404, content_type="text/html")
         if request.method == "GET" and not identifier:
-            return self._list(account[kind], kind, request)
+            return self._list(account[resource], resource, request)
         if request.method == "POST" and not identifier:
-            return self._write(account[kind], kind, request, None)
-        record = account[kind].get(int(identifier)) if identifier.isdecimal() else None
+            return self._write(account[resource], resource, request, None)
+        record = account[resource].get(int(identifier)) if identifier.isdecimal() else None
         if record is None:
             return Response('{"message": "gone"}', 200, content_type="text/plain")
         if request.method == "DELETE":
-            del account[kind][record["id"]]
+            del account[resource][record["id"]]
             return Response(status=204)
         if request.method == "POST":
-            return self._write(account[kind], kind, request, record)
+            return self._write(account[resource], resource, request, record)
         return _json({"data": _shown(record)})
 
-    def _list(self, records: dict[int, Record], kind: str, request: Request) -> Response:
+    def _list(self, records: dict[int, Record], resource: str, request: Request) -> Response:
         size = request.args.get("results_per_page", "25")
         page = request.args.get("page", "1")
         if size not in map(str, SIZES) or not page.isdecimal() or int(page) < 1:
@@ -74,7 +74,7 @@ class IndependentServer:
         ordered = sorted(records.values(), key=lambda record: (-record["_changed"], record["id"]))
         number, per = int(page), int(size)
         pages = max(1, -(-len(ordered) // per))
-        base = f"{request.host_url}api/{ {'splash-pages': 'projects'}.get(kind, kind) }?&page="
+        base = f"{request.host_url}api/{ {'splash-pages': 'projects'}.get(resource, resource) }?&page="
         return _json(
             {
                 "links": {
@@ -89,7 +89,7 @@ class IndependentServer:
             }
         )
 
-    def _write(self, records: dict[int, Record], kind: str, request: Request, record: Record | None) -> Response:
+    def _write(self, records: dict[int, Record], resource: str, request: Request, record: Record | None) -> Response:
         try:
             _, form, files = parse_form_data(request.environ, silent=False)
             for file in files.values():
@@ -97,37 +97,37 @@ class IndependentServer:
         except ValueError:
             return Response("<h1>Malformed</h1>", 400, content_type="text/html")
         given = form.to_dict()
-        missing = record is None and any(not given.get(name) for name in REQUIRED[kind])
-        unknown = kind == "notification-handlers" and given.get("type", "slack") not in TYPES
+        missing = record is None and any(not given.get(name) for name in REQUIRED[resource])
+        unknown = resource == "notification-handlers" and given.get("type", "slack") not in TYPES
         if missing or unknown or (record is None and "is_enabled" in given):
             return Response("<h1>Not like that</h1>", 200, content_type="text/html")
         if record is None:
-            record = self._create(records, kind, given)
+            record = self._create(records, resource, given)
         else:
-            self._update(record, kind, given)
+            self._update(record, resource, given)
             record["last_datetime"] = "2026-05-05 05:05:05"
-        return _json({"data": {"type": kind, "id": record["id"]}}, 202)
+        return _json({"data": {"type": resource, "id": record["id"]}}, 202)
 
-    def _create(self, records: dict[int, Record], kind: str, given: dict[str, str]) -> Record:
+    def _create(self, records: dict[int, Record], resource: str, given: dict[str, str]) -> Record:
         record: Record = {"id": max(records, default=0) + 1, "datetime": "2026-04-04 04:04:04", "last_datetime": None}
-        if kind == "domains":
+        if resource == "domains":
             record |= {"scheme": "HTTP://", "custom_index_url": "", "is_enabled": True}
-        if kind == "notification-handlers":
+        if resource == "notification-handlers":
             record |= {"settings": {}, "is_enabled": False}
         records[record["id"]] = record
-        self._update(record, kind, given)
+        self._update(record, resource, given)
         return record
 
-    def _update(self, record: Record, kind: str, given: dict[str, str]) -> None:
+    def _update(self, record: Record, resource: str, given: dict[str, str]) -> None:
         self._ticks += 1
         record["_changed"] = self._ticks
-        if "name" in given and kind != "domains":
+        if "name" in given and resource != "domains":
             record["name"] = given["name"]
             record["color"] = f"#{crc32(given['name'].encode()) & 0xFFFFFF:06X}"
-        if kind == "domains":
+        if resource == "domains":
             record |= {name: given[name] for name in ("host", "custom_index_url") if name in given}
             record["is_enabled"] = record["is_enabled"] and "host" not in given
-        if kind == "notification-handlers":
+        if resource == "notification-handlers":
             if given.get("type", record.get("type")) != record.get("type"):
                 record["type"] = given["type"]
                 record["settings"] = {"email": ""} if given["type"] == "email" else {}

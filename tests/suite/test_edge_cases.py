@@ -21,7 +21,7 @@ FULL = Settings(fixture="empty", records=40)
 
 def dates_by_the_last_write(call: Call, body: Body) -> None:
     """By a clock that runs and counts in seconds."""
-    written: dict[str, str] = call.memory.setdefault(call.kind, {})
+    written: dict[str, str] = call.memory.setdefault(call.resource.name, {})
     if call.operation in ("create", "update"):
         written[str(body["data"]["id"])] = time.strftime("%Y-%m-%d %H:%M:%S")
     else:
@@ -77,13 +77,13 @@ FAULTS: dict[str, tuple[str, str, Transformation]] = {
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
 
-@pytest.mark.parametrize(("rule", "kind", "fault"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(("rule", "resource", "fault"), FAULTS.values(), ids=FAULTS)
 def test_a_fault_that_shows_in_few_places_fails_by_the_rules_name(
-    monkeypatch: pytest.MonkeyPatch, rule: str, kind: str, fault: Transformation
+    monkeypatch: pytest.MonkeyPatch, rule: str, resource: str, fault: Transformation
 ) -> None:
     if rule == "lifecycle.update-keeps-datetime":
         monkeypatch.setattr(visitor, "SETTLING", 1.1)
-    assert verdicts(fault, kind, FULL, EXPLORE)[rule].verdict is Verdict.FAIL
+    assert verdicts(fault, resource, FULL, EXPLORE)[rule].verdict is Verdict.FAIL
 
 
 def takes_hosts_for_good(call: Call, serve: Serve) -> Response:
@@ -133,17 +133,17 @@ CHOICES: dict[str, tuple[str, Transformation, set[Verdict]]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "choice", "others"), CHOICES.values(), ids=CHOICES)
-def test_a_choice_that_looks_like_a_fault_is_none(kind: str, choice: Transformation, others: set[Verdict]) -> None:
-    results = verdicts(choice, kind, FULL, EXPLORE).values()
+@pytest.mark.parametrize(("resource", "choice", "others"), CHOICES.values(), ids=CHOICES)
+def test_a_choice_that_looks_like_a_fault_is_none(resource: str, choice: Transformation, others: set[Verdict]) -> None:
+    results = verdicts(choice, resource, FULL, EXPLORE).values()
     allowed = {Verdict.PASS, Verdict.NOT_APPLICABLE} | others
     assert [(each.id, each.findings[:1], each.reasons) for each in results if each.verdict not in allowed] == []
 
 
-@pytest.mark.parametrize("kind", [S, N])
-def test_a_record_without_a_name_that_was_there_before_is_left_alone(kind: str) -> None:
+@pytest.mark.parametrize("resource", [S, N])
+def test_a_record_without_a_name_that_was_there_before_is_left_alone(resource: str) -> None:
     blank = record(sets("name", ""), row=lambda row: row["id"] == 3)
-    _, _, target = looks(blank, kind, FULL, EXPLORE)
+    _, _, target = looks(blank, resource, FULL, EXPLORE)
     writes = [each.request for each in target.exchanges if each.request.operation in ("update", "delete")]
     assert 3 not in {request.identifier for request in writes}
 

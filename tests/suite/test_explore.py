@@ -47,16 +47,16 @@ MET_BY_EXPLORING_ALONE: dict[str, tuple[str, str, Transformation]] = {
 }
 
 
-@pytest.mark.parametrize(("rule", "kind", "fault"), MET_BY_EXPLORING_ALONE.values(), ids=MET_BY_EXPLORING_ALONE)
-def test_what_the_survey_does_not_meet_fails_by_the_rules_name(rule: str, kind: str, fault: Transformation) -> None:
-    assert verdicts(fault, kind, FULL)[rule].verdict is Verdict.PASS
-    assert verdicts(fault, kind, FULL, Exploration(CONTRACT, 300, seed=0))[rule].verdict is Verdict.FAIL
+@pytest.mark.parametrize(("rule", "resource", "fault"), MET_BY_EXPLORING_ALONE.values(), ids=MET_BY_EXPLORING_ALONE)
+def test_what_the_survey_does_not_meet_fails_by_the_rules_name(rule: str, resource: str, fault: Transformation) -> None:
+    assert verdicts(fault, resource, FULL)[rule].verdict is Verdict.PASS
+    assert verdicts(fault, resource, FULL, Exploration(CONTRACT, 300, seed=0))[rule].verdict is Verdict.FAIL
 
 
 def explored(seed: int) -> list[Request]:
     target = FaultyTarget(honest, FULL)
-    for kind in CONTRACT.kinds.values():
-        visit(target, kind, explore=Exploration(CONTRACT, 170, seed))
+    for resource in CONTRACT.resources.values():
+        visit(target, resource, explore=Exploration(CONTRACT, 170, seed))
     assert target.ledger.left == []
     return [exchange.request for exchange in target.exchanges]
 
@@ -65,9 +65,9 @@ def test_a_seed_means_the_same_requests_and_another_means_others() -> None:
     assert explored(0) == explored(0) != explored(1)
 
 
-@pytest.mark.parametrize("kind", CONTRACT.kinds)
-def test_exploring_writes_to_no_record_of_others_and_names_no_host_of_others(kind: str) -> None:
-    _, _, target = looks(honest, kind, FULL, Exploration(CONTRACT, 300, seed=2))
+@pytest.mark.parametrize("resource", CONTRACT.resources)
+def test_exploring_writes_to_no_record_of_others_and_names_no_host_of_others(resource: str) -> None:
+    _, _, target = looks(honest, resource, FULL, Exploration(CONTRACT, 300, seed=2))
     made = {entry.identifier for entry in target.ledger.entries}
     for request in (exchange.request for exchange in target.exchanges):
         assert request.operation not in ("update", "delete") or request.identifier in made

@@ -19,11 +19,11 @@ def test_an_implementation_that_shares_nothing_with_the_mock_conforms(
     monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.0)
     target = FaultyTarget(honest, Settings(fixture="empty"))
     target.wsgi = WsgiClient(IndependentServer(records))
-    for kind in CONTRACT.kinds.values():
-        rules = [rule for rule in CONTRACT.rules.values() if kind.name in rule.resources]
-        evidence = visit(target, kind)
-        assert not needs_second_look(rules, kind, evidence)
-        results = [judge(rule, kind, evidence) for rule in rules]
+    for resource in CONTRACT.resources.values():
+        rules = [rule for rule in CONTRACT.rules.values() if resource.name in rule.resources]
+        evidence = visit(target, resource)
+        assert not needs_second_look(rules, resource, evidence)
+        results = [judge(rule, resource, evidence) for rule in rules]
         kept = (Verdict.PASS, Verdict.NOT_APPLICABLE)
         assert [(each.id, each.findings, each.reasons) for each in results if each.verdict not in kept] == []
     assert target.ledger.left == []

@@ -49,7 +49,7 @@ def test_a_create_is_written_down_before_it_is_sent(tmp_path: Path) -> None:
     with Ledger(path) as ledger:
         ledger.plan("domains", "ct1-1.example.com")
         line = json.loads(path.read_text("utf-8").splitlines()[-1])
-        assert (line["event"], line["kind"], line["markers"]) == ("planned", "domains", ["ct1-1.example.com"])
+        assert (line["event"], line["resource"], line["markers"]) == ("planned", "domains", ["ct1-1.example.com"])
 
 
 @pytest.mark.parametrize("operation", ["update", "delete"])
@@ -61,21 +61,21 @@ def test_the_target_refuses_to_write_to_what_the_run_did_not_create(operation: s
     assert target.sent == 0
 
 
-@pytest.mark.parametrize("kind", CONTRACT.kinds)
+@pytest.mark.parametrize("resource", CONTRACT.resources)
 @pytest.mark.parametrize("defect", ["create-answers-the-oldest-id", "create-answers-the-last-id"])
 @pytest.mark.parametrize("records", [0, 40])
 def test_a_server_that_answers_creates_with_old_ids_loses_and_keeps_nothing(
-    no_pauses: None, records: int, defect: str, kind: str
+    no_pauses: None, records: int, defect: str, resource: str
 ) -> None:
     settings = Settings(fixture="empty", records=records, defects=(defect,))
-    _, _, target = looks(honest, kind, settings)
-    assert listed(target.wsgi, kind) == listed(Client(create_app(settings)), kind)
+    _, _, target = looks(honest, resource, settings)
+    assert listed(target.wsgi, resource) == listed(Client(create_app(settings)), resource)
     assert target.ledger.left == []
 
 
 def makes_handlers_with_the_ids_of_splash_pages(call: Call, serve: Serve) -> Response:
     """A server whose creates of splash pages make notification handlers, and answer ids that splash pages have."""
-    if call.kind != "splash-pages" or call.operation != "create":
+    if call.resource.name != "splash-pages" or call.operation != "create":
         return serve(call)
     handlers = next(each for each in call.service.contract.resources if each.name == "notification-handlers")
     serve(call.at("create", resource=handlers).sending({"name": call.form.get("name", ""), "type": "webhook"}))
@@ -97,14 +97,14 @@ def test_a_server_that_makes_records_of_another_kind_loses_and_changes_nothing(n
     assert [row for row in after["notification-handlers"] if row not in strays] == before["notification-handlers"]
     assert first.notes["splash-pages"] == ["create is not visible through splash-pages: nothing more was created there"]
     assert second is not None
-    left = [(entry.kind, entry.identifier, entry.marker, entry.seen) for entry in target.ledger.left]
+    left = [(entry.resource, entry.identifier, entry.marker, entry.seen) for entry in target.ledger.left]
     assert left == [("splash-pages", 1, "ct1x-1z", False), ("splash-pages", 2, "ct2x-1z", False)]
     writes = [each.request for each in target.exchanges if each.request.method in ("POST", "DELETE")]
     assert {each.operation for each in writes} == {"create"}
 
 
 def contents(client: Client) -> dict[str, list[dict[str, Any]]]:
-    return {kind: listed(client, kind) for kind in CONTRACT.kinds}
+    return {resource: listed(client, resource) for resource in CONTRACT.resources}
 
 
 def test_an_exception_in_the_suite_leaves_nothing_behind(no_pauses: None) -> None:
@@ -114,7 +114,7 @@ def test_an_exception_in_the_suite_leaves_nothing_behind(no_pauses: None) -> Non
     settings = Settings(fixture="empty", records=40)
     target = FaultyTarget(honest, settings)
     with pytest.raises(ZeroDivisionError):
-        visit(target, CONTRACT.kinds["domains"], explore=breaks)
+        visit(target, CONTRACT.resources["domains"], explore=breaks)
     assert target.ledger.entries
     assert target.ledger.left == []
     assert contents(target.wsgi) == contents(Client(create_app(settings)))
@@ -151,7 +151,7 @@ def test_an_id_that_was_given_to_somebody_else_meanwhile_is_left_alone(no_pauses
         path = f"/api/domains/{max(visitor.evidence.own['domains'])}"
         target.wsgi.post(path, data={"host": "jane.example.org"}, headers={"Authorization": OWNER})
 
-    visit(target, CONTRACT.kinds["domains"], explore=replaces)
+    visit(target, CONTRACT.resources["domains"], explore=replaces)
     assert "jane.example.org" in [row["host"] for row in contents(target.wsgi)["domains"]]
     assert len(target.ledger.left) == 1
 
@@ -179,17 +179,17 @@ def test_a_create_that_is_carried_out_after_the_run_is_found_by_a_later_clean_up
         return serve(call)
 
     settings = Settings(fixture="empty", records=40)
-    target, kind = FaultyTarget(gateway, settings), CONTRACT.kinds["domains"]
+    target, resource = FaultyTarget(gateway, settings), CONTRACT.resources["domains"]
     path = tmp_path / "ledger.jsonl"
     with Ledger(path, "http://127.0.0.1:1") as target.ledger:
-        visit(target, kind)
+        visit(target, resource)
         assert target.ledger.left == []
         assert [entry.marker for entry in target.ledger.unanswered] == ["ct1x-1z.example.com"]
     late = waiting[0]
     headers = {"Authorization": late.authorization, "Content-Type": late.environ["CONTENT_TYPE"]}
     target.wsgi.post(late.environ["PATH_INFO"], data=late.body, headers=headers)
     with Ledger.resume(path) as target.ledger:
-        clean_up(target, kind)
+        clean_up(target, resource)
         assert not target.ledger.needed
     assert contents(target.wsgi)["domains"] == contents(Client(create_app(settings)))["domains"]
 
@@ -201,7 +201,7 @@ def test_a_create_that_was_answered_and_made_nothing_is_over(no_pauses: None, tm
 
     target = FaultyTarget(refuses, Settings(fixture="empty", records=40))
     with Ledger(tmp_path / "ledger.jsonl", "http://127.0.0.1:1") as target.ledger:
-        visit(target, CONTRACT.kinds["domains"])
+        visit(target, CONTRACT.resources["domains"])
         assert target.ledger.entries
         assert not target.ledger.needed
 
@@ -263,7 +263,7 @@ def test_the_ledger_tells_what_was_created_and_removed(no_pauses: None, tmp_path
     path = tmp_path / "ledger.jsonl"
     target = FaultyTarget(honest, Settings(fixture="empty", records=40))
     with Ledger(path, "http://127.0.0.1:1") as target.ledger:
-        visit(target, CONTRACT.kinds["domains"])
+        visit(target, CONTRACT.resources["domains"])
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert (lines[0]["event"], lines[0]["base_url"]) == ("begun", "http://127.0.0.1:1")
     of = {

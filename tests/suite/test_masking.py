@@ -123,20 +123,24 @@ def planted(value: Any) -> Any:
 @pytest.mark.parametrize("name", [*list(DEFECTS)[::6], "none"])
 def test_no_finding_tells_what_others_have_written(no_pauses: None, name: str) -> None:
     defect = DEFECTS.get(name)
-    kind = CONTRACT.kinds[(defect.kinds or CONTRACT.rules[defect.rule].resources)[0] if defect else "domains"]
+    resource = CONTRACT.resources[
+        (defect.resources or CONTRACT.rules[defect.rule].resources)[0] if defect else "domains"
+    ]
     defects = (name,) if defect else ()
-    first, second, target = looks(plants_canaries, kind.name, Settings(fixture="empty", records=28, defects=defects))
+    first, second, target = looks(
+        plants_canaries, resource.name, Settings(fixture="empty", records=28, defects=defects)
+    )
     assert any(CANARY.encode() in each.body for each in target.exchanges)
-    rules = [rule for rule in CONTRACT.rules.values() if kind.name in rule.resources]
+    rules = [rule for rule in CONTRACT.rules.values() if resource.name in rule.resources]
     entries = [each for each in target.ledger.entries if each.seen]
-    own = [(each.kind, each.owner, each.identifier) for each in entries if each.identifier is not None]
+    own = [(each.resource, each.owner, each.identifier) for each in entries if each.identifier is not None]
     outcome = Outcome(
         base_url=BASE_URL,
         version="1.0.0",
         began=0.0,
         word="does not conform",
         status=1,
-        results=tuple(judge(rule, kind, first, second) for rule in rules),
+        results=tuple(judge(rule, resource, first, second) for rule in rules),
         exchanges=tuple(target.exchanges),
         not_run=0,
         requests=target.sent,

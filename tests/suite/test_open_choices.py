@@ -15,11 +15,11 @@ from mock_server.contract import shipped_contract
 
 POINTS = shipped_contract().open_points
 SINGLE = [{name: value} for name, point in POINTS.items() for value in point.values if value != point.default]
-KINDS = ("splash-pages", "domains", "notification-handlers")
+RESOURCES = ("splash-pages", "domains", "notification-handlers")
 
 
 def not_kept(settings: Settings, explore: Callable[[Visitor], None] = survey_alone) -> list[str]:
-    results = [result for kind in KINDS for result in verdicts(honest, kind, settings, explore).values()]
+    results = [result for resource in RESOURCES for result in verdicts(honest, resource, settings, explore).values()]
     good = (Verdict.PASS, Verdict.NOT_APPLICABLE)
     return [result.id for result in results if result.verdict not in good]
 

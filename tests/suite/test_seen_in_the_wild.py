@@ -21,14 +21,14 @@ FULL = Settings(fixture="empty", records=40)
 EXPLORE = Exploration(CONTRACT, 160, seed=0)
 
 
-@pytest.mark.parametrize("kind", [S, D, N])
-def test_records_that_go_away_when_the_run_looks_are_the_servers_doing(kind: str) -> None:
+@pytest.mark.parametrize("resource", [S, D, N])
+def test_records_that_go_away_when_the_run_looks_are_the_servers_doing(resource: str) -> None:
     loses_one = also(
         "list",
         lambda call, _: call.collection.delete(min(record.id for record in call.records)),
         lambda call: call.query.get("results_per_page") == "1000" and is_owner(call),
     )
-    result = verdicts(loses_one, kind, Settings(fixture="empty", records=100))["lifecycle.reads-change-nothing"]
+    result = verdicts(loses_one, resource, Settings(fixture="empty", records=100))["lifecycle.reads-change-nothing"]
     assert result.verdict is Verdict.FAIL
     assert "each time that the run looks" in result.findings[0].received
 
@@ -65,13 +65,13 @@ def rewritten(change: str) -> Transformation:
     )
 
 
-@pytest.mark.parametrize("kind", [S, D, N])
+@pytest.mark.parametrize("resource", [S, D, N])
 @pytest.mark.parametrize("change", ["without hyphens", "in capitals", "with blanks", "with entities", "as a slug"])
-def test_a_record_whose_text_was_changed_is_known_judged_and_removed(kind: str, change: str) -> None:
-    _, _, target = looks(rewritten(change), kind, FULL)
-    results = verdicts(rewritten(change), kind, FULL)
-    host_is_free = kind == D and change == "in capitals"  # capital letters of hosts are free
-    label = "host" if kind == D else "name"
+def test_a_record_whose_text_was_changed_is_known_judged_and_removed(resource: str, change: str) -> None:
+    _, _, target = looks(rewritten(change), resource, FULL)
+    results = verdicts(rewritten(change), resource, FULL)
+    host_is_free = resource == D and change == "in capitals"  # capital letters of hosts are free
+    label = "host" if resource == D else "name"
     assert (results[f"forms.{label}-comes-back"].verdict is Verdict.FAIL) != host_is_free
     assert [result.id for result in results.values() if result.verdict is Verdict.INCONCLUSIVE] == []
     assert target.ledger.left == []
@@ -86,9 +86,9 @@ OMITTED = {
 }
 
 
-@pytest.mark.parametrize(("kind", "missing", "status"), OMITTED.values(), ids=OMITTED)
+@pytest.mark.parametrize(("resource", "missing", "status"), OMITTED.values(), ids=OMITTED)
 def test_what_a_create_without_a_required_field_made_is_known_by_its_mark_and_removed(
-    kind: str, missing: dict[str, str], status: int
+    resource: str, missing: dict[str, str], status: int
 ) -> None:
     made_up = {"host": "untitled.example.net", "name": "Untitled", "type": "webhook"}
 
@@ -99,12 +99,12 @@ def test_what_a_create_without_a_required_field_made_is_known_by_its_mark_and_re
         serve(call.sending(call.form | {field: made_up[field]}))
         return Response(b"{}", status)
 
-    before = {row["id"] for row in listed(looks(honest, kind, FULL)[2].wsgi, kind)}
-    _, _, target = looks(fills_in, kind, FULL)
-    results = verdicts(fills_in, kind, FULL)
+    before = {row["id"] for row in listed(looks(honest, resource, FULL)[2].wsgi, resource)}
+    _, _, target = looks(fills_in, resource, FULL)
+    results = verdicts(fills_in, resource, FULL)
     (field,) = missing
     assert results[f"forms.{field}-required"].verdict is Verdict.FAIL
-    assert {row["id"] for row in listed(target.wsgi, kind)} == before
+    assert {row["id"] for row in listed(target.wsgi, resource)} == before
     assert target.ledger.left == []
 
 
@@ -112,15 +112,15 @@ LINKS = [("followed-link", D, "404"), ("followed-link", N, "405"), ("followed-li
 LINKS += [("followed-splash-link", S, "404"), ("followed-splash-link", S, "redirected")]
 
 
-@pytest.mark.parametrize(("point", "kind", "value"), LINKS)
-def test_a_page_link_that_leads_nowhere_is_noted_and_no_failure(point: str, kind: str, value: str) -> None:
-    first, _, _ = looks(honest, kind, Settings(fixture="empty", records=40, choices={point: value}))
+@pytest.mark.parametrize(("point", "resource", "value"), LINKS)
+def test_a_page_link_that_leads_nowhere_is_noted_and_no_failure(point: str, resource: str, value: str) -> None:
+    first, _, _ = looks(honest, resource, Settings(fixture="empty", records=40, choices={point: value}))
     assert observed(first.exchanges)[point].most_common(1)[0][0] == value
     how = "a redirect" if value == "redirected" else value
     assert remarks(first.exchanges) == [
         (
-            f"a page link that is followed as it stands is answered with {how} ({kind}); ask the documented path for"
-            " the page that the link names"
+            f"a page link that is followed as it stands is answered with {how} ({resource}); ask the documented path"
+            " for the page that the link names"
         )
     ]
 

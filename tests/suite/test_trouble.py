@@ -15,7 +15,7 @@ from mock_server import Settings
 from mock_server.faults.call import Call, Serve
 
 EMPTY, FULL = Settings(fixture="empty"), Settings(fixture="empty", records=40)
-KINDS = ("splash-pages", "domains", "notification-handlers")
+RESOURCES = ("splash-pages", "domains", "notification-handlers")
 TROUBLE = [
     *({"gateway-errors": every} for every in (40, 13, 7)),
     *({"other-writer": every} for every in (2, 11, 30)),
@@ -28,23 +28,27 @@ TROUBLE = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "records"), [(KINDS[0], 0), (KINDS[1], 40), (KINDS[2], 25), (KINDS[2], 0)])
+@pytest.mark.parametrize(
+    ("resource", "records"), [(RESOURCES[0], 0), (RESOURCES[1], 40), (RESOURCES[2], 25), (RESOURCES[2], 0)]
+)
 @pytest.mark.parametrize("trouble", TROUBLE, ids=lambda trouble: "-".join(f"{k}={v}" for k, v in trouble.items()))
 def test_no_condition_makes_a_correct_server_fail(
-    monkeypatch: pytest.MonkeyPatch, no_pauses: None, trouble: dict[str, float], records: int, kind: str
+    monkeypatch: pytest.MonkeyPatch, no_pauses: None, trouble: dict[str, float], records: int, resource: str
 ) -> None:
     monkeypatch.setattr(visitor, "PAUSES", (0.0, 0.0))
     monkeypatch.setattr("contract_tests.target.target.time.sleep", lambda _: None)
     settings = Settings(fixture="empty", records=records, conditions=trouble)
-    results = verdicts(honest, kind, settings, Exploration(CONTRACT, 60, seed=1)).values()
+    results = verdicts(honest, resource, settings, Exploration(CONTRACT, 60, seed=1)).values()
     broken = [result for result in results if result.verdict in VIOLATED]
     assert [(result.id, result.findings[0]) for result in broken] == []
     assert all(result.reasons for result in results if result.verdict is Verdict.INCONCLUSIVE)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("resource", RESOURCES)
 @pytest.mark.parametrize("every", [3, 6, 11])
-def test_a_colleague_who_edits_old_records_makes_no_correct_server_fail(no_pauses: None, kind: str, every: int) -> None:
+def test_a_colleague_who_edits_old_records_makes_no_correct_server_fail(
+    no_pauses: None, resource: str, every: int
+) -> None:
     numbers = itertools.count(1)
 
     def edits(call: Call, serve: Serve) -> Response:
@@ -54,17 +58,17 @@ def test_a_colleague_who_edits_old_records_makes_no_correct_server_fail(no_pause
             serve(edited.sending({call.resource.label: f"edit-{count}.example.org"}))
         return serve(call)
 
-    results = verdicts(edits, kind, FULL).values()
+    results = verdicts(edits, resource, FULL).values()
     broken = [result for result in results if result.verdict in VIOLATED]
     assert [(result.id, result.findings[0]) for result in broken] == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_reads_that_lag_make_no_correct_server_fail(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_reads_that_lag_make_no_correct_server_fail(monkeypatch: pytest.MonkeyPatch, resource: str) -> None:
     monkeypatch.setattr(visitor, "SETTLING", 0.3)  # longer than the lag, as the usual one is than usual lags
-    results = verdicts(honest, kind, Settings(fixture="empty", conditions={"lag": 0.15})).values()
+    results = verdicts(honest, resource, Settings(fixture="empty", conditions={"lag": 0.15})).values()
     assert [result.id for result in results if result.verdict is not Verdict.PASS] == [
-        f"operations.reads-redirected-within-host[{kind}]"
+        f"operations.reads-redirected-within-host[{resource}]"
     ]
 
 
@@ -77,8 +81,8 @@ def test_the_survey_is_small_leaves_nothing_behind_and_is_the_same_again(setting
     runs = []
     for _ in range(2):
         target = FaultyTarget(honest, settings)
-        for kind in CONTRACT.kinds.values():
-            visit(target, kind)
+        for resource in CONTRACT.resources.values():
+            visit(target, resource)
         assert target.ledger.left == []
         assert target.sent <= most
         runs.append([exchange.request for exchange in target.exchanges])

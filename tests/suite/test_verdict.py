@@ -57,4 +57,4 @@ def test_what_was_not_judged_is_said_with_the_reason() -> None:
 
 
 def test_each_rule_of_the_catalogue_is_judged_by_one_answer_or_by_several() -> None:
-    assert {rule.kind for rule in CONTRACT.rules.values()} == {"exchange", "state"}
+    assert {rule.decided_by for rule in CONTRACT.rules.values()} == {"exchange", "state"}

@@ -84,7 +84,7 @@ CONDITIONS = {
     "redirecting-proxy": Condition(
         "a proxy redirects each read, with status N", (307,), network.redirected, allowed=(301, 302, 303, 307, 308)
     ),
-    "quota": Condition("an account may have N records of a kind", (6,), within=limits.quota),
+    "quota": Condition("an account may have N records of each resource", (6,), within=limits.quota),
     "plan-without-writes": Condition(
         "the account's plan has no writes", within=lambda _: limits.refusing(402, limits.writes)
     ),

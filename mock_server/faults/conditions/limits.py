@@ -62,7 +62,7 @@ def writes(call: Call) -> bool:
 
 
 def quota(most: float) -> Transformation:
-    """Refuse creates beyond so many records of a kind."""
+    """Refuse creates beyond so many records of a resource."""
     return refusing(403, lambda call: call.operation == "create" and len(call.records) >= most)
 
 
@@ -79,7 +79,7 @@ def others(every: float) -> Transformation:
         turn, left = divmod(next(numbers), max(1, int(every)))
         account = call.service.accounts.get(next(iter(call.service.accounts.keys)))
         if not left and account:
-            collection, theirs = account.collections[call.kind], made.setdefault(call.kind, deque())
+            collection, theirs = account.collections[call.resource.name], made.setdefault(call.resource.name, deque())
             with suppress(UnknownIdError, ValueTakenError):  # the client may have deleted it, or made one like it
                 if theirs and (turn % 3 == 0 or len(theirs) >= MOST_OF_OTHERS):
                     collection.delete(theirs.popleft())

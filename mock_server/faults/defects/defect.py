@@ -26,7 +26,7 @@ class Defect:
         rule: the id of the rule that it breaks.
         what: what is wrong, in a sentence.
         transformation: what stands between the network and the honest server.
-        kinds: the kinds of record that it befalls; all of which the rule speaks, if empty.
+        resources: those that it befalls; all of which the rule speaks, if empty.
         needs: the values of open points without which it does not show.
     """
 
@@ -34,7 +34,7 @@ class Defect:
     rule: str
     what: str
     transformation: Transformation
-    kinds: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -43,15 +43,17 @@ class Defect:
         return also(self.rule)
 
     def __call__(self, call: Call, serve: Serve) -> Response:
-        """Answer a call, wrongly if it is of a kind that the defect befalls."""
-        return self.transformation(call, serve) if not self.kinds or call.kind in self.kinds else serve(call)
+        """Answer a call, wrongly if it is of a resource that the defect befalls."""
+        if self.resources and call.resource.name not in self.resources:
+            return serve(call)
+        return self.transformation(call, serve)
 
 
 Table = Mapping[str, Sequence[Callable[[str], Defect]]]  # the defects of each rule, by the rule's id
 
 
 def defect(
-    name: str, what: str, transformation: Transformation, *kinds: str, needs: Mapping[str, str] | None = None
+    name: str, what: str, transformation: Transformation, *resources: str, needs: Mapping[str, str] | None = None
 ) -> Callable[[str], Defect]:
     """A row of a table: a defect of the rule under which it stands.
 
@@ -59,10 +61,10 @@ def defect(
         name: what is wrong, in a few words; permanent.
         what: what is wrong, in a sentence.
         transformation: what stands between the network and the honest server.
-        kinds: as for `Defect`.
+        resources: as for `Defect`.
         needs: as for `Defect`.
     """
-    return lambda rule: Defect(name, rule, what, transformation, kinds, needs or {})
+    return lambda rule: Defect(name, rule, what, transformation, resources, needs or {})
 
 
 def hyphenated(field: str) -> str:

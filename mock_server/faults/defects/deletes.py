@@ -19,8 +19,8 @@ def _kept(*, until_updated: bool) -> Transformation:
     """Show deleted records when they are read; perhaps only once they were updated."""
 
     def transformation(call: Call, serve: Serve) -> Response:
-        deleted: dict[str, Record] = call.memory.setdefault(f"{call.kind} deleted", {})
-        shown: dict[str, Record] = call.memory.setdefault(f"{call.kind} shown", {})
+        deleted: dict[str, Record] = call.memory.setdefault(f"{call.resource.name} deleted", {})
+        shown: dict[str, Record] = call.memory.setdefault(f"{call.resource.name} shown", {})
         record = call.record
         if record is None and call.identifier in deleted and call.operation == "update":
             shown[call.identifier] = deleted[call.identifier]
@@ -36,7 +36,7 @@ def _kept(*, until_updated: bool) -> Transformation:
 
 def _still_listed(call: Call, serve: Serve) -> Response:
     """Deletes keep a record from being read or updated, but not from being listed."""
-    deleted: set[str] = call.memory.setdefault(call.kind, set())
+    deleted: set[str] = call.memory.setdefault(call.resource.name, set())
     if call.record is None or (call.operation != "delete" and call.identifier not in deleted):
         return serve(call)
     if call.identifier in deleted:

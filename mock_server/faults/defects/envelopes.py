@@ -185,7 +185,7 @@ DEFECTS: Table = {
             "read-is-bare", "A read answers the record without `data` around it.", on("read", lambda body: body["data"])
         ),
         defect(
-            "read-names-the-kind",
+            "read-names-the-resource",
             "A read wraps the record once more, in `data.record`.",
             on("read", lambda body: {"record": body["data"]}),
         ),

@@ -45,37 +45,39 @@ def _lacks(field: str) -> Asked:
     return lambda call: bool(call.parts) and not gives(field)(call)
 
 
-def _is_made(kind: str, field: str) -> Callable[[str], Defect]:
+def _is_made(resource: str, field: str) -> Callable[[str], Defect]:
     what = f"A create without `{field}` makes a record, with one that is made up."
-    return defect(f"{SINGULAR[kind]}-without-{field}-is-made", what, _filled_in(field), kind)
+    return defect(f"{SINGULAR[resource]}-without-{field}-is-made", what, _filled_in(field), resource)
 
 
-def _is_refused_and_made(kind: str, field: str) -> Callable[[str], Defect]:
+def _is_refused_and_made(resource: str, field: str) -> Callable[[str], Defect]:
     what = f"A create without `{field}` is refused, and makes a record all the same."
-    return defect(f"{SINGULAR[kind]}-without-{field}-is-refused-and-made", what, _filled_in(field, 400), kind)
+    return defect(f"{SINGULAR[resource]}-without-{field}-is-refused-and-made", what, _filled_in(field, 400), resource)
 
 
-def _needs(kind: str, field: str) -> Callable[[str], Defect]:
+def _needs(resource: str, field: str) -> Callable[[str], Defect]:
     name, what = (
-        f"{SINGULAR[kind]}-needs-{hyphenated(field)}",
+        f"{SINGULAR[resource]}-needs-{hyphenated(field)}",
         f"A create without `{field}` is refused, where it is optional.",
     )
-    return defect(name, what, answers("create", 422, when=_lacks(field)), kind)
+    return defect(name, what, answers("create", 422, when=_lacks(field)), resource)
 
 
-def _create_takes_no(kind: str, field: str) -> Callable[[str], Defect]:
+def _create_takes_no(resource: str, field: str) -> Callable[[str], Defect]:
     name, what = f"create-takes-no-{hyphenated(field)}", f"A create with `{field}` is refused."
-    return defect(name, what, answers("create", 400, when=gives(field)), kind)
+    return defect(name, what, answers("create", 400, when=gives(field)), resource)
 
 
-def _update_takes_no(kind: str, field: str) -> Callable[[str], Defect]:
+def _update_takes_no(resource: str, field: str) -> Callable[[str], Defect]:
     name, what = f"update-takes-no-{hyphenated(field)}", f"An update with `{field}` is refused."
-    return defect(name, what, answers("update", 422, when=gives(field)), kind)
+    return defect(name, what, answers("update", 422, when=gives(field)), resource)
 
 
-def _update_needs(kind: str, field: str) -> Callable[[str], Defect]:
+def _update_needs(resource: str, field: str) -> Callable[[str], Defect]:
     what = f"An update without `{field}` is refused."
-    return defect(f"{SINGULAR[kind]}-update-needs-{field}", what, answers("update", 400, when=_lacks(field)), kind)
+    return defect(
+        f"{SINGULAR[resource]}-update-needs-{field}", what, answers("update", 400, when=_lacks(field)), resource
+    )
 
 
 def _file(operation: str, field: str, status: int, how: str) -> Callable[[str], Defect]:

@@ -8,13 +8,13 @@ from mock_server.faults.defects.defect import D, Defect, N, S, Table, defect
 from mock_server.faults.defects.means import Body, is_full, is_page, link, links, page_url
 
 
-def _name(kind: str, collection: str) -> Callable[[str], Defect]:
+def _name(resource: str, collection: str) -> Callable[[str], Defect]:
     def renamed(url: str) -> str:
         head, _, query = url.partition("?")
         return f"{head.rpartition('/')[0]}/{collection}?{query}"
 
     what = f"Links name the collection `{collection}`."
-    return defect(f"links-name-{collection}", what, links(renamed), kind)
+    return defect(f"links-name-{collection}", what, links(renamed), resource)
 
 
 def _is_past_the_end(body: Body) -> bool:

@@ -228,7 +228,7 @@ def made_id(call: Call, answer: Response) -> int:
 
 def remembering(change: Callable[[dict[str, int], Body], None]) -> Transformation:
     """Change lists by what was listed before."""
-    return knowing("list", lambda call, body: change(call.memory.setdefault(call.kind, {}), body))
+    return knowing("list", lambda call, body: change(call.memory.setdefault(call.resource.name, {}), body))
 
 
 def is_full(body: Body) -> bool:

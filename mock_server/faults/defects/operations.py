@@ -157,12 +157,14 @@ DEFECTS: Table = {
         defect(
             "reads-are-redirected-to-another-host",
             "A read is redirected to another host.",
-            redirects("read", 302, lambda call: f"{FAR}{call.kind}/{call.identifier}"),
+            redirects("read", 302, lambda call: f"{FAR}{call.resource.name}/{call.identifier}"),
         ),
         defect(
             "lists-are-redirected-to-another-host",
             "A list of page 2 is redirected to another host.",
-            redirects("list", 301, lambda call: f"{FAR}{call.kind}/", lambda call: call.query.get("page") == "2"),
+            redirects(
+                "list", 301, lambda call: f"{FAR}{call.resource.name}/", lambda call: call.query.get("page") == "2"
+            ),
             needs={"list-redirect": "no"},
         ),
     ],

@@ -91,7 +91,7 @@ def _repeats(call: Call, serve: Serve) -> Response:
 
 def _lacks_new_records(call: Call, body: Body) -> None:
     """Small pages lack what the account has created."""
-    made: set[int] = call.memory.setdefault(call.kind, set())
+    made: set[int] = call.memory.setdefault(call.resource.name, set())
     if call.operation == "create":
         made.add(body["data"]["id"])
     elif len(body["data"]) <= SMALL:
@@ -100,7 +100,7 @@ def _lacks_new_records(call: Call, body: Body) -> None:
 
 def _new_records_last(call: Call, body: Body) -> None:
     """Pages of ten end with the newest record."""
-    made: list[int] = call.memory.setdefault(call.kind, [])
+    made: list[int] = call.memory.setdefault(call.resource.name, [])
     if call.operation == "create":
         made.append(body["data"]["id"])
     elif made and body["meta"]["results_per_page"] == SMALL and len(body["data"]) == SMALL:

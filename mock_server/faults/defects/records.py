@@ -31,7 +31,7 @@ def _text(name: str) -> Callable[[Body], None]:
 
 
 def _first_shown(call: Call, body: Body) -> None:
-    body["data"] = [call.memory.setdefault(f"{call.kind}/{row['id']}", row) for row in body["data"]]
+    body["data"] = [call.memory.setdefault(f"{call.resource.name}/{row['id']}", row) for row in body["data"]]
 
 
 def _shows_what_was_written(call: Call, body: Body) -> None:
@@ -40,14 +40,16 @@ def _shows_what_was_written(call: Call, body: Body) -> None:
         row["custom_not_found_url"] = written[row["id"]].get("custom_not_found_url", "")
 
 
-def _lacks(kind: str, operation: str, field: str) -> Callable[[str], Defect]:
-    name = f"{kind}-lack-{hyphenated(field)}-in-{SHOWN[operation]}"
-    return defect(name, f"The {SHOWN[operation]} of {kind} lack `{field}`.", record(drops(field), operation), kind)
+def _lacks(resource: str, operation: str, field: str) -> Callable[[str], Defect]:
+    name = f"{resource}-lack-{hyphenated(field)}-in-{SHOWN[operation]}"
+    return defect(
+        name, f"The {SHOWN[operation]} of {resource} lack `{field}`.", record(drops(field), operation), resource
+    )
 
 
 DEFECTS: Table = {
     "representations.fields-are-present": [
-        *(_lacks(kind, "list", field) for kind, resource in RESOURCES.items() for field in resource.shape),
+        *(_lacks(name, "list", field) for name, resource in RESOURCES.items() for field in resource.shape),
         *(_lacks(S, "read", field) for field in ("id", "color", "datetime")),
         *(_lacks(D, "read", field) for field in ("id", "host", "is_enabled", "datetime")),
         *(_lacks(N, "read", field) for field in ("id", "name", "is_enabled", "datetime")),

@@ -11,7 +11,7 @@ from mock_server.faults.defects.means import Body, also, knowing, known, meta, o
 def _counts_everybody(call: Call, body: Body) -> None:
     accounts = map(call.service.accounts.get, call.service.accounts.keys)
     others = [account for account in accounts if account and account is not call.account]
-    strangers = [account.collections[call.kind].page(lambda total: (0, total))[1] for account in others]
+    strangers = [account.collections[call.resource.name].page(lambda total: (0, total))[1] for account in others]
     body["meta"]["total"] += sum(strangers) + 1
 
 

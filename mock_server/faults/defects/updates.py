@@ -26,7 +26,7 @@ def _updated_shows(name: str, value: Callable[[Body], Any]) -> Transformation:
     """Show something else of records once they were updated."""
 
     def change(call: Call, body: Body) -> None:
-        touched: set[str] = call.memory.setdefault(call.kind, set())
+        touched: set[str] = call.memory.setdefault(call.resource.name, set())
         if call.operation == "update":
             touched.add(call.identifier)
         else:
@@ -45,9 +45,9 @@ DEFECTS: Table = {
                 f"{label}-update-ignores-{field.replace('_', '-')}",
                 f"An update ignores `{field}`.",
                 ignores(field, "update"),
-                kind,
+                resource,
             )
-            for kind, label, field in (
+            for resource, label, field in (
                 (S, "splash-page", "name"),
                 (D, "domain", "host"),
                 (D, "domain", "custom_index_url"),
