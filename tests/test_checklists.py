@@ -63,11 +63,8 @@ def test_a_rule_has_a_function_that_judges_it_and_a_defect_that_breaks_it(rule: 
 def test_a_function_that_judges_is_that_of_a_rule(module: ModuleType) -> None:
     area = next(name for name, modules in AREAS.items() if module in modules)
     for name, function in inspect.getmembers(module, inspect.isfunction):
-        if (
-            inspect.signature(function).return_annotation == "Observations"
-            and function.__module__ == module.__name__
-            and not name.startswith("_")
-        ):
+        is_own = function.__module__ == module.__name__ and not name.startswith("_")
+        if is_own and inspect.signature(function).return_annotation == "Observations":
             rule = f"{area}.{name.replace('_', '-')}"
             assert rule in CONTRACT.rules, f"openapi.yaml: add the rule {rule} to x-rules, or rename {name}"
 
