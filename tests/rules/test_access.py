@@ -1,0 +1,193 @@
+"""Rules about whose records are shown to whom, on hand-made exchanges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from handmade import D, answer, listing, made, page, read, record, rows, said, visit
+
+from contract_tests.evidence import AccessAttempt, Evidence
+from contract_tests.exchange import OTHER, Exchange, Expect
+from contract_tests.target.identities import NOBODY, WRONG
+
+MINE = record(D, 7, host="ct1x-1z.example.com")
+THERE = page([record(D, 1), MINE])
+OPEN = Expect.OPEN
+
+
+def tried(
+    operation: str,
+    exchange: Exchange,
+    *,
+    identity: str = NOBODY,
+    marker: str = "",
+    earlier: tuple[Exchange, ...] = (THERE,),
+    **seen: Any,
+) -> Evidence:
+    """A visit in which somebody tries an operation on the run's record 7."""
+    attempt = AccessAttempt(identity, exchange, marker, **{"before": MINE, **seen})
+    evidence = visit(*earlier, access_attempts={D.name: [attempt]}, own={D.name: {7}}, markers={"ct1x-1z"})
+    if identity == OTHER:
+        evidence.has_second_key = True
+        by_other = answer("read", status=404, identifier=7, identity=OTHER)
+        if operation != "read":
+            evidence.access_attempts[D.name].append(AccessAttempt(OTHER, by_other, "", MINE))
+    return evidence
+
+
+def sent(
+    operation: str, body: Any = None, *, status: int | None = 401, identity: str = NOBODY, **more: Any
+) -> Exchange:
+    identifier = None if operation in ("list", "create") else 7
+    return answer(operation, body, status=status, identity=identity, identifier=identifier, expects=OPEN, **more)
+
+
+def listed(*shown: dict[str, Any]) -> Any:
+    return page(shown).json
+
+
+def test_the_accounts_key_opens_what_is_the_accounts() -> None:
+    rule, refused = "accounts.bearer-key-is-accepted", answer("list", status=401)
+    assert said(rule, visit(THERE, refused)) == "S"
+    assert said(rule, visit(refused, answer("read", status=403, identifier=1))) == "VV"
+    assert said(rule, visit(answer("list", status=500))) == ""
+
+
+@pytest.mark.parametrize(
+    ("exchange", "expected"),
+    [
+        (sent("list"), "S"),
+        (sent("list", status=None), "S"),
+        (sent("list", listed(), status=200), "S"),
+        (sent("list", listed(record(D, 9)), status=200), "S"),
+        (sent("list", listed(record(D, 1)), status=200), "V"),
+        (sent("list", listed(MINE), status=200), "V"),
+        (sent("list", {"record": {"host": "CT1x-1z.example.com"}}, status=403), "V"),
+        (sent("list", {"record": {"host": "ct1x-1zebra"}}, status=403), "V"),
+        (sent("list", {"title": "not ct1x-1z"}, status=403), "S"),
+    ],
+)
+def test_a_list_shows_unauthorized_clients_no_record(exchange: Exchange, expected: str) -> None:
+    assert said("accounts.strangers-see-no-list", tried("list", exchange)) == expected
+    assert said("accounts.other-account-sees-no-list", tried("list", exchange)) == "N"
+
+
+def test_where_nothing_answers_nobody_is_shown_anything() -> None:
+    assert said("accounts.strangers-see-no-list", tried("list", sent("list", status=None), earlier=())) == "U"
+
+
+@pytest.mark.parametrize(
+    ("exchange", "expected"),
+    [
+        (sent("read"), "S"),
+        (sent("read", {"data": MINE}, status=200), "V"),
+        (sent("read", {"data": {"id": 7}}, status=200), "S"),
+        (sent("read", {"data": MINE}, status=403), "V"),
+    ],
+)
+def test_a_read_shows_unauthorized_clients_nothing(exchange: Exchange, expected: str) -> None:
+    assert said("accounts.strangers-read-no-record", tried("read", exchange)) == expected
+
+
+@pytest.mark.parametrize(
+    ("exchange", "expected"),
+    [
+        (sent("read", identity=OTHER), "S"),
+        (sent("read", {"data": MINE}, status=200, identity=OTHER), "V"),
+        (sent("read", {"data": record(D, 7, host="other.example.com")}, status=200, identity=OTHER), "S"),
+        (sent("read", {"detail": "ct1x-1z.example.com"}, identity=OTHER), "V"),
+    ],
+)
+def test_another_account_may_have_a_record_of_the_same_id(exchange: Exchange, expected: str) -> None:
+    assert said("accounts.other-account-reads-nothing", tried("read", exchange, identity=OTHER)) == expected
+
+
+def test_another_accounts_list_may_hold_records_that_look_alike() -> None:
+    alike = sent("list", listed(record(D, 1)), status=200, identity=OTHER)
+    assert said("accounts.other-account-sees-no-list", tried("list", alike, identity=OTHER)) == "S"
+    shown = sent("list", listed(MINE), status=200, identity=OTHER)
+    assert said("accounts.other-account-sees-no-list", tried("list", shown, identity=OTHER)) == "V"
+
+
+AFTER, GONE = listing(page([record(D, 1), MINE])), listing(page(rows(D, 1)))
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (AFTER, "S"),
+        (listing(page([record(D, 9, host="CT9-4z.example.com")])), "V"),
+        (listing(page([record(D, 9, host="ct9-4")])), "S"),
+        (None, "U"),
+    ],
+)
+def test_a_create_by_somebody_else_makes_nothing(after: Any, expected: str) -> None:
+    exchange = sent("create")
+    evidence = tried("create", exchange, marker="ct9-4z.example.com", after=after)
+    assert said("accounts.strangers-create-nothing", evidence) == expected
+    by_other = tried("create", exchange, identity=OTHER, marker="ct9-4z.example.com", after=after)
+    assert said("accounts.other-account-creates-apart", by_other) == expected
+    assert said("accounts.strangers-create-nothing", by_other) == ""
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        (MINE, "S"),
+        (MINE | {"host": "ct9-4z.example.com"}, "V"),
+        (MINE | {"custom_index_url": "https://b"}, "V"),
+        (MINE | {"last_datetime": "2026-03-02 10:00:00"}, "S"),
+        (MINE | {"is_enabled": True}, "S"),
+        (MINE | {"id": 8}, "U"),
+    ],
+)
+def test_an_update_by_somebody_else_changes_nothing(now: dict[str, Any], expected: str) -> None:
+    evidence = tried("update", sent("update"), marker="ct9-4z.example.com", read=read(now, identifier=7))
+    assert said("accounts.strangers-update-nothing", evidence) == expected
+
+
+def test_what_was_listed_before_an_update_by_somebody_else_is_no_change() -> None:
+    now = MINE | {"custom_index_url": "https://b"}
+    evidence = tried("update", sent("update"), marker="ct9-4z", read=read(now), listed=now)
+    assert said("accounts.strangers-update-nothing", evidence) == "S"
+
+
+def attempts(*told: tuple[str, int], read_then: Exchange, after: Any = None) -> Evidence:
+    """Deletes by several clients before one look at the record, each with the status it was told."""
+    every = [
+        AccessAttempt(identity, sent("delete", status=status, identity=identity), "", MINE, read_then, after)
+        for identity, status in told
+    ]
+    return visit(THERE, access_attempts={D.name: every}, own={D.name: {7}})
+
+
+MISSED = answer("read", status=404, identifier=7)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "expected"),
+    [
+        (attempts((NOBODY, 401), read_then=read(MINE), after=AFTER), "S"),
+        (attempts((NOBODY, 401), read_then=MISSED, after=GONE), "V"),
+        (attempts((NOBODY, 401), (WRONG, 204), read_then=MISSED, after=GONE), "UV"),
+        (attempts((NOBODY, 401), (WRONG, 401), read_then=MISSED, after=GONE), "VV"),
+        (attempts((NOBODY, 401), read_then=MISSED, after=AFTER), "U"),
+        (attempts((NOBODY, 401), read_then=read(MINE), after=GONE), "V"),
+        (attempts((NOBODY, 401), read_then=answer("read", status=500, identifier=7), after=GONE), "U"),
+        (attempts((NOBODY, 401), read_then=MISSED), "U"),
+    ],
+    ids=[str(number) for number in range(8)],
+)
+def test_a_delete_by_somebody_else_removes_nothing(evidence: Evidence, expected: str) -> None:
+    assert said("accounts.strangers-delete-nothing", evidence) == expected
+
+
+def test_a_second_key_that_was_not_given_leaves_the_separation_of_accounts_unjudged() -> None:
+    for rule in ("sees-no-list", "reads-nothing", "creates-apart", "updates-nothing", "deletes-nothing"):
+        assert said(f"accounts.other-account-{rule}", visit(THERE, made(7, {}))) == "N"
+
+
+def test_what_another_account_may_not_try_is_not_judged() -> None:
+    evidence = tried("list", sent("list", listed(), status=200, identity=OTHER), identity=OTHER)
+    assert said("accounts.other-account-updates-nothing", evidence) == "N"
