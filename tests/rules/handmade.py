@@ -23,7 +23,7 @@ NUMBERS = count(1)
 
 def record(resource: Resource, identifier: int, **values: Any) -> dict[str, Any]:
     """A record that was never updated."""
-    known = {
+    known: dict[str, dict[str, Any]] = {
         S.name: {"name": f"Page {identifier}", "color": "#5A6fd8"},
         D.name: {
             "scheme": "https://",
@@ -37,8 +37,8 @@ def record(resource: Resource, identifier: int, **values: Any) -> dict[str, Any]
             "settings": {"url": "https://a"},
             "is_enabled": True,
         },
-    }[resource.name]
-    return {"id": identifier, **known, "last_datetime": None, "datetime": TIME, **values}
+    }
+    return {"id": identifier, **known[resource.name], "last_datetime": None, "datetime": TIME, **values}
 
 
 def answer(  # noqa: PLR0913 - whatever an exchange may have

@@ -9,11 +9,11 @@ from handmade import BASE_URL, D, N, S, answer, deleted, listing, made, page, re
 
 from contract_tests.contract import Resource
 from contract_tests.evidence import BeforeAfter, Change, Creation, Evidence, Omission, PagingScan, Removal, Watch
-from contract_tests.exchange import Exchange, Expect
+from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import NOTHING_CHOSEN, SHAPES
 
 OPEN, REFUSAL = Expect.OPEN, Expect.REFUSAL
-LOGO = {"logo": ("logo.png", b"\x89PNG", "image/png")}
+LOGO: dict[str, FormValue] = {"logo": ("logo.png", b"\x89PNG", "image/png")}
 UPDATED = "2026-03-02 09:00:05"
 
 
@@ -165,7 +165,7 @@ def test_which_creates_each_rule_on_accepted_fields_looks_at() -> None:
     more = answer("create", status=422, form={"host": "a", "custom_index_url": "b"})
     assert said("forms.required-fields-alone-suffice", visit(least, more)) == "S"
     assert said("forms.optional-fields-are-accepted-on-create", visit(least, more)) == "V"
-    file = answer("update", status=415, resource=S, form={"name": "a"} | LOGO, identifier=7)
+    file = answer("update", status=415, resource=S, form=LOGO, identifier=7)
     assert said("forms.files-are-accepted", visit(file, written(7, {"name": "a"}, S)), S) == "V"
     refused = answer("create", status=400, resource=N, form={"name": "a", "type": "slack"})
     assert said("forms.types-are-accepted", visit(refused, made(7, {}, N)), N) == "VS"
