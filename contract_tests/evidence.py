@@ -248,13 +248,13 @@ class Evidence:
 
     def is_own(self, resource: str, record: Record) -> bool:
         """Whether the run created a record."""
-        return id_of(record) in self.own.get(resource, set())
+        return id_of(record) in self.own[resource]
 
     def is_missing(self, resource: str, identifier: Any) -> bool:
         """Whether the whole list after a record's create lacks it."""
         return any(
             identifier in phase.made and phase.after.complete and identifier not in phase.after.ids
-            for phase in self.before_after.get(resource, [])
+            for phase in self.before_after[resource]
         )
 
     def is_marked(self, label: Any) -> bool:

@@ -98,7 +98,7 @@ def other_account_deletes_nothing(evidence: Evidence, resource: Resource) -> Obs
 
 
 def _by(evidence: Evidence, resource: Resource, operation: str, *, other: bool) -> Iterator[AccessAttempt]:
-    for attempt in evidence.access_attempts.get(resource.name, []):
+    for attempt in evidence.access_attempts[resource.name]:
         if attempt.exchange.request.operation == operation and (attempt.identity == OTHER) == other:
             yield attempt
 
@@ -119,7 +119,7 @@ def _shown_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence,
     for attempt in access_attempts:
         exchange = attempt.exchange
         if exchange.status is None and not any(each.succeeded for each in own_requests(evidence, resource)):
-            yield Undecided(answer(exchange), exchange)
+            yield Undecided(answer(exchange))
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
         if rows and not known:
@@ -158,7 +158,7 @@ def _holds_marker(attempt: AccessAttempt, evidence: Evidence, resource: Resource
 def _made_nothing(access_attempts: Iterator[AccessAttempt], resource: Resource) -> Observations:
     for attempt in access_attempts:
         if attempt.after is None or attempt.after.exchange is None:
-            yield Undecided("the account's list could not be read then", attempt.exchange)
+            yield Undecided("the account's list could not be read then")
             continue
         kept = not any(begins(row.get(resource.label, ""), attempt.marker) for row in attempt.after.rows)
         received = f"status {attempt.exchange.status}, and the record is listed, made by {attempt.identity}"
@@ -167,14 +167,12 @@ def _made_nothing(access_attempts: Iterator[AccessAttempt], resource: Resource) 
 
 def _changed_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence, resource: Resource) -> Observations:
     """The name or host tells who changed it; else those are to blame that were told so, or all if none was."""
-    attempts = [
-        each for each in evidence.access_attempts.get(resource.name, []) if each.exchange.request.operation == "update"
-    ]
+    attempts = [each for each in evidence.access_attempts[resource.name] if each.exchange.request.operation == "update"]
     steady_ones = [name for name in steady(resource) if name not in (resource.label, "last_datetime")]
     for attempt in access_attempts:
         record, before = attempt.read.record if attempt.read else None, attempt.before or {}
         if record is None or id_of(record) != attempt.exchange.request.identifier:
-            yield Undecided("the account's record could not be read then", attempt.read)
+            yield Undecided("the account's record could not be read then")
             continue
         changed = [
             name
@@ -192,14 +190,12 @@ def _changed_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidenc
 
 def _removed_nothing(evidence: Evidence, resource: Resource, *, other: bool) -> Observations:
     """Where the record is gone, those attempts are to blame that were told so; all of them, if none was."""
-    attempts = [
-        each for each in evidence.access_attempts.get(resource.name, []) if each.exchange.request.operation == "delete"
-    ]
+    attempts = [each for each in evidence.access_attempts[resource.name] if each.exchange.request.operation == "delete"]
     for attempt in attempts:
         if (attempt.identity == OTHER) == other:
             observation = _still_there(attempt, evidence, resource)
             if isinstance(observation, Violation) and not _is_to_blame(attempt, attempts):
-                yield Undecided("the record was gone already", attempt.exchange)
+                yield Undecided("the record was gone already")
             else:
                 yield observation
 
@@ -213,11 +209,11 @@ def _is_to_blame(attempt: AccessAttempt, attempts: list[AccessAttempt]) -> bool:
 def _still_there(attempt: AccessAttempt, evidence: Evidence, resource: Resource) -> Observation:
     read, after = attempt.read, attempt.after
     if read is None or read.failed or after is None:
-        return Undecided("the account's record could not be read then", read)
+        return Undecided("the account's record could not be read then")
     if not attempt.before:
-        return Undecided("the record was not seen before", attempt.exchange)
+        return Undecided("the record was not seen before")
     if read.record is None and read.request.identifier in after.ids:
-        return Undecided("the account's record is listed, but not read", read)
+        return Undecided("the account's record is listed, but not read")
     earlier = [page for page in evidence.pages(resource.name) if page.exchange.number < attempt.exchange.number]
     was_listed = any(id_of(row) == read.request.identifier for page in earlier for row in page.rows)
     hidden = after.complete and was_listed and read.request.identifier not in after.ids

@@ -59,7 +59,7 @@ def optional_fields_are_accepted_on_update(evidence: Evidence, resource: Resourc
         if set(exchange.request.form or {}) - set(resource.required):
             observation = accepted(exchange)
             if isinstance(observation, Violation) and any(map(_was_accepted, _fuller(evidence, resource, exchange))):
-                observation = Undecided("the same fields were accepted beside those that a create requires", exchange)
+                observation = Undecided("the same fields were accepted beside those that a create requires")
             yield observation
 
 
@@ -69,9 +69,7 @@ def required_fields_are_optional_on_update(evidence: Evidence, resource: Resourc
         if set(resource.required) - set(exchange.request.form or {}):
             observation, fuller = accepted(exchange), _fuller(evidence, resource, exchange)
             if isinstance(observation, Violation) and fuller and not any(map(_was_accepted, fuller)):
-                observation = Undecided(
-                    "the same fields were refused beside those that a create requires too", exchange
-                )
+                observation = Undecided("the same fields were refused beside those that a create requires too")
             yield observation
 
 
@@ -121,13 +119,13 @@ def custom_index_url_comes_back(evidence: Evidence, resource: Resource) -> Obser
 
 def custom_not_found_url_stays_apart(evidence: Evidence, resource: Resource) -> Observations:
     """Updates with `custom_not_found_url`, and creates with both."""
-    for change in evidence.changes.get(resource.name, []):
+    for change in evidence.changes[resource.name]:
         alone = "custom_not_found_url" in change.form and "custom_index_url" not in change.form
         if alone and change.read and change.read.record and change.exchange.succeeded:
             now, before = change.read.record.get("custom_index_url"), change.before.get("custom_index_url")
             expected = f"custom_index_url {shown(before, own=True)}, as before"
             yield decide(change.read, expected, shown(now, own=True), kept=now == before)
-    for creation in evidence.creations.get(resource.name, []):
+    for creation in evidence.creations[resource.name]:
         if "custom_not_found_url" in creation.form and creation.read and creation.read.record:
             now = creation.read.record.get("custom_index_url")
             kept = not (isinstance(now, str) and same_url(now, creation.form["custom_not_found_url"]))
@@ -177,7 +175,7 @@ def zero_disables(evidence: Evidence, resource: Resource) -> Observations:
 
 def is_enabled_is_optional_on_update(evidence: Evidence, resource: Resource) -> Observations:
     """Updates without `is_enabled`; one that gives another type or address may have to wait for a confirmation."""
-    for change in evidence.changes.get(resource.name, []):
+    for change in evidence.changes[resource.name]:
         if "is_enabled" in change.form:
             continue
         if not change.exchange.succeeded:
@@ -194,7 +192,7 @@ def _keeps_state(form: Mapping[str, str]) -> bool:
 def is_enabled_is_not_accepted_on_create(evidence: Evidence, resource: Resource) -> Observations:
     """Creates with `is_enabled` beside one without."""
     starts: dict[str, tuple[Any, Exchange]] = {}
-    for creation in evidence.creations.get(resource.name, []):
+    for creation in evidence.creations[resource.name]:
         if creation.form.get("type") != "webhook":
             continue
         sent = creation.form.get("is_enabled", "")
@@ -214,7 +212,7 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence, resource: Resource)
 
 
 def _required(evidence: Evidence, resource: Resource, field: str) -> Observations:
-    for omission in evidence.omissions.get(resource.name, []):
+    for omission in evidence.omissions[resource.name]:
         if omission.field == field:
             yield _omitted(omission)
 
@@ -227,8 +225,8 @@ def _omitted(omission: Omission) -> Observation:
     if any(shows(record, omission.marker) for record in omission.came) or (omission.came and omission.is_quiet):
         return Violation(exchange, expected, f"status {exchange.status}, and a record that was listed then")
     if exchange.failed:
-        return Undecided("the create failed", exchange)
-    return Undecided("others wrote meanwhile", exchange) if omission.came else Satisfied(exchange)
+        return Undecided("the create failed")
+    return Undecided("others wrote meanwhile") if omission.came else Satisfied(exchange)
 
 
 def _comes_back(evidence: Evidence, resource: Resource, field: str, value: Callable[[Record], Any]) -> Observations:
@@ -240,11 +238,11 @@ def _comes_back(evidence: Evidence, resource: Resource, field: str, value: Calla
 
 def _stored(evidence: Evidence, resource: Resource) -> Iterator[tuple[dict[str, str], Record, Exchange]]:
     """Forms that were accepted, with the record that was then shown; an update that changed nothing is no evidence."""
-    for creation in evidence.creations.get(resource.name, []):
+    for creation in evidence.creations[resource.name]:
         found = _first_shown(evidence, resource, creation)
         if found and creation.exchange.succeeded:
             yield dict(creation.form), *found
-    for change in evidence.changes.get(resource.name, []):
+    for change in evidence.changes[resource.name]:
         if change.exchange.succeeded and change.read and change.read.record:
             record = change.read.record
             changed = {name: text for name, text in change.form.items() if not _ignored(change, name, record)}
@@ -274,7 +272,7 @@ def _first_shown(evidence: Evidence, resource: Resource, creation: Creation) -> 
 
 
 def _toggled(evidence: Evidence, resource: Resource, sent: str, *, wanted: bool) -> Observations:
-    for change in evidence.changes.get(resource.name, []):
+    for change in evidence.changes[resource.name]:
         if change.form.get("is_enabled") != sent:
             continue
         if not change.exchange.succeeded:
@@ -282,6 +280,6 @@ def _toggled(evidence: Evidence, resource: Resource, sent: str, *, wanted: bool)
         elif change.read and change.read.record:
             before, now = change.before.get("is_enabled"), change.read.record.get("is_enabled")
             if not isinstance(now, bool):
-                yield Undecided("the read after the update shows no boolean", change.read)
+                yield Undecided("the read after the update shows no boolean")
             elif before is not wanted or now is not wanted:
                 yield decide(change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted)

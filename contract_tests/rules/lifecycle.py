@@ -25,7 +25,7 @@ from contract_tests.rules.same import is_same
 
 def created_record_is_read(evidence: Evidence, resource: Resource) -> Observations:
     """Reads straight after a create, and that each later read of one of the run's records shows that one."""
-    for creation in evidence.creations.get(resource.name, []):
+    for creation in evidence.creations[resource.name]:
         read = creation.read
         if (
             read is None
@@ -38,9 +38,9 @@ def created_record_is_read(evidence: Evidence, resource: Resource) -> Observatio
         if read.succeeded or read.status in TOLD_WRONG | {410} or (missing and not read.failed):
             yield Violation(read, f"the record {creation.identifier}", answer(read))
         else:
-            yield Undecided(f"the read was {answer(read)}", read)
+            yield Undecided(f"the read was {answer(read)}")
     for read in evidence.of(resource.name, "read"):
-        if read.record is not None and read.request.identifier in evidence.own.get(resource.name, set()):
+        if read.record is not None and read.request.identifier in evidence.own[resource.name]:
             identifier = read.request.identifier
             received = f"the id {shown(read.record.get('id'), own=True)}"
             yield decide(read, f"the record {identifier}", received, kept=read.record.get("id") == identifier)
@@ -54,12 +54,12 @@ def _holds_label(creation: Creation, resource: Resource) -> bool:
 
 def created_record_is_listed_once(evidence: Evidence, resource: Resource) -> Observations:
     """The run's records in the whole list after their creation."""
-    for phase in evidence.before_after.get(resource.name, []):
+    for phase in evidence.before_after[resource.name]:
         if phase.event == "create" and phase.after.exchange is not None:
             for identifier in sorted(phase.made):
                 count = phase.after.ids.count(identifier)
                 if not count and not phase.after.complete:
-                    yield Undecided("the collection is too large to be read as a whole", phase.after.exchange)
+                    yield Undecided("the collection is too large to be read as a whole")
                 else:
                     received = f"it {count} times"
                     yield decide(phase.after.exchange, f"the record {identifier} once", received, kept=count == 1)
@@ -67,7 +67,7 @@ def created_record_is_listed_once(evidence: Evidence, resource: Resource) -> Obs
 
 def created_id_is_new(evidence: Evidence, resource: Resource) -> Observations:
     """The ids that creates answered beside those that were there."""
-    for creation in evidence.creations.get(resource.name, []):
+    for creation in evidence.creations[resource.name]:
         if creation.identifier is not None and creation.exchange.made_id is not None:
             kept = creation.identifier not in creation.before
             received = f"{creation.identifier}, which was there before"
@@ -81,12 +81,12 @@ def create_leaves_other_records(evidence: Evidence, resource: Resource) -> Obser
 
 def update_changes_what_it_names(evidence: Evidence, resource: Resource) -> Observations:
     """Updates of fields that reads show, `is_enabled` aside."""
-    for change in evidence.changes.get(resource.name, []):
+    for change in evidence.changes[resource.name]:
         record = change.read.record if change.read else None
         if not change.exchange.succeeded or change.read is None:
             continue
         if record is None:
-            yield Undecided(f"the read after the update was {answer(change.read)}", change.read)
+            yield Undecided(f"the read after the update was {answer(change.read)}")
             continue
         for name, text in change.form.items():
             if name not in resource.shape or name not in record or name == "is_enabled" or not text:
@@ -104,7 +104,7 @@ def update_changes_what_it_names(evidence: Evidence, resource: Resource) -> Obse
 
 def update_leaves_other_fields(evidence: Evidence, resource: Resource) -> Observations:
     """The fields that an update leaves out, but those that others of them may change."""
-    for change in evidence.changes.get(resource.name, []):
+    for change in evidence.changes[resource.name]:
         record = change.read.record if change.read else None
         if record is None or change.read is None or not change.exchange.succeeded:
             continue
@@ -127,7 +127,7 @@ def _untouched(resource: Resource, form: Any) -> list[str]:
 
 def update_keeps_datetime(evidence: Evidence, resource: Resource) -> Observations:
     """`datetime` before and behind updates."""
-    for change in evidence.changes.get(resource.name, []):
+    for change in evidence.changes[resource.name]:
         record = change.read.record if change.read else None
         if change.read and record and "datetime" in record and "datetime" in change.before:
             kept = record["datetime"] == change.before["datetime"]
@@ -140,7 +140,7 @@ def update_leaves_other_records(evidence: Evidence, resource: Resource) -> Obser
     yield from _left_alone(evidence, resource, "update")
     creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
     unknown = {str((each.request.form or {}).get(resource.label)) for each in creates if each.made_id is None}
-    for phase in evidence.before_after.get(resource.name, []):
+    for phase in evidence.before_after[resource.name]:
         if phase.event == "update" and phase.after.exchange:
             labels = [phase.after.by_id[identifier].get(resource.label) for identifier in phase.came]
             doubles = [label for label in labels if evidence.is_marked(label) and str(label) not in unknown]
@@ -149,7 +149,7 @@ def update_leaves_other_records(evidence: Evidence, resource: Resource) -> Obser
 
 def deleted_record_is_not_read(evidence: Evidence, resource: Resource) -> Observations:
     """Reads after a delete."""
-    for removal in evidence.removals.get(resource.name, []):
+    for removal in evidence.removals[resource.name]:
         if removal.read is not None and removal.exchange.succeeded:
             received = f"{answer(removal.read)} and a record"
             yield decide(removal.read, "no record", received, kept=not removal.read.shows(resource))
@@ -157,7 +157,7 @@ def deleted_record_is_not_read(evidence: Evidence, resource: Resource) -> Observ
 
 def deleted_record_is_not_listed(evidence: Evidence, resource: Resource) -> Observations:
     """The whole list after a delete."""
-    for removal in evidence.removals.get(resource.name, []):
+    for removal in evidence.removals[resource.name]:
         if removal.after and removal.after.exchange and removal.exchange.succeeded:
             identifier = removal.exchange.request.identifier
             listed = evidence.is_marked(removal.after.by_id.get(identifier, {}).get(resource.label))
@@ -166,7 +166,7 @@ def deleted_record_is_not_listed(evidence: Evidence, resource: Resource) -> Obse
 
 def deleted_record_stays_deleted(evidence: Evidence, resource: Resource) -> Observations:
     """Reads and lists after an update of a deleted record."""
-    for removal in evidence.removals.get(resource.name, []):
+    for removal in evidence.removals[resource.name]:
         identifier = removal.exchange.request.identifier
         if removal.late_read is not None:
             kept = not removal.late_read.shows(resource)
@@ -183,36 +183,36 @@ def delete_leaves_other_records(evidence: Evidence, resource: Resource) -> Obser
 
 def reads_change_nothing(evidence: Evidence, resource: Resource) -> Observations:
     """All records of the whole list before and behind reads and lists alone."""
-    for watch in evidence.watches.get(resource.name, []):
+    for watch in evidence.watches[resource.name]:
         if watch.is_their_doing:
             received = "others each time that the run looks, and no more so when it rests"
             yield Violation(watch.exchange, "the same records while nobody writes", received)
-    for scan in evidence.paging_scans.get(resource.name, []):
+    for scan in evidence.paging_scans[resource.name]:
         if scan.after.exchange is None or not scan.before.rows:
             continue
         if not scan.is_quiet:
-            yield Undecided("others wrote meanwhile", scan.after.exchange)
+            yield Undecided("others wrote meanwhile")
             continue
         for identifier, before in scan.before.by_id.items():
             now = scan.after.by_id[identifier]
             own = evidence.is_own(resource.name, now)
             if not own and _is_edited(resource, before, now):
-                yield Undecided("others wrote meanwhile", scan.after.exchange)
+                yield Undecided("others wrote meanwhile")
             else:
                 yield _same(scan.after.exchange, resource, before, now, own=own)
 
 
 def _left_alone(evidence: Evidence, resource: Resource, event: str) -> Observations:
-    for phase in evidence.before_after.get(resource.name, []):
+    for phase in evidence.before_after[resource.name]:
         if phase.event != event or phase.after.exchange is None or not (phase.made or phase.removed or phase.changed):
             continue
-        own = evidence.own.get(resource.name, set())
+        own = evidence.own[resource.name]
         if phase.went and phase.after.complete:
             lost = sorted(phase.went & own)
             if lost:
                 yield Violation(phase.after.exchange, f"the record {lost[0]}, as before", "it is gone")
             elif not _is_quiet(evidence, resource):
-                yield Undecided("others wrote meanwhile", phase.after.exchange)
+                yield Undecided("others wrote meanwhile")
             else:
                 yield Violation(phase.after.exchange, "every other record", f"{len(phase.went)} are gone")
         yield from _unchanged(evidence, phase, resource, phase.after.exchange)
@@ -221,8 +221,8 @@ def _left_alone(evidence: Evidence, resource: Resource, event: str) -> Observati
 def _is_quiet(evidence: Evidence, resource: Resource) -> bool:
     """Whether nobody else seems to have written during the visit."""
     paging_scans, before_after = (
-        evidence.paging_scans.get(resource.name, []),
-        evidence.before_after.get(resource.name, []),
+        evidence.paging_scans[resource.name],
+        evidence.before_after[resource.name],
     )
     if any(phase.came for phase in before_after) or not all(scan.is_quiet for scan in paging_scans):
         return False
@@ -242,9 +242,9 @@ def _unchanged(evidence: Evidence, phase: BeforeAfter, resource: Resource, excha
     for identifier, before in phase.before.by_id.items():
         now = phase.after.by_id.get(identifier)
         if now is not None and identifier not in phase.changed | phase.removed:
-            own = identifier in evidence.own.get(resource.name, set())
+            own = identifier in evidence.own[resource.name]
             same = _same(exchange, resource, before, now, own=own)
-            yield same if own or quiet or isinstance(same, Satisfied) else Undecided("others wrote meanwhile", exchange)
+            yield same if own or quiet or isinstance(same, Satisfied) else Undecided("others wrote meanwhile")
 
 
 def _same(exchange: Exchange, resource: Resource, before: Record, now: Record, *, own: bool) -> Observation:

@@ -134,7 +134,7 @@ def _names(page: Page, name: str, number: int) -> Iterator[Observation]:
     elif isinstance(link, str):
         found = re.search(r"(?:^|&)page=(-?\d+)", _query(link), re.ASCII)
         if found is None:
-            yield Undecided(f"{name} holds no page number", page.exchange)
+            yield Undecided(f"{name} holds no page number")
         else:
             kept = integer(found[1]) == number
             yield decide(page.exchange, f"{name} naming page {number}", f"page {found[1]}", kept=kept)

@@ -35,7 +35,6 @@ class Undecided:
     """The rule applies, but could not be decided there."""
 
     reason: str
-    exchange: Exchange | None = None
 
 
 @dataclass(frozen=True)

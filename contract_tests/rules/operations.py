@@ -27,15 +27,13 @@ def accepted(exchange: Exchange) -> Observation:
     status = exchange.status
     if exchange.succeeded:
         if exchange.is_refusal_in_disguise:
-            return Undecided("the answer is a success in status and holds errors", exchange)
+            return Undecided("the answer is a success in status and holds errors")
         return Satisfied(exchange)
     if status in TOLD_WRONG:
         return Violation(exchange, "a success; the request is documented", answer(exchange))
     if status is not None and exchange.failed and len(exchange.attempts) >= TRIES - 1:
         return Violation(exchange, "a success", f"{answer(exchange)} on each of {TRIES} tries")
-    return Undecided(
-        f"the answer was {answer(exchange)}, which may be about this account or its surroundings", exchange
-    )
+    return Undecided(f"the answer was {answer(exchange)}, which may be about this account or its surroundings")
 
 
 def list_answers(evidence: Evidence, resource: Resource) -> Observations:
@@ -73,7 +71,7 @@ def delete_answers(evidence: Evidence, resource: Resource) -> Observations:
     yield from _each_time(evidence, resource, "delete")
     for exchange in evidence.of(resource.name, "delete"):
         stumbled = exchange.attempts and not exchange.failed
-        yield Undecided("an earlier try failed", exchange) if stumbled else accepted(exchange)
+        yield Undecided("an earlier try failed") if stumbled else accepted(exchange)
 
 
 def _each_time(evidence: Evidence, resource: Resource, operation: str) -> Observations:
@@ -89,7 +87,7 @@ def _each_time(evidence: Evidence, resource: Resource, operation: str) -> Observ
 
 def splash_pages_created_at_projects(evidence: Evidence, resource: Resource) -> Observations:
     """Creates at the documented path, and the read of the id that they answer."""
-    for creation in evidence.creations.get(resource.name, []):
+    for creation in evidence.creations[resource.name]:
         if creation.exchange.request.path != resource.create_path:
             yield Violation(
                 creation.exchange, f"creates at {resource.create_path}", "another path was given to this run"
@@ -100,7 +98,7 @@ def splash_pages_created_at_projects(evidence: Evidence, resource: Resource) -> 
             told = creation.read.succeeded or creation.read.status in TOLD_WRONG | {410}
             missing = evidence.is_missing(resource.name, creation.identifier) and not creation.read.failed
             if record is None and not told and not missing:
-                yield Undecided(f"the read of the new record was {answer(creation.read)}", creation.read)
+                yield Undecided(f"the read of the new record was {answer(creation.read)}")
             elif record is None and marker and marker.encode() in creation.read.body.lower():
                 yield Satisfied(creation.read)
             elif record is None:
@@ -110,7 +108,7 @@ def splash_pages_created_at_projects(evidence: Evidence, resource: Resource) -> 
             elif isinstance(record.get("name"), str) and creation.identifier in creation.before:
                 yield Violation(creation.read, "a new splash page", "one that was there before")
             else:
-                yield Satisfied(creation.read) if marker else Undecided("the create had no marker", creation.read)
+                yield Satisfied(creation.read) if marker else Undecided("the create had no marker")
 
 
 def writes_not_redirected(evidence: Evidence, resource: Resource) -> Observations:

@@ -100,7 +100,7 @@ def custom_index_url_is_a_string(evidence: Evidence, resource: Resource) -> Obse
 
 def custom_index_url_is_empty_when_unset(evidence: Evidence, resource: Resource) -> Observations:
     """New records that were created without one."""
-    creations = evidence.creations.get(resource.name, [])
+    creations = evidence.creations[resource.name]
     given = {creation.identifier for creation in creations if "custom_index_url" in creation.form}
     unset = {creation.identifier for creation in creations} - given - {None}  # some services give an id again
     for exchange, record in _never_updated(evidence, resource):
@@ -202,7 +202,7 @@ def _each(
 def _never_updated(evidence: Evidence, resource: Resource) -> Iterator[tuple[Exchange, Record]]:
     """The run's records, as they were shown before its first update of them, by anybody."""
     touched: set[Any] = set()
-    own = evidence.own.get(resource.name, set())
+    own = evidence.own[resource.name]
     for exchange in evidence.exchanges:
         request = exchange.request
         if request.resource != resource.name:

@@ -12,11 +12,11 @@ from contract_tests.rules.operations import accepted
 
 def client_shapes_are_understood(evidence: Evidence, resource: Resource) -> Observations:
     """Updates whose forms are written as other clients write them, where the same fields are taken from this suite."""
-    plain = [change for change in evidence.changes.get(resource.name, []) if _is_renamed(change, resource)]
+    plain = [change for change in evidence.changes[resource.name] if _is_renamed(change, resource)]
     taken = [set(change.exchange.request.form or {}) for change in plain]
-    for change in evidence.shaped.get(resource.name, []):
+    for change in evidence.shaped[resource.name]:
         if set(change.exchange.request.form or {}) not in taken:
-            yield Undecided("the same fields were not taken from this suite either", change.exchange)
+            yield Undecided("the same fields were not taken from this suite either")
             continue
         shape, observation = change.exchange.request.shape, accepted(change.exchange)
         record = change.read.record if change.read else None

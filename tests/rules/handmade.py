@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Iterable, Mapping
+from functools import cache
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from contract_tests.contract import Contract, Resource
@@ -13,11 +16,13 @@ from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OWN, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.rules import judge_of
+from contract_tests.rules.observation import Satisfied, Violation
 
 CONTRACT = Contract()
 S, D, N = (CONTRACT.resources[name] for name in ("splash-pages", "domains", "notification-handlers"))
 BASE_URL = "https://links.example.com/prefix"
 TIME = "2026-03-02 09:00:00"
+FINDINGS = Path(__file__).parents[1] / "golden" / "findings.txt"
 NUMBERS = count(1)
 
 
@@ -152,10 +157,40 @@ def rows(resource: Resource, *identifiers: int) -> list[dict[str, Any]]:
 
 
 def visit(*exchanges: Exchange, **more: Any) -> Evidence:
-    """The evidence of a visit with these exchanges."""
-    return Evidence(BASE_URL, list(exchanges), **more)
+    """The evidence of a visit with these exchanges; what is given by resource stands beside nothing of others."""
+    evidence = Evidence(BASE_URL, list(exchanges))
+    for name, value in more.items():
+        if isinstance(value, dict):
+            getattr(evidence, name).update(value)
+        else:
+            setattr(evidence, name, value)
+    return evidence
 
 
 def said(rule: str, evidence: Evidence, resource: Resource = D) -> str:
-    """What a rule says, a letter for each observation: Satisfied, Violation, Undecided or NotApplicable."""
-    return "".join(type(each).__name__[0] for each in judge_of(CONTRACT.rules[rule])(evidence, resource))
+    """What a rule says, a letter for each observation: Satisfied, Violation, Undecided or NotApplicable.
+
+    Its texts must be among those that were looked at, in `tests/golden/findings.txt`; with FINDINGS=write in the
+    environment, they are added there.
+    """
+    observations = list(judge_of(CONTRACT.rules[rule])(evidence, resource))
+    for each in observations:
+        if isinstance(each, (Satisfied, Violation)):
+            assert isinstance(each.exchange, Exchange), each
+        if isinstance(each, Violation):
+            _look(f"{rule}: expected {each.expected}; received {each.received}")
+        elif not isinstance(each, Satisfied):
+            _look(f"{rule}: {type(each).__name__}, {each.reason}")
+    return "".join(type(each).__name__[0] for each in observations)
+
+
+def _look(text: str) -> None:
+    if os.environ.get("FINDINGS") == "write" and text not in looked_at():
+        FINDINGS.write_text("\n".join(sorted({*looked_at(), text})) + "\n", encoding="utf-8")
+        looked_at.cache_clear()
+    assert text in looked_at(), f"{text!r} is not in {FINDINGS.name}; read it, and run the tests with FINDINGS=write"
+
+
+@cache
+def looked_at() -> frozenset[str]:
+    return frozenset(FINDINGS.read_text("utf-8").splitlines()) if FINDINGS.exists() else frozenset()
