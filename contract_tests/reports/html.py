@@ -18,6 +18,7 @@ from contract_tests.reports.summary import COLUMNS, by_area, fallen_of, verdicts
 from contract_tests.rules.observation import Violation
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import VIOLATED, Verdict
+from contract_tests.statements import statements
 
 FILE = "report.html"
 LONGEST = 4000  # characters of a body
@@ -58,6 +59,7 @@ def write(outcome: Outcome, results: dict[str, Any], path: Path) -> None:
         fallen=fallen_of(results),
         undecided=[each for each in results["results"] if each["verdict"] == Verdict.INCONCLUSIVE],
         evidence=_evidence(outcome),
+        statements=_statements(results),
         most=SHOWN,
     )
     path.write_text(page, encoding="utf-8")
@@ -81,6 +83,12 @@ def _rules(results: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
     for each in results["results"]:
         rules.setdefault(each["rule"], {})[each["kind"]] = each
     return dict(sorted(rules.items()))
+
+
+def _statements(results: dict[str, Any]) -> dict[str, str]:
+    """The statements that broken rules rest on, by number, in the order of the specification."""
+    cited = {number for each in fallen_of(results) for number in each["numbers"]}
+    return {number: text for number, text in statements().items() if number in cited}
 
 
 def _evidence(outcome: Outcome) -> dict[tuple[str, str], list[tuple[Shown, list[str]]]]:

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from contract_tests.reports.results import source_of
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import Result, Verdict
 
@@ -73,7 +74,8 @@ def _element(result: Result, *, strict: bool) -> str:
 def explain(result: Result) -> str:
     """Why a verdict is what it is, in a few lines."""
     lines = [f"waived: {result.waived}"] if result.waived else []
-    lines += [f"required: {result.rule.statement}"] if result.findings else []
+    source = source_of(result.rule.section, result.rule.numbers)
+    lines += [f"required: {result.rule.statement}", f"source:   {source}"] if result.findings else []
     for finding in result.findings[:2]:
         request = finding.exchange.request
         lines += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -78,6 +79,7 @@ def _result(base_url: str, result: Result) -> dict[str, Any]:
         "kind": result.resource,
         "level": result.rule.level,
         "section": result.rule.section,
+        "numbers": [str(number) for number in result.rule.numbers],
         "statement": result.rule.statement,
         "verdict": str(result.verdict),
         "witnesses": result.witnesses,
@@ -98,6 +100,12 @@ def _finding(base_url: str, finding: Violation) -> dict[str, Any]:
         "exchange": finding.exchange.number,
         "repeat": curl(base_url, request),
     }
+
+
+def source_of(section: str, numbers: Iterable[object]) -> str:
+    """Where a rule comes from, for people."""
+    every = list(map(str, numbers))
+    return f"{section}, {'statement' if len(every) == 1 else 'statements'} {', '.join(every)}"
 
 
 def request_line(exchange: Exchange) -> str:

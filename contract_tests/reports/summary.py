@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from contract_tests.reports.results import source_of
 from contract_tests.run.verdicts import VIOLATED, Verdict
 
 FILE = "summary.md"
@@ -74,7 +75,7 @@ def _failure(result: dict[str, Any]) -> list[str]:
     return [
         f"**{result['verdict']}: {result['rule']}** for {result['kind']}{waived}",
         "",
-        f"- required: {_plain(result['statement'])}",
+        f"- required: {_plain(result['statement'])} ({_plain(source_of(result['section'], result['numbers']))})",
         f"- expected: {_plain(finding['expected'])}",
         f"- received: {_plain(finding['received'])}",
         "- repeat:",

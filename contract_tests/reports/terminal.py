@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from contract_tests.reports.curl import curl
+from contract_tests.reports.results import source_of
 from contract_tests.reports.summary import COLUMNS, by_area
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import VIOLATED, Result, Verdict
@@ -64,7 +65,8 @@ def _show_finding(outcome: Outcome, result: Result, console: Console) -> None:
     title = Text(f"\n{result.verdict.value}: {result.rule.id}", style=STYLES[result.verdict])
     console.print(title.append(f"  {result.resource}", style="default"))
     waived = [("waived", result.waived)] if result.waived else []
-    _show_rows([("required", result.rule.statement), *waived], console)
+    source = source_of(result.rule.section, result.rule.numbers)
+    _show_rows([("required", result.rule.statement), ("source", source), *waived], console)
     for finding in result.findings[:MOST_FINDINGS]:
         _show_rows([("expected", finding.expected), ("received", finding.received)], console)
         line = curl(outcome.base_url, finding.exchange.request)
