@@ -34,7 +34,7 @@ format: .venv/.dev  ## put the code in order
 prove: .venv/.dev  ## show that each rule falls when it should, and only then
 	$(BIN)/contract-tests prove $(ARGS)
 
-mutation: .venv/.dev  ## see that each line of the rules is needed
+mutation: .venv/.mutation  ## change the rules' code, and see that a test tells
 	$(BIN)/python tests/mutation.py
 
 bench: .venv/.dev  ## measure
@@ -62,6 +62,10 @@ clean:
 	@echo "Setting up .venv for development (once, about a minute)"
 	@$(INSTALL) --editable '.[dev]'
 	@touch $@ .venv/.mock
+
+.venv/.mutation: .venv/.dev
+	@$(INSTALL) --editable '.[mutation]'
+	@touch $@
 
 node_modules/.ready: package.json package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund
