@@ -1,7 +1,7 @@
 """Runs mutmut over the rules, and fails if more than one change in ten survives the tests on hand-made exchanges.
 
-Run it with `make mutation`; it takes some eight minutes. `.venv/bin/mutmut show NAME` prints a surviving change. Where one
-is right, `# pragma: no mutate: REASON` at the line says why.
+Run it with `make mutation`; it takes some eight minutes. `.venv/bin/mutmut show NAME` prints a surviving change. Where
+one is right, `# pragma: no mutate: REASON` at the line says why.
 """
 
 from __future__ import annotations

@@ -100,3 +100,19 @@ def test_latency_delays_each_answer() -> None:
 def test_a_condition_that_there_is_not_is_told() -> None:
     with pytest.raises(SettingsError, match='no condition "rain"; conditions are latency, lag'):
         create_app(Settings(conditions={"rain": 1}))
+
+
+@pytest.mark.parametrize("choices", [{}, {"error-body": "problem"}, {"error-body": "html"}], ids=str)
+@pytest.mark.parametrize("condition", ["rate-limit", "retry-after", "too-many", "plan-without-writes"])
+def test_a_refusal_by_a_limit_has_the_envelope_of_every_other_error(condition: str, choices: dict[str, str]) -> None:
+    app = create_app(Settings(conditions={condition: 1}, choices=choices))
+    client = Client(in_process(app), HARBOUR)
+    answers = [client.post("/api/domains", {"host": f"a{number}.example.com"}) for number in range(2)]
+    status = 402 if condition == "plan-without-writes" else 429
+    refused = next(answer for answer in answers if answer.status == status)
+    usual = Client(in_process(create_app(Settings(choices=choices))), HARBOUR).get("/api/nothing")
+    assert refused.headers["Content-Type"] == usual.headers["Content-Type"]
+    if "json" in usual.headers["Content-Type"]:
+        told = refused.json["errors"][0] if "errors" in usual.json else refused.json
+        assert told["status"] == status
+        assert told["title"].endswith(".")

@@ -107,97 +107,66 @@ def _strangers(operation: str, verb: str, what: str) -> list[Callable[[str], Def
     ]
 
 
+# fmt: off
 DEFECTS: Table = {
     "accounts.bearer-key-is-accepted": [
-        defect(
-            "key-is-not-understood",
-            "The account's key opens no splash page.",
-            answers("list create read update delete", 401),
-            S,
-        ),
+        defect("key-is-not-understood", "The account's key opens no splash page.",
+               answers("list create read update delete", 401), S),
         defect("key-is-forbidden", "The account's key may read no handler.", answers("list read", 403), N),
     ],
     "accounts.strangers-see-no-list": [
         *_strangers("list", "lists", "can list the account's records"),
-        defect(
-            "another-scheme-lists",
-            "Who sends the key under another scheme can list the account's records.",
-            _let_in("list", _another_scheme),
-            S,
-        ),
+        defect("another-scheme-lists", "Who sends the key under another scheme can list the account's records.",
+               _let_in("list", _another_scheme), S),
     ],
     "accounts.strangers-read-no-record": [
         *_strangers("read", "reads", "can read the account's records"),
-        defect(
-            "longer-key-reads",
-            "Who sends the key and more can read the account's records.",
-            _let_in("read", _with(_is_longer)),
-            D,
-        ),
+        defect("longer-key-reads", "Who sends the key and more can read the account's records.",
+               _let_in("read", _with(_is_longer)), D),
     ],
     "accounts.strangers-create-nothing": [
         *_strangers("create", "creates", "can make records in the account"),
-        defect(
-            "nobody-is-refused-and-creates",
-            "Who sends no key is refused, and makes a record all the same.",
-            _refuses_and_does("create", 401, _nobody),
-        ),
+        defect("nobody-is-refused-and-creates", "Who sends no key is refused, and makes a record all the same.",
+               _refuses_and_does("create", 401, _nobody)),
     ],
     "accounts.strangers-update-nothing": [
         *_strangers("update", "updates", "can change the account's records"),
-        defect(
-            "nobody-is-refused-and-updates",
-            "Who sends no key is refused, and changes the record all the same.",
-            _refuses_and_does("update", 401, _nobody),
-        ),
+        defect("nobody-is-refused-and-updates", "Who sends no key is refused, and changes the record all the same.",
+               _refuses_and_does("update", 401, _nobody)),
     ],
     "accounts.strangers-delete-nothing": [
         *_strangers("delete", "deletes", "can remove the account's records"),
-        defect(
-            "nobody-is-refused-and-deletes",
-            "Who sends no key is refused, and removes the record all the same.",
-            _refuses_and_does("delete", 401, _nobody),
-        ),
+        defect("nobody-is-refused-and-deletes", "Who sends no key is refused, and removes the record all the same.",
+               _refuses_and_does("delete", 401, _nobody)),
     ],
     "accounts.other-account-sees-no-list": [
         defect("other-account-lists", "Another account's lists show this account's records.", _let_in("list", _other)),
-        defect(
-            "other-account-lists-one", "Another account's lists begin with this account's newest record.", _mixed_lists
-        ),
+        defect("other-account-lists-one", "Another account's lists begin with this account's newest record.",
+               _mixed_lists),
     ],
     "accounts.other-account-reads-nothing": [
         defect("other-account-reads", "Another account can read this account's records.", _let_in("read", _other)),
-        defect(
-            "other-account-is-forbidden-and-shown",
-            "Another account's read is refused, and shows the record in its body.",
-            _forbids_and_shows,
-        ),
+        defect("other-account-is-forbidden-and-shown",
+               "Another account's read is refused, and shows the record in its body.",
+               _forbids_and_shows),
     ],
     "accounts.other-account-creates-apart": [
-        defect(
-            "other-account-creates",
-            "Another account's create makes a record in this account.",
-            _let_in("create", _other),
-        ),
+        defect("other-account-creates", "Another account's create makes a record in this account.",
+               _let_in("create", _other)),
     ],
     "accounts.other-account-updates-nothing": [
-        defect(
-            "other-account-updates", "Another account can change this account's records.", _let_in("update", _other)
-        ),
-        defect(
-            "other-account-is-refused-and-updates",
-            "Another account's update is refused, and changes the record all the same.",
-            _refuses_and_does("update", 404, _other),
-        ),
+        defect("other-account-updates", "Another account can change this account's records.",
+               _let_in("update", _other)),
+        defect("other-account-is-refused-and-updates",
+               "Another account's update is refused, and changes the record all the same.",
+               _refuses_and_does("update", 404, _other)),
     ],
     "accounts.other-account-deletes-nothing": [
-        defect(
-            "other-account-deletes", "Another account can remove this account's records.", _let_in("delete", _other)
-        ),
-        defect(
-            "other-account-is-refused-and-deletes",
-            "Another account's delete is refused, and removes the record all the same.",
-            _refuses_and_does("delete", 404, _other),
-        ),
+        defect("other-account-deletes", "Another account can remove this account's records.",
+               _let_in("delete", _other)),
+        defect("other-account-is-refused-and-deletes",
+               "Another account's delete is refused, and removes the record all the same.",
+               _refuses_and_does("delete", 404, _other)),
     ],
 }
+# fmt: on

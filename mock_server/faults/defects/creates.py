@@ -74,51 +74,33 @@ def _same_name(call: Call, serve: Serve) -> Response:
     return serve(call)
 
 
+# fmt: off
 DEFECTS: Table = {
     "lifecycle.created-record-is-read": [
-        defect(
-            "create-answers-an-id-that-is-not-there",
-            "A create answers an id that no record has.",
-            on("create", lambda body: {"data": {"id": body["data"]["id"] + 7000}}),
-            D,
-            N,
-        ),
+        defect("create-answers-an-id-that-is-not-there", "A create answers an id that no record has.",
+               on("create", lambda body: {"data": {"id": body["data"]["id"] + 7000}}), D, N),
         defect("reads-show-the-newest", "A read shows the newest record.", _instead(_newest)),
         defect("reads-show-the-oldest", "A read shows the oldest record.", _instead(_oldest)),
     ],
     "lifecycle.created-record-is-listed-once": [
-        defect(
-            "created-records-are-not-listed",
-            "Records that were created are never listed.",
-            _listing(lambda rows, made: [row for row in rows if row["id"] not in made]),
-        ),
-        defect(
-            "created-records-are-listed-twice",
-            "Records that were created are listed twice.",
-            _listing(lambda rows, made: rows + [row for row in rows if row["id"] in made]),
-        ),
+        defect("created-records-are-not-listed", "Records that were created are never listed.",
+               _listing(lambda rows, made: [row for row in rows if row["id"] not in made])),
+        defect("created-records-are-listed-twice", "Records that were created are listed twice.",
+               _listing(lambda rows, made: rows + [row for row in rows if row["id"] in made])),
     ],
     "lifecycle.created-id-is-new": [
         defect("create-answers-the-oldest-id", "A create answers the id of the oldest record.", _old_id(_oldest)),
         defect("create-answers-the-last-id", "A create answers the id of the record before it.", _old_id(_newest)),
-        defect(
-            "create-answers-the-id-of-the-same-name",
-            "A create of a name that there is answers the id of the record that has it, and makes none.",
-            _same_name,
-            S,
-            N,
-        ),
+        defect("create-answers-the-id-of-the-same-name",
+               "A create of a name that there is answers the id of the record that has it, and makes none.",
+               _same_name, S, N),
     ],
     "lifecycle.create-leaves-other-records": [
-        defect(
-            "create-renames-another", "A create renames another record.", also("create", changes_a_neighbour(renamed))
-        ),
+        defect("create-renames-another", "A create renames another record.",
+               also("create", changes_a_neighbour(renamed))),
         defect("create-removes-another", "A create removes another record.", also("create", removes_a_neighbour)),
-        defect(
-            "create-toggles-another",
-            "A create enables or disables another record.",
-            also("create", changes_a_neighbour(toggled)),
-            N,
-        ),
+        defect("create-toggles-another", "A create enables or disables another record.",
+               also("create", changes_a_neighbour(toggled)), N),
     ],
 }
+# fmt: on

@@ -72,17 +72,14 @@ def _shows_another_when_gone(call: Call, serve: Serve) -> Response:
     return serve(call)
 
 
+# fmt: off
 DEFECTS: Table = {
     "lifecycle.deleted-record-is-not-read": [
         defect("deletes-do-nothing", "A delete says that it was carried out, and does nothing.", undone("delete")),
-        defect(
-            "deleted-records-are-read", "Deleted records are still read, but not listed.", _kept(until_updated=False)
-        ),
-        defect(
-            "reads-of-deleted-records-show-another",
-            "A read of a deleted record shows the one before it.",
-            _shows_another_when_gone,
-        ),
+        defect("deleted-records-are-read", "Deleted records are still read, but not listed.",
+               _kept(until_updated=False)),
+        defect("reads-of-deleted-records-show-another", "A read of a deleted record shows the one before it.",
+               _shows_another_when_gone),
     ],
     "lifecycle.deleted-record-is-not-listed": [
         defect("deleted-records-are-listed", "Deleted records are still listed, but not read.", _still_listed),
@@ -92,26 +89,18 @@ DEFECTS: Table = {
         defect("update-brings-back", "A deleted record is read again once it was updated.", _kept(until_updated=True)),
     ],
     "lifecycle.delete-leaves-other-records": [
-        defect(
-            "delete-removes-another-too", "A delete removes another record too.", also("delete", removes_a_neighbour)
-        ),
-        defect(
-            "delete-renames-another", "A delete renames another record.", also("delete", changes_a_neighbour(renamed))
-        ),
+        defect("delete-removes-another-too", "A delete removes another record too.",
+               also("delete", removes_a_neighbour)),
+        defect("delete-renames-another", "A delete renames another record.",
+               also("delete", changes_a_neighbour(renamed))),
     ],
     "lifecycle.reads-change-nothing": [
-        defect(
-            "lists-touch-a-record",
-            "A list sets `last_datetime` of its first record.",
-            also("list", touches(lambda call: next(iter(call.records), None))),
-        ),
-        defect(
-            "lists-rename-the-oldest",
-            "A list of the largest size renames the oldest record.",
-            also("list", _renames_the_oldest, _is_largest),
-        ),
-        defect(
-            "reads-touch-the-record", "A read sets `last_datetime`.", also("read", touches(lambda call: call.record))
-        ),
+        defect("lists-touch-a-record", "A list sets `last_datetime` of its first record.",
+               also("list", touches(lambda call: next(iter(call.records), None)))),
+        defect("lists-rename-the-oldest", "A list of the largest size renames the oldest record.",
+               also("list", _renames_the_oldest, _is_largest)),
+        defect("reads-touch-the-record", "A read sets `last_datetime`.",
+               also("read", touches(lambda call: call.record))),
     ],
 }
+# fmt: on

@@ -90,17 +90,15 @@ def _type(name: str) -> Callable[[str], Defect]:
     return defect(f"type-{hyphenated(name)}-is-refused", f"No handler of type `{name}` can be made.", refused, N)
 
 
+# fmt: off
 DEFECTS: Table = {
     "forms.name-required": [
         _is_made(S, "name"),
         _is_made(N, "name"),
         _is_refused_and_made(S, "name"),
-        defect(
-            "splash-page-without-name-is-called-made",
-            "A create without `name` is told that it succeeded, and makes no record.",
-            _called_made,
-            S,
-        ),
+        defect("splash-page-without-name-is-called-made",
+               "A create without `name` is told that it succeeded, and makes no record.",
+               _called_made, S),
     ],
     "forms.host-required": [_is_made(D, "host"), _is_refused_and_made(D, "host")],
     "forms.type-required": [_is_made(N, "type"), _is_refused_and_made(N, "type")],
@@ -140,3 +138,4 @@ DEFECTS: Table = {
     ],
     "forms.types-are-accepted": [_type(name) for name in TYPES],
 }
+# fmt: on

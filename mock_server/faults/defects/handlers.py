@@ -46,33 +46,19 @@ def _renamed_types(row: Body) -> None:
     row["type"] = {"microsoft_teams": "teams"}.get(row["type"], row["type"])
 
 
+# fmt: off
 DEFECTS: Table = {
     "representations.is-enabled-is-a-boolean": [
         defect("is-enabled-is-a-number", "`is_enabled` is 0 or 1.", record(turns("is_enabled", int))),
-        defect(
-            "is-enabled-is-text",
-            "Lists show `is_enabled` as text.",
-            record(turns("is_enabled", lambda on: str(int(on))), "list"),
-        ),
-        defect(
-            "is-enabled-is-pending",
-            "Handlers that are disabled show 2, for pending.",
-            record(sets("is_enabled", 2), row=lambda row: row["is_enabled"] is False),
-            N,
-        ),
-        defect(
-            "is-enabled-is-null",
-            "Domains that are disabled show null.",
-            record(sets("is_enabled", None), row=lambda row: row["is_enabled"] is False),
-            D,
-            needs={"domain-starts": "disabled"},
-        ),
-        defect(
-            "is-enabled-is-a-number-after-updates",
-            "`is_enabled` is a number after an update.",
-            record(turns("is_enabled", int), row=was_updated),
-            needs={"last-datetime-after-update": "set"},
-        ),
+        defect("is-enabled-is-text", "Lists show `is_enabled` as text.",
+               record(turns("is_enabled", lambda on: str(int(on))), "list")),
+        defect("is-enabled-is-pending", "Handlers that are disabled show 2, for pending.",
+               record(sets("is_enabled", 2), row=lambda row: row["is_enabled"] is False), N),
+        defect("is-enabled-is-null", "Domains that are disabled show null.",
+               record(sets("is_enabled", None), row=lambda row: row["is_enabled"] is False),
+               D, needs={"domain-starts": "disabled"}),
+        defect("is-enabled-is-a-number-after-updates", "`is_enabled` is a number after an update.",
+               record(turns("is_enabled", int), row=was_updated), needs={"last-datetime-after-update": "set"}),
     ],
     "representations.type-is-one-of-six": [
         defect("any-type-is-stored", "A handler of any type is stored and shown.", _any_type),
@@ -82,53 +68,26 @@ DEFECTS: Table = {
         defect("type-is-a-number", "Lists show types as numbers.", record(sets("type", 3), "list")),
     ],
     "representations.settings-is-an-object": [
-        defect(
-            "empty-settings-are-an-array",
-            "Settings without a key are an empty array, as PHP writes them.",
-            record(sets("settings", []), row=lambda row: not row["settings"]),
-            needs={"settings-unset": "absent"},
-        ),
-        defect(
-            "settings-are-an-array",
-            "Settings are an array of their values.",
-            record(turns("settings", lambda settings: sorted(map(str, settings.values())))),
-        ),
-        defect(
-            "settings-are-text",
-            "Lists show settings as JSON in a text.",
-            record(turns("settings", lambda settings: json.dumps(settings, sort_keys=True)), "list"),
-        ),
-        defect(
-            "settings-are-null",
-            "Reads show null as settings of types other than `email`.",
-            record(sets("settings", None), "read", lambda row: not is_email(row)),
-        ),
+        defect("empty-settings-are-an-array", "Settings without a key are an empty array, as PHP writes them.",
+               record(sets("settings", []), row=lambda row: not row["settings"]), needs={"settings-unset": "absent"}),
+        defect("settings-are-an-array", "Settings are an array of their values.",
+               record(turns("settings", lambda settings: sorted(map(str, settings.values()))))),
+        defect("settings-are-text", "Lists show settings as JSON in a text.",
+               record(turns("settings", lambda settings: json.dumps(settings, sort_keys=True)), "list")),
+        defect("settings-are-null", "Reads show null as settings of types other than `email`.",
+               record(sets("settings", None), "read", lambda row: not is_email(row))),
     ],
     "representations.email-settings-hold-email-alone": [
-        defect(
-            "email-settings-say-more",
-            "The settings of type `email` say whether it was verified.",
-            record(lambda row: row["settings"].update(verified=True), row=is_email),
-        ),
-        defect(
-            "email-settings-hold-null",
-            "The settings of type `email` hold null.",
-            record(lambda row: row["settings"].update(email=None), row=is_email),
-        ),
-        defect(
-            "email-settings-hold-address",
-            "The settings of type `email` call the key `address`.",
-            record(turns("settings", lambda settings: {"address": settings["email"]}), row=is_email),
-        ),
-        defect(
-            "email-settings-are-empty-in-lists",
-            "Lists show no settings of type `email`.",
-            record(sets("settings", {}), "list", is_email),
-        ),
-        defect(
-            "email-settings-hold-an-array",
-            "The settings of type `email` hold an array of addresses.",
-            record(turns("settings", lambda settings: {"email": [settings["email"]]}), row=is_email),
-        ),
+        defect("email-settings-say-more", "The settings of type `email` say whether it was verified.",
+               record(lambda row: row["settings"].update(verified=True), row=is_email)),
+        defect("email-settings-hold-null", "The settings of type `email` hold null.",
+               record(lambda row: row["settings"].update(email=None), row=is_email)),
+        defect("email-settings-hold-address", "The settings of type `email` call the key `address`.",
+               record(turns("settings", lambda settings: {"address": settings["email"]}), row=is_email)),
+        defect("email-settings-are-empty-in-lists", "Lists show no settings of type `email`.",
+               record(sets("settings", {}), "list", is_email)),
+        defect("email-settings-hold-an-array", "The settings of type `email` hold an array of addresses.",
+               record(turns("settings", lambda settings: {"email": [settings["email"]]}), row=is_email)),
     ],
 }
+# fmt: on

@@ -34,6 +34,10 @@ def _sized(*sizes: str) -> Asked:
     return lambda call: call.query.get("results_per_page") in sizes
 
 
+def _unsized(call: Call) -> bool:
+    return "results_per_page" not in call.query
+
+
 def _any_size(most: int) -> Transformation:
     """Use page sizes that are not allowed, up to some size."""
 
@@ -109,124 +113,71 @@ def _new_records_last(call: Call, body: Body) -> None:
             body["data"][-1] = call.service.representations.read(call.resource, newest)["data"]
 
 
+# fmt: off
 DEFECTS: Table = {
     "pagination.page-is-filled": [
-        defect(
-            "small-pages-lack-new-records",
-            "Pages of ten lack records that were created.",
-            knowing("create list", _lacks_new_records, known),
-        ),
-        defect(
-            "pages-lose-their-last-record",
-            "Each page shows one record too few.",
-            _rows(lambda rows: rows[:-1], lambda _: True),
-        ),
-        defect(
-            "full-pages-lose-a-record", "A full page shows one record too few.", _rows(lambda rows: rows[:-1], is_full)
-        ),
-        defect(
-            "last-page-is-empty",
-            "The last of several pages is empty.",
-            _rows(lambda _: [], lambda body: _is_last(body) and body["meta"]["page"] > 1),
-        ),
-        defect(
-            "third-page-loses-a-record",
-            "Page 3 shows one record too few.",
-            _rows(lambda rows: rows[1:], is_page(3)),
-        ),
-        defect(
-            "first-page-shows-one-more",
-            "Page 1 of several shows its last record twice.",
-            _rows(
-                lambda rows: [*rows, rows[-1]],
-                lambda body: body["meta"]["page"] == 1 and body["meta"]["total_pages"] > 1,
-            ),
-        ),
+        defect("small-pages-lack-new-records", "Pages of ten lack records that were created.",
+               knowing("create list", _lacks_new_records, known)),
+        defect("pages-lose-their-last-record", "Each page shows one record too few.",
+               _rows(lambda rows: rows[:-1], lambda _: True)),
+        defect("full-pages-lose-a-record", "A full page shows one record too few.",
+               _rows(lambda rows: rows[:-1], is_full)),
+        defect("last-page-is-empty", "The last of several pages is empty.",
+               _rows(lambda _: [], lambda body: _is_last(body) and body["meta"]["page"] > 1)),
+        defect("third-page-loses-a-record", "Page 3 shows one record too few.",
+               _rows(lambda rows: rows[1:], is_page(3))),
+        defect("first-page-shows-one-more", "Page 1 of several shows its last record twice.",
+               _rows(lambda rows: [*rows, rows[-1]],
+                     lambda body: body["meta"]["page"] == 1 and body["meta"]["total_pages"] > 1)),
     ],
     "pagination.pages-partition-the-collection": [
-        defect(
-            "small-pages-repeat-the-newest-record",
-            "Full pages of ten end with the record that was created last.",
-            knowing("create list", _new_records_last, known),
-        ),
-        defect(
-            "second-page-is-the-first",
-            "Page 2 shows the records of page 1.",
-            asks("list", lambda call: call.asking(page="1"), lambda call: call.query.get("page") == "2"),
-        ),
+        defect("small-pages-repeat-the-newest-record", "Full pages of ten end with the record that was created last.",
+               knowing("create list", _new_records_last, known)),
+        defect("second-page-is-the-first", "Page 2 shows the records of page 1.",
+               asks("list", lambda call: call.asking(page="1"), lambda call: call.query.get("page") == "2")),
         defect("pages-overlap", "Each page begins with the last record of the one before.", _repeats),
-        defect(
-            "record-is-listed-twice",
-            "Page 2 shows its last record first too, instead of its first.",
-            _rows(lambda rows: [rows[-1], *rows[1:]], is_page(2)),
-        ),
+        defect("record-is-listed-twice", "Page 2 shows its last record first too, instead of its first.",
+               _rows(lambda rows: [rows[-1], *rows[1:]], is_page(2))),
     ],
     "pagination.page-defaults-to-1": [
-        defect(
-            "no-page-is-the-second",
-            "A list without `page` shows page 2.",
-            asks("list", lambda call: call.asking(page="2"), lambda call: "page" not in call.query),
-        ),
-        defect(
-            "no-page-is-the-last",
-            "A list without `page` shows the last page.",
-            asks(
-                "list",
-                lambda call: call.asking(page=str(max(1, -(-len(call.records) // 25)))),
-                lambda call: call.account is not None and not call.query,
-            ),
-        ),
+        defect("no-page-is-the-second", "A list without `page` shows page 2.",
+               asks("list", lambda call: call.asking(page="2"), lambda call: "page" not in call.query)),
+        defect("no-page-is-the-last", "A list without `page` shows the last page.",
+               asks("list", lambda call: call.asking(page=str(max(1, -(-len(call.records) // 25)))),
+                    lambda call: call.account is not None and not call.query)),
     ],
     "pagination.size-defaults-to-25": [
-        *(
-            defect(
-                f"default-size-is-{size}",
-                f"A list without `results_per_page` has {size} a page.",
-                _reads(size, lambda call: "results_per_page" not in call.query),
-            )
-            for size in ("10", "50", "100")
-        ),
-        defect(
-            "default-size-is-said-wrongly",
-            "A list without `results_per_page` says that a page holds 10, and shows 25.",
-            meta("results_per_page", lambda _: 10, lambda call: "results_per_page" not in call.query),
-        ),
+        defect("default-size-is-10", "A list without `results_per_page` has 10 a page.", _reads("10", _unsized)),
+        defect("default-size-is-50", "A list without `results_per_page` has 50 a page.", _reads("50", _unsized)),
+        defect("default-size-is-100", "A list without `results_per_page` has 100 a page.", _reads("100", _unsized)),
+        defect("default-size-is-said-wrongly",
+               "A list without `results_per_page` says that a page holds 10, and shows 25.",
+               meta("results_per_page", lambda _: 10, _unsized)),
     ],
     "pagination.allowed-sizes-are-kept": [
-        *(
-            defect(f"size-{asked}-is-{used}", f"A list of {asked} a page has {used}.", _reads(used, _sized(asked)))
-            for asked, used in (
-                ("10", "25"),
-                ("50", "25"),
-                ("100", "50"),
-                ("250", "100"),
-                ("500", "100"),
-                ("1000", "500"),
-            )
-        ),
+        defect("size-10-is-25", "A list of 10 a page has 25.", _reads("25", _sized("10"))),
+        defect("size-50-is-25", "A list of 50 a page has 25.", _reads("25", _sized("50"))),
+        defect("size-100-is-50", "A list of 100 a page has 50.", _reads("50", _sized("100"))),
+        defect("size-250-is-100", "A list of 250 a page has 100.", _reads("100", _sized("250"))),
+        defect("size-500-is-100", "A list of 500 a page has 100.", _reads("100", _sized("500"))),
+        defect("size-1000-is-500", "A list of 1000 a page has 500.", _reads("500", _sized("1000"))),
     ],
     "pagination.other-sizes-are-not-used": [
         defect("any-size-is-used", "A list has any page size that is asked for.", _any_size(10**9)),
-        defect(
-            "any-size-below-the-largest-is-used",
-            "A list has any page size up to 1,000 that is asked for.",
-            _any_size(1000),
-        ),
+        defect("any-size-below-the-largest-is-used", "A list has any page size up to 1,000 that is asked for.",
+               _any_size(1000)),
         defect("small-sizes-are-used", "A list has any page size below 10 that is asked for.", _any_size(9)),
     ],
     "pagination.meta-page-is-the-page-asked-for": [
         defect("meta-page-is-always-1", "`meta.page` is 1 on every page.", meta("page", lambda _: 1)),
         defect("meta-page-counts-from-0", "`meta.page` is 0 on page 1.", meta("page", lambda m: m["page"] - 1)),
-        defect(
-            "meta-page-is-the-last",
-            "`meta.page` says how many pages there are.",
-            meta("page", lambda m: m["total_pages"]),
-        ),
+        defect("meta-page-is-the-last", "`meta.page` says how many pages there are.",
+               meta("page", lambda m: m["total_pages"])),
     ],
     "pagination.order-is-the-same-again": [
         defect("order-turns", "The same page begins with another record each time.", remembering(_turned)),
-        defect(
-            "order-is-reversed-every-other-time", "Every other list is in the opposite order.", remembering(_reversed)
-        ),
+        defect("order-is-reversed-every-other-time", "Every other list is in the opposite order.",
+               remembering(_reversed)),
     ],
 }
+# fmt: on

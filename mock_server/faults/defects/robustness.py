@@ -35,34 +35,26 @@ def _unknown_id_fails(call: Call, serve: Serve) -> Response:
     return serve(call)
 
 
+# fmt: off
 DEFECTS: Table = {
     "robustness.odd-pages-do-not-fail": [
-        defect(
-            "odd-page-fails", "A page that is no number, or not above 0, makes a list fail.", _fails("list", _odd_page)
-        ),
+        defect("odd-page-fails", "A page that is no number, or not above 0, makes a list fail.",
+               _fails("list", _odd_page)),
         defect("odd-size-fails", "A page size that is not allowed makes a list fail.", _fails("list", _odd_size)),
     ],
     "robustness.odd-ids-do-not-fail": [
         defect("unknown-id-fails", "A read of an id that no record has fails.", _unknown_id_fails),
     ],
     "robustness.odd-text-does-not-fail": [
-        defect(
-            "markup-fails",
-            "A create with markup in a text fails.",
-            _fails("create", lambda call: any("<b>" in text for text in call.form.values())),
-        ),
-        defect(
-            "long-text-fails",
-            "A create with a text of over 200 characters fails.",
-            _fails("create", lambda call: any(len(text) > LONG for text in call.form.values())),
-        ),
+        defect("markup-fails", "A create with markup in a text fails.",
+               _fails("create", lambda call: any("<b>" in text for text in call.form.values()))),
+        defect("long-text-fails", "A create with a text of over 200 characters fails.",
+               _fails("create", lambda call: any(len(text) > LONG for text in call.form.values()))),
     ],
     "robustness.odd-forms-do-not-fail": [
-        defect(
-            "update-without-a-body-fails",
-            "An update without a body fails.",
-            _fails("update", lambda call: not call.body),
-        ),
+        defect("update-without-a-body-fails", "An update without a body fails.",
+               _fails("update", lambda call: not call.body)),
         defect("malformed-form-fails", "A create whose form is empty or cut off fails.", _fails("create", _empty_form)),
     ],
 }
+# fmt: on

@@ -35,38 +35,21 @@ def _loses_typed_texts(call: Call) -> Call:
 
 LONG_BOUNDARY = 64  # characters
 
+# fmt: off
 DEFECTS: Table = {
     "forms.client-shapes-are-understood": [
-        defect(
-            "quoted-boundary-is-refused",
-            "A boundary in quotes is taken with them.",
-            answers("create update", 400, when=lambda call: 'boundary="' in _media_type(call)),
-        ),
-        defect(
-            "long-boundary-is-refused",
-            "A boundary of over 64 characters is refused.",
-            answers("create update", 400, when=lambda call: len(_boundary(call)) > LONG_BOUNDARY),
-        ),
-        defect(
-            "text-after-a-file-is-lost",
-            "A text that stands behind a file is lost.",
-            asks("create update", _loses_texts_after_files),
-            S,
-        ),
-        defect(
-            "typed-text-is-a-file",
-            "A part with a media type is taken for a file.",
-            asks("create update", _loses_typed_texts),
-        ),
-        defect(
-            "form-without-a-last-line-end-is-refused",
-            "A form that ends with its last boundary is refused.",
-            answers("create update", 400, when=lambda call: call.body.endswith(b"--")),
-        ),
-        defect(
-            "part-with-a-length-fails",
-            "A part that says its length makes the server fail.",
-            answers("create update", 500, when=lambda call: b"\r\nContent-Length: " in call.body),
-        ),
+        defect("quoted-boundary-is-refused", "A boundary in quotes is taken with them.",
+               answers("create update", 400, when=lambda call: 'boundary="' in _media_type(call))),
+        defect("long-boundary-is-refused", "A boundary of over 64 characters is refused.",
+               answers("create update", 400, when=lambda call: len(_boundary(call)) > LONG_BOUNDARY)),
+        defect("text-after-a-file-is-lost", "A text that stands behind a file is lost.",
+               asks("create update", _loses_texts_after_files), S),
+        defect("typed-text-is-a-file", "A part with a media type is taken for a file.",
+               asks("create update", _loses_typed_texts)),
+        defect("form-without-a-last-line-end-is-refused", "A form that ends with its last boundary is refused.",
+               answers("create update", 400, when=lambda call: call.body.endswith(b"--"))),
+        defect("part-with-a-length-fails", "A part that says its length makes the server fail.",
+               answers("create update", 500, when=lambda call: b"\r\nContent-Length: " in call.body)),
     ],
 }
+# fmt: on

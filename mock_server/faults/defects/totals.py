@@ -27,66 +27,38 @@ def _never_more(memory: dict[str, int], body: Body) -> None:
     memory["total"] = body["meta"]["total"] = min(body["meta"]["total"], memory.get("total", body["meta"]["total"]))
 
 
+# fmt: off
 DEFECTS: Table = {
     "pagination.total-pages-is-the-ceiling": [
-        defect(
-            "total-pages-is-rounded-down",
-            "`total_pages` is rounded down.",
-            meta("total_pages", lambda m: m["total"] // m["results_per_page"]),
-        ),
-        defect(
-            "total-pages-is-one-more-on-exact-multiples",
-            "`total_pages` is one too high where the last page is full.",
-            meta("total_pages", lambda m: m["total"] // m["results_per_page"] + 1),
-        ),
-        defect(
-            "total-pages-goes-by-the-default-size",
-            "`total_pages` counts pages of 25, whatever the size.",
-            meta("total_pages", lambda m: max(1, -(-m["total"] // 25))),
-        ),
+        defect("total-pages-is-rounded-down", "`total_pages` is rounded down.",
+               meta("total_pages", lambda m: m["total"] // m["results_per_page"])),
+        defect("total-pages-is-one-more-on-exact-multiples",
+               "`total_pages` is one too high where the last page is full.",
+               meta("total_pages", lambda m: m["total"] // m["results_per_page"] + 1)),
+        defect("total-pages-goes-by-the-default-size", "`total_pages` counts pages of 25, whatever the size.",
+               meta("total_pages", lambda m: max(1, -(-m["total"] // 25)))),
         defect("total-pages-is-1", "`total_pages` is always 1.", meta("total_pages", lambda _: 1)),
     ],
     "pagination.total-counts-the-records": [
         defect("total-is-one-more", "`total` is one too high.", meta("total", lambda m: m["total"] + 1)),
         defect("total-is-one-less", "`total` is one too low.", meta("total", lambda m: max(0, m["total"] - 1))),
-        defect(
-            "total-counts-the-page",
-            "`total` counts the records of the page.",
-            on("list", lambda body: body["meta"].__setitem__("total", len(body["data"]))),
-        ),
-        defect(
-            "total-stops-at-the-size",
-            "`total` is never above the page size.",
-            meta("total", lambda m: min(m["total"], m["results_per_page"])),
-        ),
-        defect(
-            "total-counts-all-accounts",
-            "`total` counts other accounts' records too.",
-            knowing("list", _counts_everybody, known),
-        ),
-        defect(
-            "total-differs-on-later-pages",
-            "From page 2 on, `total` counts only the records from there.",
-            on(
-                "list",
-                lambda body: (
-                    body["meta"].__setitem__(
-                        "total", body["meta"]["total"] - (body["meta"]["page"] - 1) * body["meta"]["results_per_page"]
-                    )
-                    if body["meta"]["page"] > 1
-                    else None
-                ),
-            ),
-        ),
+        defect("total-counts-the-page", "`total` counts the records of the page.",
+               on("list", lambda body: body["meta"].__setitem__("total", len(body["data"])))),
+        defect("total-stops-at-the-size", "`total` is never above the page size.",
+               meta("total", lambda m: min(m["total"], m["results_per_page"]))),
+        defect("total-counts-all-accounts", "`total` counts other accounts' records too.",
+               knowing("list", _counts_everybody, known)),
+        defect("total-differs-on-later-pages", "From page 2 on, `total` counts only the records from there.",
+               meta("total", lambda m: m["total"] - (m["page"] - 1) * m["results_per_page"])),
     ],
     "pagination.total-follows-creates": [
         defect("create-makes-two", "A create makes two records.", also("create", adds_another)),
-        defect(
-            "total-is-what-it-first-was", "`total` is kept for good when it was first counted.", remembering(_as_it_was)
-        ),
+        defect("total-is-what-it-first-was", "`total` is kept for good when it was first counted.",
+               remembering(_as_it_was)),
         defect("total-never-grows", "`total` goes down, but never up.", remembering(_never_more)),
     ],
     "pagination.total-follows-deletes": [
         defect("deleted-records-are-counted", "`total` goes up, but never down.", remembering(_never_less)),
     ],
 }
+# fmt: on
