@@ -137,7 +137,7 @@ class Recorder:
         headers = {name: value[:LONGEST_TEXT] for name, value in head.headers[:MOST_FIELDS]}
         entry.answer_headers = masked(headers)
         body = _plain(answer, entry)
-        entry.answer = masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"))[:LONGEST_TEXT]
+        entry.answer = masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT)
         entry.forced, entry.broken = notes.forced, notes.broken
         _note_form(entry, _parts(entry, environ, sent), sent)
         entry.remarks = [] if BY_HAND in environ else list(self._remarks.about(entry, notes, body))
