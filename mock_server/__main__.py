@@ -1,4 +1,4 @@
-"""`python -m mock_server` is the command `mock-server`."""
+"""Runs the command `mock-server` as `python -m mock_server`."""
 
 from mock_server.cli import main
 

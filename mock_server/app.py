@@ -47,14 +47,14 @@ def create_app(
 
     Args:
         settings: the defaults, if None.
-        before: what another application worked with; its records are then taken over in the place of a fixture's.
-        recording: where requests are kept; neither kept nor logged, if None.
+        before: the service of an earlier application, if its records are to be taken over instead of a fixture's.
+        recording: where requests are kept; if None, they are neither kept nor logged.
 
     Returns:
         The application; `app.extensions["mock_server"]` is its `Service`.
 
     Raises:
-        SettingsError: if a fixture or an open point is not usable.
+        SettingsError: if a fixture or an open point is invalid.
     """
     settings = settings or Settings()
     conditions.check(settings.conditions)
@@ -108,7 +108,7 @@ def _service(settings: Settings, before: Service | None) -> Service:
 def _layers(
     routes: Map, service: Service, recording: Recording | None, another: Callable[[], WSGIApplication]
 ) -> Iterator[Layer]:
-    """The layers around Flask, the outermost first; a layer that nobody asked for is not among them."""
+    """The layers around Flask that the settings ask for, the outermost first."""
     settings = service.settings
     if recording:
         yield partial(Recorder, service=service, recording=recording)
@@ -127,7 +127,7 @@ def contract_of(settings: Settings) -> Contract:
     """The contract that a mock serves.
 
     Raises:
-        SettingsError: if it is one of the user's own, and cannot be read.
+        SettingsError: if the settings name a contract that cannot be read.
     """
     path = settings.contract
     if path is None:
@@ -148,11 +148,11 @@ def _contract_json(service: Service) -> Response:
 
 
 def _refuse() -> None:
-    """Refuse what is refused before it is carried out.
+    """Refuse a request before an operation carries it out.
 
     Raises:
         Refusal: if a layer around the application has refused the request.
-        HTTPException: if only another spelling of its path is known, to which Flask would redirect.
+        HTTPException: if only another spelling of its path is known; Flask would redirect to it.
     """
     if refusal := request.environ.get(REFUSAL):
         raise refusal

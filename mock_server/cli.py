@@ -19,11 +19,11 @@ from mock_server.options import ENVIRONMENT, OPTIONS, settings_of
 from mock_server.server import MockServer
 
 REMARKED, USAGE_ERROR = 1, 2
-SECONDS_TO_NOTICE = 0.1  # that a signal came
+SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells a mistake in one line."""
+    """Reports a mistake in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE_ERROR, f"{self.prog}: {message}\n")
@@ -36,24 +36,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: the command line; that of the process, if None.
 
     Raises:
-        SystemExit: with status 0 when it was stopped, 1 if there were remarks that are to fail it, 2 when it could not
-            start.
+        SystemExit: with status 0 when the mock is stopped, 1 if there were remarks and `--fail-on-remarks` is given, 2
+            if it cannot start.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
-    with suppress(AttributeError):  # a stream of one's own may have no encoding
+    with suppress(AttributeError):  # a stream that replaces stdout may have no encoding
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     lists = {"open": printed.open_points, "defects": printed.defects, "conditions": printed.conditions}
     for name, text in lists.items():
         if getattr(options, f"list_{name}"):
             return _say(text())
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
-    logging.raiseExceptions = False  # likewise a log that cannot be written
+    logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
     logging.basicConfig(level=options.log_level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     try:
         server = _server(options)
         with server:
-            came: list[int] = []  # an event has a lock, which a second signal may find taken by the first
+            came: list[int] = []  # an event's lock may be held by the first signal when a second arrives
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, lambda *_: came.append(1))
             _say(printed.banner(server))
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(str(error))
     remarks = printed.remarks(server)
     _say(remarks or "Stopped.")
-    os._exit(REMARKED if options.fail_on_remarks and server.running.journal.remarked else 0)  # whatever still hangs
+    os._exit(REMARKED if options.fail_on_remarks and server.running.journal.remarked else 0)  # even if threads hang
 
 
 def _server(options: argparse.Namespace) -> MockServer:
@@ -72,7 +72,7 @@ def _server(options: argparse.Namespace) -> MockServer:
 
 
 def _token(options: argparse.Namespace) -> str | None:
-    """The control token, which stands best where neither other users nor logs see it.
+    """The control token, best given where neither other users nor logs see it.
 
     Raises:
         SettingsError: if it is given in more than one way, or its file cannot be read.
@@ -89,7 +89,7 @@ def _token(options: argparse.Namespace) -> str | None:
 
 
 def _say(text: str) -> None:
-    """Print, if anybody listens: a closed pipe or a full disk is no reason to stop serving."""
+    """Print if possible: a closed pipe or a full disk is no reason to stop serving."""
     with suppress(OSError):
         print(text, flush=True)
 

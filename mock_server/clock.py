@@ -11,11 +11,11 @@ SECOND = timedelta(seconds=1)
 
 
 class Ticking:
-    """A clock that moves on with each look alone, so that the same requests get the same times.
+    """A clock that advances only when it is read, so that the same requests get the same times.
 
     Args:
-        now: what it shows before the first look; it may be set.
-        step: by how much it moves on.
+        now: the time before it is first read; it may be set.
+        step: by how much it advances.
     """
 
     def __init__(self, now: datetime, step: Callable[[], timedelta] = lambda: SECOND) -> None:
@@ -24,7 +24,7 @@ class Ticking:
         self._lock = threading.Lock()
 
     def __call__(self) -> datetime:
-        """The next time."""
+        """Advance the clock, and return its time."""
         with self._lock:
             self.now += self._step()
             return self.now

@@ -15,7 +15,7 @@ OPERATIONS = ("list", "create", "read", "update", "delete")
 
 
 def shipped(name: str) -> Path:
-    """Where a file that ships with the project is: in a folder beside the installed package, or in the checkout."""
+    """The path of a file that ships with the project: beside the installed package, in a folder, or in the checkout."""
     installed = ROOT / "link_management_contract" / name
     return installed if installed.exists() else ROOT / name
 
@@ -31,9 +31,9 @@ class Field:
 
     Attributes:
         kind: `text`, `integer`, `boolean` or `file`.
-        values: what a text may be; empty where anything may be.
-        applies_when: another field and the value of it with which this field goes, or None.
-        operations: those of `create` and `update` that take it.
+        values: the allowed texts; empty if any text is allowed.
+        applies_when: another field and the value that it must have for this field to apply, or None.
+        operations: which of `create` and `update` take it.
         required: whether a create must have it.
     """
 
@@ -45,7 +45,7 @@ class Field:
     required: bool
 
     def applies_to(self, record: Mapping[str, Any]) -> bool:
-        """Whether the field goes with a record of these values."""
+        """Whether the field applies to a record with these values."""
         return self.applies_when is None or record.get(self.applies_when[0]) == self.applies_when[1]
 
 
@@ -54,8 +54,8 @@ class Resource:
     """Splash pages, domains or notification handlers.
 
     Attributes:
-        name: as its paths spell it: `splash-pages`.
-        paths: the path of each of the five operations; `{id}` stands where a record's id belongs.
+        name: its name as paths spell it, such as `splash-pages`.
+        paths: the path of each of the five operations; `{id}` stands for a record's id.
         link_collection: the collection that its page links name.
         fields: its form fields by name.
         shape: the schema of each field of its read representation.
@@ -69,13 +69,13 @@ class Resource:
 
     @property
     def label(self) -> str:
-        """The field by which people know a record, the first that a create must have."""
+        """The field that people know a record by: the first that a create must have."""
         return next(field.name for field in self.fields.values() if field.required)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """A freedom of the specification: the values known to occur, each with its meaning, and the mock's own."""
+    """A freedom of the specification: its known values, each with its meaning, and the mock's default."""
 
     name: str
     statement: str

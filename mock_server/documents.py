@@ -1,7 +1,7 @@
-"""YAML that may come from anybody: fixtures, snapshots and profiles, checked before anything is built of them.
+"""YAML that may come from anybody: fixtures, snapshots and profiles, checked before anything is built from them.
 
-Of YAML 1.1 there are plain mappings, lists, texts, decimal numbers, times, true, false and null. Aliases, merge keys
-and tags, with which few bytes stand for many, are refused.
+Only plain mappings, lists, texts, decimal numbers, times, true, false and null of YAML 1.1 are read. Aliases, merge
+keys and tags are refused, because they let a few bytes stand for many.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEEPEST = 20  # levels
 
 
 class _Loader(SafeLoader):
-    """Reads numbers as people write them: no octal, no base 60, nothing of a thousand digits."""
+    """Reads numbers as people write them: no octal, no base 60, no numbers of a thousand digits."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - a table of PyYAML's, replaced as a whole
         first: [(tag, pattern) for tag, pattern in known if not tag.endswith((":int", ":float", ":merge", ":value"))]
@@ -36,26 +36,26 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d{1,
 
 
 class _Dumper(SafeDumper):
-    """Writes what is there twice twice."""
+    """Writes repeated values in full each time."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - as PyYAML calls it
-        """No value is written as an alias."""
+        """Write no value as an alias."""
         return True
 
 
 def read_document(text: str) -> Any:
-    """What a document holds.
+    """Read a document.
 
     Args:
         text: YAML, or JSON.
 
     Raises:
-        SettingsError: if it is not YAML, or holds what is refused; the message says where.
+        SettingsError: if it is not YAML, or holds something that is refused; the message says where.
     """
     try:
         _check(text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none is a ValueError
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # an invalid date is a ValueError
         if isinstance(error, SettingsError):
             raise
         raise SettingsError(f"it is not YAML: {' '.join(str(error).split())}") from error
@@ -68,10 +68,10 @@ def write_document(document: Any) -> str:
 
 
 def _check(text: str) -> None:
-    """Refuse what stands for more than it says.
+    """Refuse what stands for more than its text, and what is nested too deep.
 
     Raises:
-        SettingsError: naming its line.
+        SettingsError: if there is any; the message names its line.
     """
     depth = 0
     event: Any

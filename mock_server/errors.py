@@ -1,8 +1,8 @@
-"""Every refusal, and the one envelope in which it is told."""
+"""Refusals, and how the error envelope reports them."""
 
 from __future__ import annotations
 
-REFUSAL = "mock_server.refusal"  # where a request's environment holds how it is to be refused, whatever it asks for
+REFUSAL = "mock_server.refusal"  # key in a request's environment: its refusal, whatever it asks for
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a failure
@@ -11,9 +11,9 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure
     Args:
         answer: a status, or a status and a body as the open points name them: `400`, `200-errors`, `302-login`.
         title: what is wrong, what was expected and what to do, in one sentence.
-        rule: the id of the rule that the request or its author should look up, or None.
+        rule: the id of the rule that the author of the request should look up, or None.
         field: the form field or parameter at fault, or None.
-        mistake: whether whoever sent the request is to blame.
+        mistake: whether the client is to blame.
     """
 
     def __init__(
@@ -53,4 +53,4 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure
 
 
 class SettingsError(ValueError):
-    """A setting or fixture that the mock cannot start with; the message is one line for people."""
+    """A setting or fixture that the mock cannot use; the message is one line for people."""

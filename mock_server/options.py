@@ -27,11 +27,11 @@ class Option:
 
     Attributes:
         flag: such as `--port`.
-        group: under which heading of `--help` it stands.
+        group: its heading in `--help`.
         help: what it does.
-        how: what argparse further has to know.
-        setting: the setting that it gives, whole or in part; none, if empty.
-        switch: the type of the JSON by which the control plane changes the same setting, or None if it cannot.
+        how: further arguments for argparse.
+        setting: the setting that it sets, whole or in part; none if empty.
+        switch: the type of the JSON with which the control plane changes the same setting, or None if it cannot.
     """
 
     flag: str
@@ -48,7 +48,7 @@ class Option:
 
     @property
     def is_for_the_start(self) -> bool:
-        """Whether it says what a mock begins with, so that of the control plane a reset alone can change it."""
+        """Whether it sets what a mock begins with, so that the control plane can change it only with a reset."""
         return self.group == DATA
 
 

@@ -13,7 +13,7 @@ MOST_TOLD = 20  # remarks
 
 
 def banner(server: MockServer) -> str:
-    """What is said once it listens."""
+    """What is printed once the mock listens."""
     keys = server.api_keys
     first = next(iter(keys))
     lines = [
@@ -36,7 +36,7 @@ def banner(server: MockServer) -> str:
 
 
 def remarks(server: MockServer) -> str:
-    """What there is to say of the requests that came, the most frequent first."""
+    """The remarks about all requests, the most frequent first."""
     running = server.running
     made = sorted(running.journal.remarked.items(), key=lambda each: -each[1])
     lines = [
@@ -49,7 +49,7 @@ def remarks(server: MockServer) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text without what would steer a terminal: others may have written parts of it."""
+    """A text without control characters for a terminal, because others may have written parts of it."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def mock_server() -> Iterator[MockServer]:
-    """A mock server with the demo data for the whole run; give each test a `sandbox-` key of its own."""
+    """A mock server with the demo data for the whole run; give each test its own `sandbox-` key."""
     from mock_server.server import MockServer  # noqa: PLC0415 - who does not use the fixture does not wait for it
 
     with MockServer() as server:

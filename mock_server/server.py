@@ -1,4 +1,4 @@
-"""Serves a mock on a real socket, with Granian in this process: the state is in memory."""
+"""Serves a mock on a real socket, with Granian in this process, because the state is in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Self
 
 try:
     import resource
-except ImportError:  # there is none on Windows
+except ImportError:  # Windows does not have it
     resource = None  # type: ignore[assignment]
 
 from flask import Flask
@@ -26,15 +26,15 @@ from mock_server.settings import Settings
 
 BACKLOG = 1024
 MOST_CONNECTIONS, SPARE_FILES = 1000, 100  # further connections wait until one is closed
-IDLE = HTTP1Settings(header_read_timeout=15_000, max_buffer_size=64 * 2**10)  # milliseconds, between requests too
+IDLE = HTTP1Settings(header_read_timeout=15_000, max_buffer_size=64 * 2**10)  # milliseconds, also between requests
 SECONDS_TO_FINISH = 1
 
 
 class _Worker(MTServer):  # type: ignore[misc]
-    """Granian's worker without its process management, on a socket that is bound already.
+    """Granian's worker without its process management, on a socket that is already bound.
 
-    Granian itself opens its sockets so that two servers can share a port, which hides that a port is in use; and it
-    starts workers as processes, each with a state of its own.
+    Granian opens sockets so that two servers can share a port, which hides that a port is in use, and starts workers as
+    processes, each with its own state.
     """
 
     def __init__(self, listener: socket.socket) -> None:
@@ -67,14 +67,14 @@ class MockServer:
     Args:
         host: the address to listen on.
         port: the port, or 0 for one that is free.
-        control_token: what who controls it must show; without one, it can be controlled on this machine alone.
+        control_token: what clients of the control plane must show; without one, only this machine can control the mock.
         settings: as for `Settings`.
 
     Attributes:
         is_controlled: whether control plane and console answer anybody.
 
     Raises:
-        SettingsError: if a setting, a fixture or the address is not usable.
+        SettingsError: if a setting, a fixture or the address cannot be used.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class MockServer:
 
     @property
     def app(self) -> Flask:
-        """The application that answers, as it is since the last reset."""
+        """The application that answers; a reset replaces it."""
         return self._control.app
 
     @property
     def running(self) -> Instance:
-        """The mock under way: its journal, snapshots, forced answers and switches."""
+        """The running mock: its journal, snapshots, forced answers and switches."""
         return self._control.running
 
     @property
@@ -106,17 +106,17 @@ class MockServer:
 
     @property
     def base_url(self) -> str:
-        """Where the server answers, without a slash at the end; the port is known once it has started."""
+        """The URL of the server, without a trailing slash; the port is known once it has started."""
         return f"{self.origin}{self.settings.base_path}"
 
     @property
     def origin(self) -> str:
-        """Where the console is, without a slash at the end."""
+        """The URL of the console, without a trailing slash."""
         host, port = self._address
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
     def __enter__(self) -> Self:
-        """Start to listen and serve."""
+        """Start listening and serving."""
         listener = _listen(*self._address)
         self._address = listener.getsockname()[:2]
         self._worker = _Worker(listener)

@@ -1,4 +1,4 @@
-"""What can be set about a mock server, and which values can be meant."""
+"""The settings of a mock server, and which values are valid."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class Settings:
 
     Attributes:
         fixture: `demo`, `empty` or the path of a fixture file; or what such a file holds.
-        records: how many generated records of each resource the first account has beside the fixture's.
-        api_keys: keys that each open an account of their own, which starts as a copy of the fixture's first.
+        records: how many generated records of each resource the first account has besides the fixture's.
+        api_keys: further keys, each of an account that starts as a copy of the fixture's first.
         choices: values of open points other than the defaults, by name.
-        grease: a seed from which all choices come that `choices` does not make; the defaults, if None.
-        grease_each_request: whether the choices that need not stay the same are made for each request anew.
+        grease: the seed of all choices that `choices` does not make; if None, they are the defaults.
+        grease_each_request: whether the choices that need not stay the same are made again for each request.
         defects: names of defects, each of which breaks a rule.
-        conditions: what befalls the server from outside, by name, each with its measure.
+        conditions: trouble around the server: the measure of each condition by name.
         base_path: a path in front of `/api`, such as `/prefix`.
         cors_origins: the origins whose pages may call the mock, `*` for all; none, if empty.
-        public_base_url: what page links begin with; where the request was sent to, if None.
-        seed: what colours that nobody chose are derived from.
+        public_base_url: what page links begin with; if None, the address that the request was sent to.
+        seed: what the colours of records are derived from.
         clock: where times come from; if None, each account has a clock that starts with the fixture and moves on by
             one second with each write.
         sandboxes: how many accounts with `sandbox-` keys are kept; the least recently used goes first.
-        journal: how many requests are kept for people and tests to look at; none, and nothing remarked, if 0.
+        journal: how many requests are kept for people and tests to look at; if 0, none, and no remarks are made.
         max_body: the longest request body that is read, in bytes.
-        contract: another openapi.yaml than the one that ships with the project, or None.
+        contract: an openapi.yaml to use instead of the one that ships with the project, or None.
     """
 
     fixture: str | Path | Mapping[str, Any] = "demo"
@@ -65,10 +65,10 @@ class Settings:
     contract: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant.
+        """Refuse invalid values.
 
         Raises:
-            SettingsError: naming the setting, its value and what was expected.
+            SettingsError: if there is one; the message names the setting, its value and what was expected.
         """
         for key in self.api_keys:
             check_key(key)
@@ -88,7 +88,7 @@ class Settings:
 
 
 def is_sandbox(key: str) -> bool:
-    """Whether a key opens an account of its own, made when it is first used."""
+    """Whether a key opens a sandbox: a separate account, made when the key is first used."""
     return key.startswith(SANDBOX_PREFIX) and KEY.fullmatch(key) is not None
 
 
@@ -96,7 +96,7 @@ def check_key(key: str) -> None:
     """Refuse a text that cannot be the key of an account.
 
     Raises:
-        SettingsError: saying why.
+        SettingsError: if it cannot; the message says why.
     """
     if not KEY.fullmatch(key) or key.startswith(SANDBOX_PREFIX):
         expected = f"visible ASCII characters, {LONGEST_KEY} at most, that do not begin with {SANDBOX_PREFIX}"
@@ -104,7 +104,7 @@ def check_key(key: str) -> None:
 
 
 def read_profile(path: Path) -> dict[str, str]:
-    """Choices for open points, as `contract-tests run` writes them down: a YAML mapping of names to values.
+    """Choices for open points, as `contract-tests run` writes them: a YAML mapping of names to values.
 
     Raises:
         SettingsError: if the file cannot be read, or holds something else.

@@ -1,4 +1,4 @@
-"""The one reader of API keys."""
+"""Reads API keys; no other module does."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def scheme_and_key(environ: WSGIEnvironment) -> tuple[str, str]:
 
 
 def key_of(environ: WSGIEnvironment) -> str:
-    """The API key that a request carries, or nothing."""
+    """The API key that a request carries, or an empty string."""
     scheme, key = scheme_and_key(environ)
     return key if scheme.capitalize() == SCHEME else ""
 
 
 def owner_of(environ: WSGIEnvironment) -> str:
-    """The client that sends a request, as far as it shows: the client's network, and the site of the page that asks.
+    """The client that sends a request, as far as it is known: its network, and the site of the page that asks.
 
-    Programs that lie about it are on another machine, and have another address, or on this one, where they may do as
+    Programs that forge these run either on another machine, with another address, or on this one, where they may do as
     they like.
     """
     address, origin = environ.get("REMOTE_ADDR", ""), environ.get("HTTP_ORIGIN", "")
@@ -36,14 +36,14 @@ def owner_of(environ: WSGIEnvironment) -> str:
 
 
 def _site(origin: str) -> str:
-    """The end of an origin's host that a page cannot choose: an address as a whole, of a name the last two parts."""
+    """The part of an origin's host that a page cannot choose: a whole address, or the last two labels of a name."""
     host = origin.partition("://")[2].lower()
     name = host.rpartition(":")[0] or host if not host.endswith("]") else host
     return name if name.replace(".", "").isdecimal() or "[" in name else ".".join(name.split(".")[-2:])
 
 
 def _network(address: str) -> str:
-    """The part of an IPv6 address that who has one address cannot choose."""
+    """The part of an address that its holder cannot choose: a whole IPv4 address, or 64 bits of an IPv6 one."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:

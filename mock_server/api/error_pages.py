@@ -24,12 +24,12 @@ log = logging.getLogger("mock_server")
 
 
 class ErrorPages:
-    """Turns what went wrong into answers, all in the one form that the open points choose.
+    """Turns errors into answers, all in the form that the open points choose.
 
     Args:
         choices: the open points.
         representations: writes JSON.
-        base_path: what stands in front of all paths.
+        base_path: the prefix of all paths.
     """
 
     def __init__(self, choices: Choices, representations: Representations, base_path: str) -> None:
@@ -38,7 +38,7 @@ class ErrorPages:
         self._base_path = base_path
 
     def register(self, app: Flask) -> None:
-        """Answer every error of an application."""
+        """Handle every error of an application."""
         app.register_error_handler(Refusal, self.response)
         app.register_error_handler(HTTPException, self._http)
         app.register_error_handler(Exception, self._failure)
@@ -46,7 +46,7 @@ class ErrorPages:
     def response(self, refusal: Refusal) -> AnyResponse:
         """The answer to a request that is not carried out."""
         answer = self._body(refusal)
-        # The frames of a traceback hold the request, whose notes hold the refusal: without it, all is freed at once.
+        # Traceback frames hold the request, whose notes hold the refusal; breaking the cycle frees all of it at once.
         refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
         if refusal.mistake:
             notes_of(request.environ).refusal = refusal
@@ -55,7 +55,7 @@ class ErrorPages:
         return answer
 
     def login_page(self) -> Response:
-        """The page to which strangers may be redirected."""
+        """The page that unauthorized clients may be redirected to."""
         return Response(LOGIN_PAGE, content_type=HTML)
 
     def _body(self, refusal: Refusal) -> AnyResponse:

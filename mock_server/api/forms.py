@@ -29,19 +29,19 @@ EXPECTED = {"text": "a text", "integer": "a whole number", "boolean": "1 or 0", 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form that was understood: values by field, and the names of parts that have no influence."""
+    """A form as it was read: values by field, and the names of parts that have no influence."""
 
     values: Mapping[str, Any]
     ignored: tuple[str, ...]
 
 
 class Forms:
-    """How this server reads forms.
+    """Reads forms, as the open points choose.
 
     Args:
         choices: the open points.
         rules: the ids of the contract's rules.
-        uploads: where the content of files goes.
+        uploads: stores the content of files.
         max_body: the longest body, in bytes.
     """
 
@@ -52,10 +52,10 @@ class Forms:
         self._max_body = max_body
 
     def read(self, request: Request, resource: Resource, operation: str) -> Form:
-        """The values that a create or update gives.
+        """The values that a create or update sends.
 
         Raises:
-            Refusal: if the body or a value in it cannot be taken.
+            Refusal: if the body or a value in it is not accepted.
         """
         parts = self._parts(request)
         known = [field for name, field in resource.fields.items() if name in parts]
@@ -77,10 +77,10 @@ class Forms:
         return Form(values, tuple(name for name in parts if name not in values))
 
     def applicable(self, resource: Resource, given: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
-        """The values among those given that go with a record of these values; the content of files is kept.
+        """The given values whose fields apply to a record; the content of files is stored.
 
         Raises:
-            Refusal: if others were given and this server refuses that, or if a field that goes with it is missing.
+            Refusal: if other values are given and this server refuses them, or if a field that applies is missing.
         """
         others = [name for name in given if not resource.fields[name].applies_to(record)]
         if others and self._choices["other-types-fields"] == "refused":
@@ -117,7 +117,7 @@ class Forms:
         return parts
 
     def _value(self, field: Field, part: Part) -> Any:
-        """What a part stands for, or None if it has no influence."""
+        """The value of a part, or None if it has no influence."""
         if isinstance(part.content, bytes):
             if field.kind != "file":
                 raise self._misplaced(field, "a file")
@@ -189,7 +189,7 @@ class Forms:
 
 
 def _is_cleared(field: Field, part: Part) -> bool:
-    """Whether an optional text is given as an empty one."""
+    """Whether an optional text is sent empty."""
     return field.kind == "text" and not field.required and part.content == ""
 
 

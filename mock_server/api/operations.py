@@ -47,7 +47,7 @@ class Service:
     errors: ErrorPages
 
     def base_url(self) -> str:
-        """What page links begin with."""
+        """The URL that page links begin with."""
         host = request.host or f"{request.environ['SERVER_NAME']}:{request.environ['SERVER_PORT']}"
         return self.settings.public_base_url or f"{request.scheme}://{host}{self.settings.base_path}"
 
@@ -55,7 +55,7 @@ class Service:
         """The account whose key the request carries.
 
         Raises:
-            Refusal: if it carries none, or one that is not known.
+            Refusal: if it carries no key, or an unknown one.
         """
         scheme, key = scheme_and_key(request.environ)
         exact = self.choices["scheme-letters"] == "exact"
@@ -116,7 +116,7 @@ def create_blueprint(service: Service) -> Blueprint:
 
 
 def _refuse_method(service: Service) -> None:
-    """Refuse a method that other requests may use."""
+    """Refuse PUT and PATCH unless this request's choice allows them."""
     if request.method in UPDATE and service.choices["put-and-patch"] != "update":
         adapter = request_ctx.url_adapter
         raise MethodNotAllowed(adapter.allowed_methods() if adapter else ())
@@ -162,7 +162,7 @@ def _update(service: Service, resource: Resource, identifier: str) -> Response:
 
 
 def _changed(service: Service, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:
-    """What an update makes of a record."""
+    """The record as an update changes it."""
     given = _applicable(service, resource, form, {**record.values, **form})
     moved = "host" in given and given["host"] != record.values["host"]
     if moved and service.choices["domain-after-host-change"] == "disabled":

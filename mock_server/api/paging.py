@@ -1,4 +1,4 @@
-"""Pages of a collection: what a query asks for, which records that is, and the links around them."""
+"""Pages of a collection: which one a query asks for, which records it holds, and its links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NUMBER = re.compile(r"[0-9]{1,4000}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a collection of so many records."""
+    """A page of a collection that holds `total` records."""
 
     number: int
     size: int
@@ -23,17 +23,17 @@ class Page:
 
     @property
     def pages(self) -> int:
-        """How many pages hold all records; none hold none."""
+        """The number of pages; an empty collection has none."""
         return -(-self.total // self.size)
 
     @property
     def is_past_the_end(self) -> bool:
-        """Whether there is no such page; page 1 there always is."""
+        """Whether the page does not exist; page 1 always does."""
         return self.number > max(self.pages, 1)
 
 
 class Paging:
-    """How this server pages.
+    """Pages collections, as the open points choose.
 
     Args:
         contract: the page sizes and defaults.
@@ -48,15 +48,15 @@ class Paging:
         """The page number and size that a query asks for.
 
         Raises:
-            Refusal: if they are odd and this server refuses that.
+            Refusal: if one of them is invalid and this server refuses it.
         """
         return self._number(query.get("page")), self._size(query.get("results_per_page"))
 
     def locate(self, number: int, size: int, total: int) -> Page:
-        """The page that is shown to who asked for this one.
+        """The page to show when this one is asked for.
 
         Raises:
-            Refusal: if it is past the last and this server refuses that.
+            Refusal: if it is past the last page and this server refuses it.
         """
         page = Page(number, size, total)
         if page.is_past_the_end and self._choices["page-past-the-end"] != "empty":
@@ -71,7 +71,7 @@ class Paging:
         return {"page": page.number, "results_per_page": page.size, "total": page.total, "total_pages": pages}
 
     def links(self, page: Page, collection_url: str) -> dict[str, str | None]:
-        """The list envelope's `links`, each the collection's URL with a page number alone."""
+        """The list envelope's `links`, each the collection's URL with only a page number."""
         start = collection_url + ("?&page=" if self._choices["link-query"] == "ampersand" else "?page=")
         pages, before = page.pages, min(page.number - 1, page.pages)
         return {

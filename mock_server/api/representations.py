@@ -26,11 +26,11 @@ GENERIC_KEYS = {"telegram": "token", "telegram_chat_id": "chat"}
 
 
 class Representations:
-    """How this server shows things.
+    """Represents records, as the open points choose.
 
     Args:
         choices: the open points.
-        voice: has the last word about JSON.
+        voice: makes the last changes to JSON.
     """
 
     def __init__(self, choices: Choices, voice: Callable[[Any], Any] = lambda payload: payload) -> None:

@@ -1,4 +1,4 @@
-"""The paths and methods of the API: the contract's, and other spellings of them where the open points allow some."""
+"""The paths and methods of the API: the contract's, and the other spellings that the open points allow."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mock_server.errors import Refusal
 from mock_server.open_points.choices import Choices
 
 METHODS = {"list": "GET", "create": "POST", "read": "GET", "update": "POST", "delete": "DELETE"}
-UPDATE = ("PUT", "PATCH")  # methods that some servers take for an update
+UPDATE = ("PUT", "PATCH")  # methods that some servers accept for an update
 
 
 def routes(resource: Resource, choices: Choices) -> Iterator[tuple[str, str, str]]:
-    """Each path and method that is served, and how.
+    """Each path and method that the mock serves, and how.
 
     Args:
-        resource: whose paths.
+        resource: the resource that the paths belong to.
         choices: the open points.
 
     Yields:
@@ -36,12 +36,12 @@ def routes(resource: Resource, choices: Choices) -> Iterator[tuple[str, str, str
 
 
 def create_elsewhere(resources: tuple[Resource, ...], choices: Choices, base_path: str) -> Blueprint:
-    """The routes that lead to no operation, but tell where the list is.
+    """The routes that lead to no operation but point to the list.
 
     Args:
-        resources: those with routes.
+        resources: the resources to add routes for.
         choices: the open points.
-        base_path: what stands in front of all paths.
+        base_path: the prefix of all paths.
     """
     elsewhere = Blueprint("elsewhere", __name__)
     for resource in resources:
@@ -54,12 +54,12 @@ def create_elsewhere(resources: tuple[Resource, ...], choices: Choices, base_pat
 
 
 def other_spelling(path: str) -> str:
-    """The path with one slash more or less at its end."""
+    """The path with its trailing slash added or removed."""
     return path.removesuffix("/") if path.endswith("/") else f"{path}/"
 
 
 def _spellings(resource: Resource, choices: Choices) -> Iterator[tuple[str, str, str]]:
-    """The same, of which the first counts where a path and method come twice."""
+    """The routes, with repetitions: the first of a path and method counts."""
     moved, path = choices["list-redirect"], resource.paths["list"]
     if moved != "no":
         yield path, "GET", moved
@@ -74,13 +74,13 @@ def _spellings(resource: Resource, choices: Choices) -> Iterator[tuple[str, str,
 
 
 def _listed(resource: Resource, choices: Choices) -> str:
-    """The path at which a list is."""
+    """The path of the list."""
     path = resource.paths["list"]
     return path if choices["list-redirect"] == "no" else path.removesuffix("/")
 
 
 def _followed_link(resource: Resource, choices: Choices) -> str:
-    """What a page link leads to that is followed as it stands."""
+    """What a page link leads to if a client follows it unchanged."""
     only_lacks_slash = resource.paths["list"] == f"/api/{resource.link_collection}/"
     if only_lacks_slash and choices["list-redirect"] != "no":
         return "list"

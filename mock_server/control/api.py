@@ -25,7 +25,7 @@ from mock_server.store.new_record import TIME_FORMAT
 YAML = "application/yaml"
 MOST_FOLLOWERS = 16
 LONGEST_NUMBER = 15  # digits
-SECONDS_BETWEEN_SIGNS = 2.0  # that a stream is alive; who has gone is noticed by the next
+SECONDS_BETWEEN_SIGNS = 2.0  # of life on a stream; the next one reveals a client that has gone
 IMAGES = (
     "image/png",
     "image/jpeg",
@@ -38,7 +38,7 @@ IMAGES = (
 
 
 def create_api(running: Instance) -> Blueprint:
-    """The control plane's routes, but for its prefix.
+    """The control plane's routes, without its prefix.
 
     Args:
         running: the mock that is controlled.
@@ -201,7 +201,7 @@ def _add_snapshots(api: Blueprint, running: Instance) -> None:
 
     @api.post("/snapshots/<name>/restore")
     def restore(name: str) -> Response:
-        with suppress(KeyError):  # it may be forgotten at this very moment
+        with suppress(KeyError):  # another request may just have forgotten it
             running.restore(_known(running, name))
         return jsonify(told(running.settings))
 
@@ -240,7 +240,7 @@ def _filters(running: Instance) -> dict[str, str]:
     """The filters of the query.
 
     Raises:
-        SettingsError: if one is not known, or is no number where one belongs.
+        SettingsError: if a filter is unknown, or is not a number where one is expected.
     """
     given = request.args.to_dict()
     for name, value in given.items():

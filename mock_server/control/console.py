@@ -1,4 +1,4 @@
-"""The console: pages for people, about what a mock holds, what it was asked and how it is switched."""
+"""The console: pages for people that show what a mock holds, what it was asked and how it is switched."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mock_server.store.uploads import Upload
 
 PAGE_SIZE = 25
 LONG = ("description", "custom_css", "custom_js", "ads_header", "ads_footer")  # texts of several lines
-MOST_SHOWN = 200  # of the journal
+MOST_SHOWN = 200  # journal entries
 SWAGGER = Path(flask_swagger_ui.__file__).with_name("dist")
 DONE = {
     "created": "Created.",
@@ -69,7 +69,7 @@ def create_console(running: Instance) -> Blueprint:
 
 
 def marked(text: str) -> Markup:
-    """A text with what stands between backticks as code."""
+    """A text as HTML, with what stands between backticks as code."""
     parts, code = [escape(part) for part in text.split("`")], Markup("<code>{}</code>")
     return Markup("").join(code.format(part) if number % 2 else part for number, part in enumerate(parts))
 
@@ -122,7 +122,7 @@ def _add_snapshots(console: Blueprint, running: Instance) -> None:
 
 
 def _add_records(console: Blueprint, running: Instance) -> None:
-    """The key of the account is a parameter: within a path, browsers would resolve the dots in it."""
+    """Add the pages of records; the account's key is a parameter, because browsers would resolve the dots in a path."""
 
     @console.get("/_mock/console/records/<resource>")
     def records(resource: str) -> str:
@@ -152,7 +152,7 @@ def _add_records(console: Blueprint, running: Instance) -> None:
 
 
 def _edited(running: Instance, resource: Resource, identifier: int | None) -> str | AnyResponse:
-    """The form of a record, or what comes of sending it."""
+    """The form of a record, or the result of sending it."""
     if request.method == "GET":
         return _form(running, resource, identifier, "")
     key, present = _account(running)[0], _values(running, resource, identifier)
@@ -262,7 +262,7 @@ def _switches(running: Instance, problem: str) -> str:
 
 
 def _switched(running: Instance) -> dict[str, Any]:
-    """What is not as it is by default, for people."""
+    """The switches that differ from their defaults, for people."""
     state = told(running.settings)
     return {
         name: state[name]

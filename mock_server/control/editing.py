@@ -1,4 +1,4 @@
-"""What the console's forms send: to the API itself, as any client would, and to the switches."""
+"""What the console's forms send, to the API as any client would, and to the switches."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from mock_server.journal.recorder import BY_HAND
 
 
 def save(running: Instance, key: str, resource: Resource, identifier: int | None, present: Mapping[str, Any]) -> str:
-    """Create or update a record with the form that was sent: a field that is as it was is left out.
+    """Create or update a record with the form that was sent, without the fields that have not changed.
 
     Args:
         running: the mock.
-        key: of which account.
-        resource: of which resource.
-        identifier: that of a record to update; a new one, if None.
-        present: its values.
+        key: the key of the account.
+        resource: the resource of the record.
+        identifier: the id of the record to update, or None to create one.
+        present: the present values of the record.
 
     Returns:
-        Why it was refused, or nothing.
+        Why it was refused, or an empty string.
     """
     operation = "create" if identifier is None else "update"
     sent: dict[str, Any] = {
@@ -45,12 +45,12 @@ def save(running: Instance, key: str, resource: Resource, identifier: int | None
 
 
 def delete(running: Instance, key: str, resource: Resource, identifier: int) -> str:
-    """Delete a record; why that was refused, or nothing."""
+    """Delete a record, and return why that was refused, or an empty string."""
     return _ask(running, key, "DELETE", resource.paths["delete"].replace("{id}", str(identifier)), None)
 
 
 def _text(field: Field, present: Mapping[str, Any]) -> str | None:
-    """What is sent of a field, or None if it is left out."""
+    """The text to send for a field, or None to leave it out."""
     text = request.form.get(field.name)
     if field.kind == "file" or text is None:
         return None
@@ -78,7 +78,7 @@ def _ask(running: Instance, key: str, method: str, path: str, form: dict[str, An
 
 
 def _problem(status: int, text: str) -> str:
-    """What an answer says against a request, or nothing; a service may tell of errors with a success, too."""
+    """The error that an answer reports, or an empty string; a service may report errors with a success status, too."""
     try:
         title = json.loads(text)["errors"][0]["title"]
     except (ValueError, KeyError, IndexError, TypeError):
@@ -90,7 +90,7 @@ def switches(running: Instance, form: Mapping[str, str]) -> dict[str, Any]:
     """Settings from the form of the switches.
 
     Raises:
-        SettingsError: if a number is none.
+        SettingsError: if a number is invalid.
     """
     points = running.service.contract.open_points.values()
     choices = {point.name: value for point in points if (value := form.get(f"open.{point.name}"))}
@@ -113,7 +113,7 @@ def forced(form: Mapping[str, str]) -> dict[str, Any]:
     """An answer to force, from its form.
 
     Raises:
-        SettingsError: if the number of times is none.
+        SettingsError: if the number of times is invalid.
     """
     wanted = [f"{name}={form[name].strip()}" for name in ("code", "delay", "lost") if form.get(name, "").strip()]
     given = {name: form.get(name, "").strip() or "*" for name in ("method", "path", "account")}
@@ -122,10 +122,10 @@ def forced(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def moment(text: str) -> datetime:
-    """A time as the contract writes it, or as browsers do.
+    """Read a time as the contract writes it, or as browsers do.
 
     Raises:
-        SettingsError: if it is none.
+        SettingsError: if it is neither.
     """
     try:
         return datetime.fromisoformat(text.strip()).replace(tzinfo=None, microsecond=0)

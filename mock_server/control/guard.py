@@ -1,4 +1,4 @@
-"""Who may control a mock: programs and pages of its own, never a page of another origin, nor who comes by a proxy."""
+"""Who may control a mock: local programs and its own pages, never pages of another origin or requests by a proxy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = logging.getLogger("mock_server")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, as seen from itself alone."""
+    """Whether a host is a loopback name or address, which only this machine can reach."""
     return LOOPBACK.fullmatch(host) is not None
 
 
@@ -39,8 +39,8 @@ class Guard:
 
     Args:
         token: what every request must show, as a bearer token or as the password of basic authentication; without one,
-            only requests to this machine by one of its own names are answered.
-        public_base_url: that of the mock: where it has one, a proxy is in front of it.
+            only requests to this machine under a loopback name are answered.
+        public_base_url: the mock's public base URL; if it has one, a proxy is in front of it.
 
     Raises:
         SettingsError: if the token could be guessed.
@@ -57,7 +57,7 @@ class Guard:
             )
 
     def objection(self, given: Request) -> tuple[int, str] | None:
-        """Why a request is not carried out: a status and a sentence; or None."""
+        """Why a request is refused, as a status and a sentence, or None."""
         reason = next(self._reasons(given), None)
         if reason:
             return 403, reason
@@ -89,7 +89,7 @@ class Guard:
 
 
 def protect(plane: Flask, guard: Guard) -> None:
-    """Let a guard stand before a control plane, and close in what it answers."""
+    """Put a guard in front of a control plane, and isolate its answers from other pages."""
 
     @plane.before_request
     def refuse() -> Response | None:
@@ -117,7 +117,7 @@ def protect(plane: Flask, guard: Guard) -> None:
 
 
 def _host(url: str) -> SplitResult:
-    """A URL split, or an empty one if it is none."""
+    """The parts of a URL, all empty if it is invalid."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -125,7 +125,7 @@ def _host(url: str) -> SplitResult:
 
 
 def _is_a_visit(given: Request) -> bool:
-    """Whether somebody follows a link to a page of the console, which changes nothing."""
+    """Whether a person follows a link to a page of the console, which changes nothing."""
     return (
         given.method == "GET"
         and given.headers.get("Sec-Fetch-Mode") == "navigate"

@@ -30,17 +30,17 @@ MOST_SNAPSHOTS, MOST_BYTES = 20, 64 * 2**20
 
 
 class Instance:
-    """A mock under way.
+    """A running mock.
 
     Args:
-        settings: how it starts.
+        settings: the settings it starts with.
 
     Attributes:
-        settings: how it is at present.
+        settings: its present settings.
         journal: the latest requests.
-        remarks: what there is to remark.
+        remarks: makes the remarks about requests.
         forced: answers that are forced on requests.
-        snapshots: fixtures by name, as files have them.
+        snapshots: fixtures by name, as YAML.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -58,11 +58,11 @@ class Instance:
 
     @staticmethod
     def is_control(_: WSGIEnvironment) -> bool:
-        """Whether a request is a control plane's; this has none."""
+        """Whether a request is for a control plane; a mock alone has none."""
         return False
 
     def body_limit(self, environ: WSGIEnvironment) -> int:
-        """How long the body of a request may be, in bytes; of one without an account little is kept."""
+        """How long the body of a request may be, in bytes; without an account, it has to be short."""
         is_known = self.service.accounts.knows(key_of(environ))
         return self.settings.max_body if is_known else min(LONGEST_OF_STRANGERS, self.settings.max_body)
 
@@ -73,10 +73,10 @@ class Instance:
         return service
 
     def reset(self, **switches: Any) -> None:
-        """Start again, with switches in place of those of the start.
+        """Start again, with these switches instead of the initial ones.
 
         Raises:
-            SettingsError: if one cannot be meant; nothing is changed then.
+            SettingsError: if a switch is invalid; nothing changes then.
         """
         with self._lock:
             settings = replace(self._start, **switches)
@@ -85,31 +85,31 @@ class Instance:
             self.remarks.forget()
 
     def change(self, **switches: Any) -> None:
-        """Go on with all records and other switches.
+        """Change switches, and keep all records.
 
         Raises:
-            SettingsError: if one cannot be meant; nothing is changed then.
+            SettingsError: if a switch is invalid; nothing changes then.
         """
         with self._lock:
             settings = replace(self.settings, **switches)
             self._put(settings, self.service)
 
     def force(self, given: Any) -> Forced:
-        """Force an answer; an account may be given by its key too.
+        """Force an answer; the account may also be given by its key.
 
         Raises:
-            SettingsError: if it cannot be meant.
+            SettingsError: if it is invalid.
         """
         if isinstance(given, dict) and isinstance(given.get("account"), str):
             given = given | {"account": self.account_named(given["account"])}
         return self.forced.add(given)
 
     def account_named(self, name: str) -> str:
-        """The name of an account that is given by its name or its key."""
+        """The name of an account, given by its name or its key."""
         return self.service.accounts.keys.get(name, name)
 
     def clear_journal(self) -> None:
-        """Forget all requests, and what remarks would rest on."""
+        """Forget all requests, and what later remarks would build on."""
         self.journal.clear()
         self.remarks.forget()
 
@@ -117,7 +117,7 @@ class Instance:
         """Keep a snapshot of what the accounts hold, or a fixture, under a name.
 
         Raises:
-            SettingsError: if there are too many, or the fixture cannot be used.
+            SettingsError: if there are too many snapshots, or the fixture is invalid.
         """
         if name in (".", "..") or "/" in name:
             raise SettingsError(f'"{name}" cannot be the name of a snapshot; give one without slashes')
@@ -142,10 +142,10 @@ class Instance:
         raise SettingsError(f"snapshots would take over {MOST_BYTES >> 20} MiB together; delete one")
 
     def restore(self, name: str) -> None:
-        """Restore what a snapshot holds; switches stay as they are, and sandboxes start again.
+        """Restore a snapshot; switches stay as they are, and sandboxes start again.
 
         Raises:
-            KeyError: if there is none of this name.
+            KeyError: if there is no snapshot with this name.
         """
         with self._lock:
             self.app = self._created(self._under(self.settings, read_document(self.snapshots[name])))

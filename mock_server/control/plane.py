@@ -1,4 +1,4 @@
-"""A mock under its control plane: requests of the contract go to the one, all others to the other."""
+"""A mock under its control plane, which takes `/_mock` and the console; all other requests go to the mock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 PREFIX = "/_mock"
-LONGEST_BODY = 48 * 2**20  # bytes; a fixture with all files that are kept is shorter
+LONGEST_BODY = 48 * 2**20  # bytes; more than a fixture with all kept files
 
 
 class Control:
@@ -29,7 +29,7 @@ class Control:
 
     Args:
         settings: how the mock starts.
-        token: what who controls it must show, or None.
+        token: what clients of the control plane must show, or None.
     """
 
     def __init__(self, settings: Settings, token: str | None = None) -> None:
@@ -39,7 +39,7 @@ class Control:
 
     @property
     def app(self) -> Flask:
-        """The application that answers, as it is since the last reset."""
+        """The application that answers; a reset replaces it."""
         return self.running.app
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -47,7 +47,7 @@ class Control:
         return (self._plane if self.is_control(environ) else self.running)(environ, start_response)
 
     def is_control(self, environ: WSGIEnvironment) -> bool:
-        """Whether a request is the control plane's, by its path as it was sent: what a filter in front of it sees."""
+        """Whether a request is for the control plane, by its path as sent, which is what a filter in front sees."""
         path = environ.get("RAW_PATH") or environ["PATH_INFO"]
         return path in ("/", PREFIX) or path.startswith(f"{PREFIX}/")
 
@@ -78,7 +78,7 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
 
 
 def _refuse_unread() -> None:
-    """Do nothing with a body that did not come whole."""
+    """Refuse a request whose body was not read whole."""
     if unread := notes_of(request.environ).unread:
         abort(unread.status, unread.title)
 

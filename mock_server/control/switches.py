@@ -13,14 +13,14 @@ MOST_RECORDS = 100_000
 
 
 def read_switches(given: Any, *, at_the_start: bool = True) -> dict[str, Any]:
-    """Settings from switches.
+    """Read settings from switches.
 
     Args:
-        given: an object of them.
-        at_the_start: whether those are among them that a mock begins with.
+        given: the switches, as an object.
+        at_the_start: whether switches for what a mock begins with are allowed.
 
     Raises:
-        SettingsError: if one is not known, or is not of its type.
+        SettingsError: if a switch is unknown, or its value is invalid.
     """
     known = {name: each for name, each in SWITCHES.items() if at_the_start or not each.is_for_the_start}
     if not isinstance(given, Mapping):
@@ -41,7 +41,7 @@ def read_switches(given: Any, *, at_the_start: bool = True) -> dict[str, Any]:
 
 
 def told(settings: Settings) -> dict[str, Any]:
-    """The switches of settings."""
+    """The values of all switches in these settings."""
     state = {name: getattr(settings, switch.setting) for name, switch in SWITCHES.items()}
     return state | {"open": dict(state["open"]), "fixture": str(state["fixture"])}
 

@@ -1,1 +1,1 @@
-"""What makes the mock slow, limited or wrong, each only if somebody asks for it."""
+"""What makes the mock slow, limited or wrong, only if somebody asks for it."""

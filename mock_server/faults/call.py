@@ -1,4 +1,4 @@
-"""Calls of the contract's operations, as what stands before the honest server sees and changes them."""
+"""Calls of the contract's operations, as transformations in front of the honest server see and change them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Call:
     Attributes:
         service: what the operations work with.
         environ: the request, without its body.
-        resource: the one that its path speaks of.
+        resource: the resource in its path.
         operation: `list`, `create`, `read`, `update` or `delete`.
-        identifier: the id in its path, as it stands there; empty where the path has none.
+        identifier: the id in its path, unparsed; empty if the path has none.
         body: the request's body.
         memory: what one transformation remembers for one account.
     """
@@ -55,7 +55,7 @@ class Call:
 
     @property
     def authorization(self) -> str:
-        """The header of this name, or nothing."""
+        """The `Authorization` header, or an empty string."""
         return str(self.environ.get("HTTP_AUTHORIZATION", ""))
 
     @cached_property
@@ -92,7 +92,7 @@ class Call:
 
     @cached_property
     def parts(self) -> dict[str, Part]:
-        """The form's parts by name; none where the body is no multipart form."""
+        """The form's parts by name; none if the body is not a multipart form."""
         media_type, options = parse_options_header(self.environ.get("CONTENT_TYPE", ""))
         if media_type != "multipart/form-data":
             return {}
@@ -103,7 +103,7 @@ class Call:
 
     @property
     def form(self) -> dict[str, str]:
-        """The form's texts by name; for a file, nothing."""
+        """The form's texts by name; empty for a file."""
         return {name: part.content if isinstance(part.content, str) else "" for name, part in self.parts.items()}
 
     def sending(self, form: Mapping[str, str]) -> Call:
@@ -114,7 +114,7 @@ class Call:
         return self.changed(body=body, CONTENT_TYPE=media_type, CONTENT_LENGTH=str(len(body)))
 
     def asking(self, **query: str) -> Call:
-        """The same call with other parameters beside its own."""
+        """The same call with these query parameters added or replaced."""
         pairs = "&".join(f"{name}={value}" for name, value in (self.query | query).items())
         return self.changed(QUERY_STRING=pairs)
 
@@ -123,12 +123,12 @@ class Call:
         return self.changed(HTTP_AUTHORIZATION=authorization)
 
     def refused(self, status: int, title: str) -> Call:
-        """The same call, which is refused in the place of being carried out."""
+        """The same call, to be refused instead of carried out."""
         refusal = Refusal(str(status), title, mistake=False)
         return replace(self, environ=self.environ | {REFUSAL: refusal})
 
     def at(self, operation: str, identifier: int | None = None, resource: Resource | None = None) -> Call:
-        """A call of another operation, record or resource, in the same name."""
+        """A call of another operation, record or resource with the same key."""
         resource = resource or self.resource
         prefix = self.service.settings.base_path
         path = prefix + resource.paths[operation].replace("{id}", str(identifier or ""))
@@ -137,7 +137,7 @@ class Call:
         return other.changed(PATH_INFO=path, REQUEST_METHOD=method)
 
     def changed(self, body: bytes | None = None, **environ: str) -> Call:
-        """The same call with other variables in its environment."""
+        """The same call with another body or other variables in its environment."""
         return replace(self, environ=self.environ | environ, body=self.body if body is None else body)
 
     def _file(self, name: str) -> FileStorage | None:

@@ -1,4 +1,4 @@
-"""Answers that tests force on requests of others: each match is answered as if it had sent a `Prefer` header."""
+"""Answers that tests force on other clients' requests: a match is answered as if it had sent a `Prefer` header."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Forced:
 
     Attributes:
         prefer: as in a `Prefer` header: `code=429`, `delay=2`, `lost=after`, `defect=NAME`.
-        method: of which requests, or `*`.
-        path: likewise, with `*` for anything.
-        account: likewise, the account's name.
-        times: how often, or None for as long as it is not taken back.
+        method: the method of requests that match, or `*`.
+        path: their path, with `*` for anything.
+        account: the name of their account, with `*` for anything.
+        times: how often it is used, or None to use it until it is removed.
     """
 
     prefer: str
@@ -34,7 +34,7 @@ class Forced:
 
 
 class ForcedAnswers:
-    """All that are forced at present; the first that matches a request counts."""
+    """All answers that are forced at present; the first that matches a request is used."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class ForcedAnswers:
 
     @property
     def every(self) -> list[Forced]:
-        """What is forced."""
+        """All forced answers."""
         with self._lock:
             return list(self._every)
 
@@ -51,10 +51,10 @@ class ForcedAnswers:
         """Force an answer.
 
         Args:
-            given: an object with the attributes of `Forced`, of which `prefer` is needed.
+            given: an object with the attributes of `Forced`, of which only `prefer` is required.
 
         Raises:
-            SettingsError: if it cannot be meant.
+            SettingsError: if it is invalid.
         """
         names = ("prefer", "method", "path", "account", "times")
         if not isinstance(given, dict) or not isinstance(given.get("prefer"), str) or set(given) - set(names):
@@ -80,7 +80,7 @@ class ForcedAnswers:
             return forced
 
     def take(self, method: str, path: str, account: str) -> str:
-        """What is forced on a request, or nothing; it then counts as done."""
+        """The preference that is forced on a request, or an empty string; it then counts as used."""
         with self._lock:
             for position, forced in enumerate(self._every):
                 if (
@@ -96,6 +96,6 @@ class ForcedAnswers:
             return ""
 
     def remove(self, number: int | None = None) -> None:
-        """Take back one, or all."""
+        """Remove one forced answer, or all."""
         with self._lock:
             self._every = [each for each in self._every if number is not None and each.number != number]

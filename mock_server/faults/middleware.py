@@ -1,4 +1,4 @@
-"""What stands between the network and the honest server: it carries out preferences, and changes calls or answers."""
+"""The layer in front of the honest server that carries out preferences, and changes calls or answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Faults:
         inner: the honest application.
         routes: the paths of its operations.
         service: what its operations work with.
-        transformations: the first stands nearest to the application.
+        transformations: the first is nearest to the application.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Faults:
             self._serve = _remembering(transformation, self._serve)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request; one whose preferences are invalid is refused, and not carried out."""
+        """Answer a request; refuse one with invalid preferences without carrying it out."""
         if not environ.get("HTTP_PREFER"):
             return (self._called if self._is_needed else self._inner)(environ, start_response)
         try:
@@ -64,7 +64,7 @@ class Faults:
     def _preferred(
         self, preferred: Preferred, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
-        """Answer a request as it prefers; answers are held back for accounts alone."""
+        """Answer a request as it prefers; only answers to known accounts are held back."""
         if preferred.code:
             environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.", mistake=False)
         if preferred.delay and self._service.accounts.knows(key_of(environ)):
@@ -95,7 +95,7 @@ class Faults:
         return serve(call)(environ, start_response)
 
     def _call(self, environ: WSGIEnvironment) -> Call | None:
-        """The call of an operation that a request is, or None."""
+        """The call of an operation that a request makes, or None."""
         try:
             endpoint, values = self._routes.match(environ["PATH_INFO"], environ["REQUEST_METHOD"])
         except HTTPException:
@@ -112,7 +112,7 @@ class Faults:
 
 
 def _is_long(environ: WSGIEnvironment) -> bool:
-    """Whether a request may hold a number that Python refuses to read; nothing is done to such."""
+    """Whether a request may hold a number too long for Python to parse; such a request is not changed."""
     return len(environ["PATH_INFO"]) + len(environ["QUERY_STRING"]) > LONGEST_TARGET
 
 

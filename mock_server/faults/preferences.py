@@ -1,4 +1,4 @@
-"""What a single request asks of the mock itself, as RFC 7240 has it: `Prefer: code=429, delay=1.5, defect=NAME`."""
+"""What a single request asks of the mock itself (RFC 7240): `Prefer: code=429, delay=1.5, defect=NAME`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from werkzeug.http import parse_list_header, unquote_header_value
 from mock_server.faults.defects import DEFECTS
 
 OURS = ("code", "delay", "defect", "lost")
-OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered, and none of the mock's business
+OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered preferences that the mock ignores
 MOST, MOST_DEFECTS = 20, 3  # preferences of one request
 LONGEST_DELAY = 60.0
 LEAST_CODE, MOST_CODE = 400, 599
@@ -20,7 +20,7 @@ LEAST_CODE, MOST_CODE = 400, 599
 
 @dataclass
 class Preferred:
-    """What one request prefers: how it is answered, after how many seconds, wrong in which ways, or not at all."""
+    """What one request prefers: which answer, after how many seconds, with which defects, or no answer at all."""
 
     code: int | None = None
     delay: float = 0.0
@@ -33,7 +33,7 @@ def preferences_of(header: str) -> Preferred:
     """Read a `Prefer` header.
 
     Raises:
-        ValueError: if something in it cannot be meant; the message is one sentence for people.
+        ValueError: if something in it is invalid; the message is one sentence for people.
     """
     preferred = Preferred()
     for name, value in _bounded(list(_pairs(header))):
@@ -61,14 +61,14 @@ def preferences_of(header: str) -> Preferred:
 
 
 def _pairs(header: str) -> Iterator[tuple[str, str]]:
-    """Names and values; parameters behind a semicolon belong to nothing here, and are left out."""
+    """Names and values, without parameters after a semicolon, which have no meaning here."""
     for item in parse_list_header(header):
         name, _, value = item.partition(";")[0].partition("=")
         yield name.strip().lower(), unquote_header_value(value.strip())
 
 
 def _bounded(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Preferences, unless they are too many: each defect may serve a request once more."""
+    """Refuse too many preferences, because each defect may serve a request once more."""
     if len(pairs) > MOST:
         raise ValueError(f"Prefer: {len(pairs)} preferences are too many; give {MOST} at most.")
     defects = [value for name, value in pairs if name == "defect"]

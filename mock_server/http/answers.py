@@ -1,4 +1,4 @@
-"""The body of a WSGI answer: taken whole, and closed as WSGI asks."""
+"""The body of a WSGI answer: read whole, and closed as WSGI requires."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 
 def whole(body: Iterable[bytes]) -> list[bytes]:
-    """The parts of a body, which is closed then."""
+    """Read all parts of a body, and close it."""
     try:
         return list(body)
     finally:
@@ -14,7 +14,7 @@ def whole(body: Iterable[bytes]) -> list[bytes]:
 
 
 def close(body: Iterable[bytes]) -> None:
-    """Close a body that is not read any further, if it can be closed (PEP 3333)."""
+    """Close a body that is not read any further, if it has a `close` method (PEP 3333)."""
     method: Callable[[], None] | None = getattr(body, "close", None)
     if method:
         method()

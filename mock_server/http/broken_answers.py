@@ -1,4 +1,4 @@
-"""Answers that break off: none at all, or the first half of one, and then the connection is closed."""
+"""Answers that break off: the connection is closed after the first half of an answer, or without one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ NO_LENGTH = "1, 2"  # two lengths that differ
 
 
 def dropped(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    """Send what is no answer to any client, and close the connection.
+    """Send what no client takes for an answer, and close the connection.
 
-    Where a kept connection closes without a byte, browsers send a request again by themselves, a POST too. Two lengths
-    that differ are an error that is the client's to handle (RFC 9112, 6.3).
+    When a kept-alive connection closes without a byte, browsers resend the request, even a POST. Two lengths that
+    differ are an error that the client has to handle (RFC 9112, 6.3).
     """
     notes_of(environ).broken = "dropped"
     start_response("502 Bad Gateway", [("Content-Length", NO_LENGTH), ("Connection", "close")])
@@ -27,13 +27,13 @@ def dropped(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable
 
 
 def dropped_after(inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    """Let a request be carried out, and close the connection without an answer."""
+    """Carry out a request, and close the connection without an answer."""
     Response.from_app(inner, environ, buffered=True)
     return dropped(environ, start_response)
 
 
 def cut_off(inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    """Send the head and the first half of an answer, and close the connection; of one without a body, nothing."""
+    """Send the head and the first half of an answer, and close the connection; drop an answer without a body."""
     answer = Response.from_app(inner, environ, buffered=True)
     body = answer.get_data()
     if notes_of(environ).broken or not body:
@@ -47,7 +47,7 @@ def cut_off(inner: WSGIApplication, environ: WSGIEnvironment, start_response: St
 def slowly(
     seconds: float, inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
 ) -> Iterable[bytes]:
-    """Send the head of an answer, and its body some seconds later; one that breaks off does so at once."""
+    """Send the head of an answer, and its body some seconds later; an answer that breaks off is not held back."""
     answer = Response.from_app(inner, environ, buffered=True)
     if not notes_of(environ).broken:
         notes_of(environ).late = seconds

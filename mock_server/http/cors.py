@@ -1,4 +1,4 @@
-"""Lets pages of other origins call the mock, as the Fetch standard asks: preflights, and every answer, refusals too."""
+"""Lets pages of other origins call the mock (Fetch standard): preflights, and headers on every answer, refusals too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXPOSED = (
     "Allow, Location, Preference-Applied, Retry-After, X-Mock-Grease, X-RateLimit-Limit, X-RateLimit-Remaining,"
     " X-RateLimit-Reset"
 )
-SECONDS = 600  # for which a browser may remember a preflight
+SECONDS = 600  # that a browser may remember a preflight
 
 
 class Cors:
@@ -30,7 +30,7 @@ class Cors:
 
     Args:
         inner: the application.
-        origins: those that may, such as `http://localhost:5173`; `*` is all of them.
+        origins: the allowed origins, such as `http://localhost:5173`; `*` allows all of them.
     """
 
     def __init__(self, inner: WSGIApplication, origins: Sequence[str]) -> None:
@@ -42,7 +42,7 @@ class Cors:
         origin = environ.get("HTTP_ORIGIN", "")
         allowed = ANY if ANY in self._origins else origin if origin in self._origins else ""
         if not origin or not allowed:
-            return self._inner(environ, start_response)
+            return self._inner(environ, start_response if ANY in self._origins else _varying(start_response))
         if environ["REQUEST_METHOD"] == "OPTIONS" and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ:
             return _preflight(environ, allowed)(environ, start_response)
 
@@ -58,14 +58,20 @@ class Cors:
         return self._inner(environ, start)
 
 
-class KnownHosts:
-    """Answers requests to names that no stranger can own, so that no page elsewhere gives the mock a name of its own.
+def _varying(start_response: StartResponse) -> Any:
+    """Tell caches that pages of some origins get another answer."""
+    return lambda status, headers, *more: start_response(status, [*headers, ("Vary", "Origin")], *more)
 
-    Known are addresses, names without a dot, those that end in `.localhost` and the host of the public base URL.
+
+class KnownHosts:
+    """Refuses requests to names that others can own, so that no page can reach the mock by DNS rebinding.
+
+    It answers requests to addresses, names without a dot, names that end in `.localhost` and the host of the public
+    base URL.
 
     Args:
         inner: the application.
-        public_base_url: that of the mock, or None.
+        public_base_url: the mock's public base URL, or None.
     """
 
     def __init__(self, inner: WSGIApplication, public_base_url: str | None) -> None:
@@ -99,7 +105,7 @@ def _is_address(host: str) -> bool:
 
 
 def _preflight(environ: WSGIEnvironment, allowed: str) -> Response:
-    """Allow whatever is asked for; whether the mock takes it, the request itself will tell."""
+    """Allow whatever a preflight asks for; the request itself shows whether the mock accepts it."""
     answer = Response(status=204)
     answer.headers["Access-Control-Allow-Origin"] = allowed
     answer.headers["Access-Control-Allow-Methods"] = METHODS
@@ -107,6 +113,6 @@ def _preflight(environ: WSGIEnvironment, allowed: str) -> Response:
     answer.headers["Vary"] = "Origin, Access-Control-Request-Headers"
     if asked := environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS"):
         answer.headers["Access-Control-Allow-Headers"] = asked
-    if "HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK" in environ:  # a page of the internet's, and a mock on this machine
+    if "HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK" in environ:  # an internet page calls a local mock
         answer.headers["Access-Control-Allow-Private-Network"] = "true"
     return answer

@@ -36,16 +36,16 @@ class Part:
 
     @property
     def is_unchosen_file(self) -> bool:
-        """Whether this is what browsers send for a file field in which nothing was chosen."""
+        """Whether this is what browsers send for a file field without a chosen file."""
         return self.file_name == "" and not self.content
 
 
 class MalformedFormError(ValueError):
-    """A body is no form; the message says what is wrong and what to do."""
+    """A body is not a valid form; the message says what is wrong and what to do."""
 
 
 class TooManyPartsError(ValueError):
-    """A form has more parts than are read; the message is how many are."""
+    """A form has too many parts; the message is how many are allowed."""
 
 
 def multipart(body: bytes, boundary: str) -> dict[str, Part]:
@@ -104,7 +104,7 @@ def _decoded(body: bytes, boundary: str) -> Iterator[Part]:
 
 
 def _events(decoder: MultipartDecoder, body: bytes) -> Iterator[Event]:
-    """What there is in a body, fed in pieces, so that the headers of a part are never long."""
+    """The events of a body, which is parsed in pieces so that the headers of a part are never long."""
     for start in range(0, len(body), PIECE):
         decoder.receive_data(body[start : start + PIECE])
         while True:
@@ -117,13 +117,13 @@ def _events(decoder: MultipartDecoder, body: bytes) -> Iterator[Event]:
         if decoder.state in (State.EPILOGUE, State.COMPLETE):
             return
     decoder.receive_data(None)
-    decoder.next_event()  # raises an error, since the end has not come
+    decoder.next_event()  # raises an error, because the body ends too early
 
 
 def _part(head: Field | File, content: bytes) -> Part:
     if len(head.headers) > MOST_HEADERS:
         raise MalformedFormError(f"a part has more than {MOST_HEADERS} headers")
-    name: str | None = head.name  # what werkzeug gives, whatever its annotations say
+    name: str | None = head.name  # None is possible, whatever werkzeug's annotations say
     if name is None:
         raise MalformedFormError("a part has no name in its Content-Disposition; give it one")
     media_type = _media_type(head.headers)

@@ -1,7 +1,7 @@
 """From ASGI to WSGI: reads each request to its end, within bounds, and sends its answer when it is due.
 
-One thread answers the API, which waits for nothing: a client that stalls or asks for a delay holds a connection and no
-thread. The control plane, which may take its time, has threads of its own.
+One thread answers the API and never waits: a client that stalls or asks for a delay holds a connection, but no thread.
+The control plane, which may take its time, has threads of its own.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-MOST_LARGE = 32 * 2**20  # bytes of all bodies but small ones that are read at a time
+MOST_LARGE = 32 * 2**20  # bytes of all bodies that are read at a time, without small ones
 SECONDS_TO_LOOK_FOR_ROOM = 0.02
 MOST_DELAYED, MOST_HELD = 1000, 32 * 2**20  # answers that wait until they are due, and bytes of all that wait
-SECONDS_FOR_ALL = 1.0  # a delay so short is always kept: the answer to a wrong token has one
-LONG, PIECE = 256 * 2**10, 64 * 2**10  # bytes of an answer that may have to wait for its reader, and sent at a time
-LONGEST_BURST = 0.05  # seconds of answering one request after the other
-CONTROL_THREADS = 24  # more than may follow the journal
+SECONDS_FOR_ALL = 1.0  # a delay this short is always kept, such as the one after a wrong token
+LONG, PIECE = 256 * 2**10, 64 * 2**10  # bytes of an answer that may wait for its reader, and bytes sent at a time
+LONGEST_BURST = 0.05  # seconds of answering requests without a break
+CONTROL_THREADS = 24  # more than the number of clients that may follow the journal
 
 TOO_MUCH: tuple[Message, list[bytes]] = (
     {"type": "http.response.start", "status": 503, "headers": [(b"content-type", b"application/json")]},
@@ -49,10 +49,10 @@ class Site(Protocol):
         """Answer a request."""
 
     def is_control(self, environ: WSGIEnvironment) -> bool:
-        """Whether a request is one of the control plane."""
+        """Whether a request is for the control plane."""
 
     def body_limit(self, environ: WSGIEnvironment) -> int:
-        """How long the body of a request may be, in bytes; 0 for those of whom nothing is read."""
+        """How long the body of a request may be, in bytes; 0 if it is not read at all."""
 
 
 class Gateway:
@@ -89,7 +89,7 @@ class Gateway:
             self._held -= size
 
     async def _received(self, scope: Message, receive: Receive) -> tuple[Message, Iterable[bytes], Notes]:
-        """Read a request and answer it; what was read is not held any longer."""
+        """Read a request and answer it, and then release its body."""
         environ = environ_of(scope)
         notes = notes_of(environ)
         if "HTTP_TRANSFER_ENCODING" in environ or environ.get("CONTENT_LENGTH", "0") != "0":
@@ -105,7 +105,7 @@ class Gateway:
         return start, body, Notes(delay=notes.delay, late=notes.late)
 
     def stop(self) -> None:
-        """Let no thread wait any more."""
+        """Shut down the threads of the control plane."""
         self._control.shutdown(wait=False, cancel_futures=True)
 
     async def _read(self, body: Body, environ: WSGIEnvironment, receive: Receive) -> None:
@@ -127,7 +127,7 @@ class Gateway:
         environ["wsgi.input"] = BytesIO(content)
 
     async def _wait_for_room(self, body: Body) -> None:
-        """Read no more of a long body until there is room for it; the one that began first may always go on."""
+        """Pause reading a long body until there is room for it; the body that began first may always go on."""
         while sum(each.counted for each in self._bodies) > MOST_LARGE and next(iter(self._bodies)) is not body:
             await asyncio.sleep(SECONDS_TO_LOOK_FOR_ROOM)
             body.waited += SECONDS_TO_LOOK_FOR_ROOM
@@ -136,7 +136,7 @@ class Gateway:
         return None
 
     async def _answer(self, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
-        """Answer a request; those of the API that are ready take turns with whatever else has come."""
+        """Answer a request; requests to the API take turns with whatever else has arrived."""
         if self._site.is_control(environ):
             answer: tuple[Message, Iterable[bytes]] = await self._in_thread(_called, self._site, environ)
             return answer
@@ -155,7 +155,7 @@ class Gateway:
         self._busy, self._is_resting = 0.0, False
 
     async def _wait(self, seconds: float) -> None:
-        """Wait, unless so many wait already that their answers would fill the memory."""
+        """Wait, unless so many answers wait already that they would fill the memory."""
         if seconds > SECONDS_FOR_ALL and (self._delayed >= MOST_DELAYED or self._held > MOST_HELD):
             log.warning("An answer is sent without its delay: %s are waiting already.", self._delayed)
         elif seconds:
@@ -167,7 +167,7 @@ class Gateway:
 
     @staticmethod
     async def _send_long(body: list[bytes], send: Send) -> None:
-        """Send in pieces what may fill the memory; a client that does not read it loses it."""
+        """Send a long answer in pieces, because it may fill the memory; a client that reads too slowly loses it."""
         deadline = asyncio.get_running_loop().time() + incoming.SECONDS_FOR_A_BODY
         with suppress(TimeoutError):
             for part in body:
@@ -179,7 +179,7 @@ class Gateway:
             await send({"type": "http.response.body", "body": b""})
 
     async def _stream(self, start: Message, body: Iterable[bytes], receive: Receive, send: Send) -> None:
-        """Send what has no end that is known, until it ends or the client has gone."""
+        """Send an answer of unknown length, until it ends or the client has gone."""
         gone, pieces = asyncio.create_task(_gone(receive)), iter(body)
         try:
             await send(start)

@@ -1,4 +1,4 @@
-"""Requests as they come: the WSGI environment of one, and its body bit by bit."""
+"""Incoming requests: the WSGI environment of one, and its body bit by bit."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 Message = MutableMapping[str, Any]  # of ASGI
 
-SECONDS_FOR_A_BODY, LEAST_RATE = 15.0, 10_000  # bytes a second that it takes from then on
-MOST_DRAINED = 64 * 2**20  # bytes of a body that nobody reads
-SMALL = 64 * 2**10  # bytes of a body that is not counted
+SECONDS_FOR_A_BODY, LEAST_RATE = 15.0, 10_000  # bytes a second that are expected after that
+MOST_DRAINED = 64 * 2**20  # bytes of a body that are received, even if nobody reads them
+SMALL = 64 * 2**10  # bytes up to which a body is not counted
 KEPT_OF_REFUSED = 2000  # bytes, for the journal
 
 
 class Body:
-    """The body of a request as it comes.
+    """The body of a request as it arrives.
 
     Attributes:
         limit: how many bytes it may have.
-        waited: for how many seconds it was not read.
-        counted: how many of those count as a large body's.
+        waited: for how many seconds reading was paused.
+        counted: how many bytes it counts for, if it is large.
         is_wanted: whether more is to be read.
-        refusal: why it is not to be used, or None.
+        refusal: why it is not used, or None.
     """
 
     def __init__(self, limit: int, announced: str) -> None:
@@ -48,17 +48,17 @@ class Body:
 
     @property
     def content(self) -> bytes:
-        """What is kept of it."""
+        """The part of the body that is kept."""
         self._parts = [b"".join(self._parts)]
         return self._parts[0]
 
     @property
     def deadline(self) -> float:
-        """Until when more has to come, by the loop's clock."""
+        """The time by which more has to arrive, by the loop's clock."""
         return self._began + SECONDS_FOR_A_BODY + self._came / LEAST_RATE + self.waited
 
     def take(self, message: Message) -> None:
-        """Take what came of it."""
+        """Take a part of the body that arrived."""
         if message["type"] == "http.disconnect":
             self.is_wanted = False
             return self.refuse("400", f"The body was cut off after {self._came:,} bytes; send it whole.")
@@ -76,7 +76,7 @@ class Body:
         return None
 
     def refuse(self, status: str, title: str) -> None:
-        """Use nothing of it; the first reason counts."""
+        """Refuse the body; the first reason counts."""
         self.refusal = self.refusal or Refusal(status, title)
         self._parts = [self.content[:KEPT_OF_REFUSED]]
         self._kept, self.counted = len(self._parts[0]), 0
@@ -86,7 +86,7 @@ def environ_of(scope: Message) -> WSGIEnvironment:
     """The WSGI environment of a request, still without its body.
 
     Args:
-        scope: that of the ASGI connection.
+        scope: the scope of the ASGI connection.
     """
     path: bytes = scope["raw_path"]
     host, port = scope["server"]

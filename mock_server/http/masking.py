@@ -1,4 +1,4 @@
-"""What is never kept of a request: keys, tokens and passwords, its own and others'."""
+"""Masks what is never kept of a request: keys, tokens and passwords, whoever they belong to."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LONGEST_JSON = 64 * 2**10  # characters that are parsed
 
 
 def is_secret(name: str) -> bool:
-    """Whether something of this name is nobody else's business."""
+    """Whether a name suggests a secret."""
     return any(map(name.casefold().__contains__, WORDS))  # faster than a pattern, and asked of each answer
 
 
 def masked(texts: Mapping[str, str]) -> dict[str, str]:
-    """Texts by name, without secrets; of an Authorization header, its scheme stays."""
+    """Texts by name, without secrets; an Authorization header keeps its scheme."""
     return {name: _without_key(text) if is_secret(name) else masked_pairs(text) for name, text in texts.items()}
 
 
@@ -38,14 +38,14 @@ def masked_query(query: str) -> str:
 
 
 def masked_pairs(text: str) -> str:
-    """A text in which `name=value` may stand, as in a URL, without secrets."""
+    """A text that may contain `name=value`, as in a URL, without secrets."""
     if "=" not in text or not is_secret(unquote_plus(text)):
         return text
     return PAIR.sub(lambda found: f"{found[1]}={MASKED}" if is_secret(unquote_plus(found[1])) else found[0], text)
 
 
 def masked_body(text: str) -> str:
-    """A body that is no form: JSON without secrets, and any other only if it speaks of none."""
+    """A body that is not a form: JSON without secrets, or any other text only if it mentions none."""
     if len(text) <= LONGEST_JSON:
         try:
             return _dumped(json.loads(text), text)

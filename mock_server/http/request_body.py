@@ -19,7 +19,7 @@ def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
         limit: how long it may be, in bytes.
 
     Raises:
-        Refusal: if it is longer, or did not come whole.
+        Refusal: if it is longer, or did not arrive whole.
     """
     if unread := notes_of(environ).unread:
         raise unread

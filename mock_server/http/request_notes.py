@@ -1,4 +1,4 @@
-"""What becomes known of a request on its way, for the log and the journal; all layers share one note of it."""
+"""What the layers learn about a request, for the log and the journal; they share one note for each request."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Notes:
 
     Attributes:
         ignored: the names of parts of its form that had no influence.
-        refusal: what it was refused with, unless it was answered or asked for that itself.
-        forced: the preference that was forced on it, or nothing.
-        broken: how its answer breaks off, on purpose, or nothing.
-        parts: those of its form, if an operation read them.
-        unread: why its body is not to be used, or None.
+        refusal: how it was refused, if the client is to blame, or None.
+        forced: the preference that was forced on it, or an empty string.
+        broken: how its answer breaks off on purpose, or an empty string.
+        parts: the parts of its form, if an operation read them.
+        unread: why its body is not used, or None.
         delay: for how many seconds its answer is held back.
-        late: likewise the body of the answer, once its head was sent.
+        late: for how many seconds the answer's body is held back after its head.
     """
 
     ignored: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ BARE = 1000  # bytes of an entry without its texts, about
 
 @dataclass
 class Remark:
-    """What in a request goes against the contract, or is a known mistake of clients; with a rule's id, or None."""
+    """A breach of the contract in a request, or a known mistake of clients, with the id of a rule or None."""
 
     what: str
     rule: str | None = None
@@ -36,17 +36,17 @@ class Entry:
     """A request and its answer.
 
     Attributes:
-        number: in the order of the answers; the first has 1, and resets do not start again.
-        time: when it came, in UTC.
-        account: whose key it carried, or nothing.
-        headers: those of the request, with the key masked.
+        number: counts the answers from 1; resets do not start again.
+        time: when it arrived, in UTC.
+        account: the account whose key it carried, or an empty string.
+        headers: the headers of the request, with the key masked.
         fields: the texts of its form by name, long ones cut.
         files: the files of its form by name.
-        body: the beginning of a body that is no form.
-        status: that of the answer; None where the connection was dropped.
-        forced: the preference that was forced on it, or nothing.
-        broken: how the answer broke off, on purpose, or nothing.
-        answer: the beginning of its body.
+        body: the beginning of a body that is not a form.
+        status: the status of the answer; None if the connection was dropped.
+        forced: the preference that was forced on it, or an empty string.
+        broken: how the answer broke off on purpose, or an empty string.
+        answer: the beginning of the answer's body.
         milliseconds: from the request to the answer.
     """
 
@@ -70,7 +70,7 @@ class Entry:
 
     @property
     def media_type(self) -> str:
-        """What its body is labelled as, without parameters."""
+        """The media type of its body, without parameters."""
         return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
     @property
@@ -90,11 +90,11 @@ class Entry:
 
 
 class Journal:
-    """The latest requests, within bounds, and all remarks by how often they were made.
+    """The latest requests, within bounds, and how often each remark was made.
 
     Args:
         most_entries: how many are kept.
-        most_bytes: how much they take together, about.
+        most_bytes: about how many bytes they may take together.
     """
 
     def __init__(self, most_entries: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES) -> None:
@@ -106,7 +106,7 @@ class Journal:
         self.remarked: dict[tuple[str, str | None], int] = {}
 
     def add(self, entry: Entry) -> None:
-        """Keep a request, at the cost of the oldest."""
+        """Keep a request, and drop the oldest ones if there is no room."""
         size = entry.size
         with self._added:
             entry.number = next(self._numbers)
@@ -124,8 +124,8 @@ class Journal:
         """The requests that match, oldest first.
 
         Args:
-            filters: `account`, `method`, `status` and `path` (with `*` for anything) as they are; `remarks` is `1` for
-                those with some; `after` is a number.
+            filters: `account`, `method`, `status` and `path` (with `*` for anything) of the requests; `remarks` is `1`
+                for requests with remarks; `after` is the number of an entry.
         """
         with self._added:
             return [entry for entry, _ in self._entries if _matches(entry, filters)]
@@ -143,7 +143,7 @@ class Journal:
             self._bytes = 0
 
     def follow(self, seconds: float, **filters: str) -> Iterator[Entry | None]:
-        """Requests as they come; None when for some seconds none has come."""
+        """Requests as they arrive, and None whenever none has arrived for some seconds."""
         last = int(filters.pop("after")) if "after" in filters else self._latest
         while True:
             with self._added:

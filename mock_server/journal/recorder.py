@@ -37,8 +37,8 @@ log = logging.getLogger("mock_server")
 LONGEST_TEXT = 2000  # characters of a body, a field, a path
 LONGEST_READ = 64 * 2**10  # bytes of a body that are looked at
 MOST_FIELDS = 100
-BY_HAND = "mock_server.console"  # set where somebody uses the console: no client's mistakes, and no test's answers
-HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # of the console's origin
+BY_HAND = "mock_server.console"  # set for requests by the console, which get no remarks and no forced answers
+HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # on the console's origin
 
 
 @dataclass
@@ -51,11 +51,11 @@ class _Head:
 
 @dataclass(frozen=True)
 class Recording:
-    """What outlives the application that answers: it is made again when a mock is reset or switched.
+    """What outlives the application that answers, which is replaced when a mock is reset or switched.
 
     Attributes:
         journal: the latest requests.
-        remarks: what there is to remark.
+        remarks: makes the remarks about requests.
         forced: answers that are forced on requests.
     """
 
@@ -65,11 +65,11 @@ class Recording:
 
 
 class Recorder:
-    """Passes requests on, logs them, and keeps what there is to know of them.
+    """Passes requests on, logs them, and keeps them in the journal.
 
     Args:
         inner: the application.
-        service: tells whose keys there are, and how long a body may be.
+        service: knows the accounts' keys, and how long a body may be.
         recording: where requests are kept, and what is forced on them.
     """
 
@@ -108,7 +108,7 @@ class Recorder:
         return answer
 
     def _force(self, environ: WSGIEnvironment) -> None:
-        """Let a request prefer what is forced on it, unless it prefers something itself."""
+        """Give a request the preference that is forced on it, unless it has one itself."""
         if (
             self._forced.every
             and not {"HTTP_PREFER", BY_HAND} & environ.keys()
@@ -149,7 +149,7 @@ def _plain(body: bytes, entry: Entry) -> bytes:
 
 
 def _parts(entry: Entry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
-    """The parts of a form: those that were read already, or those of an account's request that was not carried out."""
+    """The parts of a form, read here only if an account's request was not carried out."""
     notes = notes_of(environ)
     if notes.parts is not None:
         return notes.parts

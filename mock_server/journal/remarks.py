@@ -1,4 +1,4 @@
-"""What in a request goes against the contract, or is a mistake that clients of such services are known to make."""
+"""Remarks about requests that break the contract, or make mistakes that clients of such services are known to make."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from mock_server.contract import Contract, Resource
 from mock_server.http.request_notes import Notes
 from mock_server.journal.journal import Entry, Remark
 
-MOST_KNOWN = 5000  # accounts and resources
+MOST_KNOWN = 5000  # pairs of an account and a resource
 TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
 OVERRIDE = "X-Http-Method-Override"
 
 
 class Remarks:
-    """Looks at requests, one after the other: some mistakes show in the one that follows.
+    """Looks at requests in order, because some mistakes show only in the next one.
 
     Args:
         contract: what requests may hold.
-        base_path: what stands in front of `/api`.
+        base_path: the prefix of `/api`.
     """
 
     def __init__(self, contract: Contract, base_path: str) -> None:
@@ -31,13 +31,13 @@ class Remarks:
         self._unread: dict[tuple[str, str], str] = {}
 
     def forget(self) -> None:
-        """Start again, as the mock does."""
+        """Forget earlier requests, because the mock starts again."""
         self._sizes.clear()
         self._unread.clear()
 
     @property
     def unread(self) -> list[Remark]:
-        """What shows at the end alone, and may be meant: collections of which nobody asked for more than page 1."""
+        """What shows only at the end, and may be intended: collections of which nobody asked for more than page 1."""
         return [
             Remark(f"Of the {total} pages of {name}, page 1 alone was read{account and f' by {account}'}.")
             for (account, name), total in self._unread.items()
@@ -49,7 +49,7 @@ class Remarks:
 
         Args:
             entry: the request.
-            notes: what became known of it on its way.
+            notes: what the layers learned about it.
             answer: the body of its answer.
         """
         path = entry.path.removeprefix(self._base_path)
@@ -115,9 +115,9 @@ class Remarks:
             yield Remark(f'The page "{page[:40]}" is no number from 1 on.', "robustness.odd-pages-do-not-fail")
 
     def _about_links(self, entry: Entry, resource: Resource, query: Mapping[str, str]) -> Iterator[Remark]:
-        """Page links hold the page's number alone; who follows one gets pages of another size."""
+        """Page links hold only the page's number, so a client that follows one gets pages of another size."""
         size, place = query.get("results_per_page"), (entry.account, resource.name)
-        followed = "page" in query and size is None and not entry.path.endswith("/")  # links have no slash at the end
+        followed = "page" in query and size is None and not entry.path.endswith("/")  # links have no trailing slash
         before = self._sizes.get(place)
         if followed and before and before != str(self._contract.default_page_size):
             yield Remark(

@@ -16,10 +16,10 @@ class Choices(dict[str, str]):
     Args:
         points: the open points of the contract.
         chosen: values other than the defaults.
-        grease: a seed from which those come that are not chosen; the defaults, if None.
+        grease: the seed of all values that are not chosen; if None, they are the defaults.
 
     Raises:
-        SettingsError: if a point or value is not known.
+        SettingsError: if a point or value is unknown.
     """
 
     def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str], grease: int | None = None) -> None:

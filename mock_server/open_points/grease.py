@@ -1,4 +1,4 @@
-"""Choices by chance, from a seed: clients that lean on what the contract leaves open find out."""
+"""Random choices from a seed, which expose clients that rely on what the contract leaves open."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ HEADERS = {
     "X-Powered-By": ("PHP/8.3", "Express"),
     "Vary": ("Accept", "Origin, Accept-Encoding"),
 }
-# What a server may decide anew with each answer; what is left must be the same from one request to the next, for it
-# shows in records or in how they are listed.
+# What a server may decide again for each answer. All other choices must stay the same from one request to the next,
+# because they show in records or in how they are listed.
 EACH_REQUEST = frozenset(
     {
         "create-status",
@@ -63,18 +63,18 @@ _request: ContextVar[int | None] = ContextVar("number of the request", default=N
 
 
 def greased(points: Mapping[str, OpenPoint], seed: int) -> dict[str, str]:
-    """A value for each open point; the same for the same seed, and a further point changes no other's value."""
+    """A value for each open point, the same for the same seed; a new point does not change the values of others."""
     return {name: _chance(seed, name).choice(list(point.values)) for name, point in points.items()}
 
 
 def again(point: OpenPoint, seed: int, otherwise: str) -> str:
-    """The value of an open point that is chosen for each request; outside of one, another."""
+    """The value of an open point that is chosen for each request; outside of a request, `otherwise`."""
     number = _request.get()
     return otherwise if number is None else _chance(seed, point.name, number).choice(list(point.values))
 
 
 def leaping(start: datetime, seed: int) -> Clock:
-    """A clock that moves on with each look, by nothing, by some seconds or by a day."""
+    """A clock that advances each time it is read, by nothing, by a second or by up to about a day."""
     chance = _chance(seed, "clock")
     return Ticking(
         start, lambda: timedelta(seconds=chance.choice((0, 1, 1, 1, 1, 1, 1, chance.randrange(1, LONGEST_GAP))))
@@ -82,17 +82,17 @@ def leaping(start: datetime, seed: int) -> Clock:
 
 
 class Voice:
-    """Says the same in another order of keys and, where it is an error, in other words; anew with each answer.
+    """Reorders the keys of each answer and rewords errors, differently each time.
 
     Args:
-        seed: the seed, or None to leave all as it is.
+        seed: the seed, or None to leave everything as it is.
     """
 
     def __init__(self, seed: int | None) -> None:
         self._seed = seed
 
     def __call__(self, payload: Any) -> Any:
-        """What is to be written as JSON in place of a payload."""
+        """The payload to write as JSON instead."""
         if self._seed is None or not isinstance(payload, dict):
             return payload
         chance = _chance(self._seed, "voice", _request.get())
@@ -104,10 +104,10 @@ class Voice:
 
 
 class Grease:
-    """Adds headers that the contract does not speak of, and says in every answer which seed all choices come from.
+    """Adds headers that the contract does not mention, and states in every answer the seed of all choices.
 
     Args:
-        app: what answers.
+        app: the application.
         seed: the seed.
         each_request: whether open points are chosen for each request too.
     """

@@ -1,4 +1,4 @@
-"""Accounts: who a key belongs to, and the records behind it."""
+"""Accounts: which one a key opens, and its records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mock_server.store.fixtures import Fixture, FixtureReader
 
 EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
 BEYOND_32_BITS = 5_000_000_000
-MOST_OF_ONE, MOST_OF_ALL = 32 * 2**20, 64 * 2**20  # bytes that one account, and all together, take by writes
+MOST_OF_ONE, MOST_OF_ALL = 32 * 2**20, 64 * 2**20  # bytes that the writes of one account, and of all together, may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Account:
     Attributes:
         name: what people call it.
         collections: its records by resource.
-        clock: what its writes are dated by.
+        clock: what dates its writes.
         owner: the client that made it, if it is a sandbox.
-        memories: what defects and conditions remember of it, by whatever they choose.
+        memories: what each defect and condition remembers about it.
     """
 
     name: str
@@ -46,11 +46,11 @@ class Account:
 
     @property
     def written(self) -> int:
-        """How much memory it takes beyond what it began with, in bytes, about."""
+        """About how much memory it takes beyond what it began with, in bytes."""
         return sum(each.written for each in self.collections.values())
 
     def copy(self, name: str, clock: Clock, tally: Tally, owner: str = "") -> Account:
-        """An account of its own with the same records."""
+        """A separate account with the same records."""
         return Account(name, {name: records.copy(tally) for name, records in self.collections.items()}, clock, owner)
 
 
@@ -62,10 +62,10 @@ class Accounts:
         contract: the resources.
         choices: the open points.
         reader: reads the fixture.
-        before: accounts to take over, in the place of a fixture's; both then go by the same choices.
+        before: accounts to take over instead of a fixture's; both then follow the same choices.
 
     Raises:
-        SettingsError: if the fixture is not usable.
+        SettingsError: if the fixture cannot be used.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Accounts:
         self._sandboxes: OrderedDict[str, Account] = OrderedDict()
 
     def _take_over(self, before: Accounts) -> None:
-        """Share all accounts, for requests that are still under way, too; they are arranged as this one has it."""
+        """Share all accounts, also with requests in progress, and arrange them as these choices require."""
         self._start, self._lock, self._tally = before._start, before._lock, before._tally
         self._by_key, self._model, self._sandboxes = before._by_key, before._model, before._sandboxes
         following = self._following()
@@ -131,13 +131,13 @@ class Accounts:
                     account.collections[resource.name].ids.follow(following)
 
     def copy(self) -> Accounts:
-        """Accounts of their own that hold the same."""
+        """Separate accounts with the same records."""
         other = copy(self)
         other.part()
         return other
 
     def part(self) -> None:
-        """Share nothing any more but the memory that there is for both."""
+        """Stop sharing anything but the memory that is available to both."""
         tally = self._tally
         with self._lock:
             self._by_key = {key: _parted(account, tally) for key, account in self._by_key.items()}
@@ -147,24 +147,24 @@ class Accounts:
 
     @property
     def sandboxes(self) -> dict[str, Account]:
-        """The sandboxes that there are, by key, the latest used last."""
+        """All sandboxes by key, the most recently used last."""
         with self._lock:
             return dict(self._sandboxes)
 
     @property
     def now(self) -> datetime:
-        """Where clocks start."""
+        """The time at which clocks start."""
         return self._start
 
     def set_clocks(self, now: datetime, key: str | None = None) -> None:
-        """Let clocks go on from another time.
+        """Set clocks to another time.
 
         Args:
             now: the time.
-            key: whose clock; all, if None, those of later sandboxes too.
+            key: the key of the account whose clock is set; if None, all clocks are, and those of later sandboxes.
 
         Raises:
-            SettingsError: if the accounts go by the machine's clock, or the key opens none.
+            SettingsError: if the accounts use the machine's clock, or the key opens no account.
         """
         account = self.get(key) if key else None
         if key and account is None:
@@ -185,14 +185,14 @@ class Accounts:
         return {key: account.name for key, account in self._by_key.items()}
 
     def knows(self, key: str) -> bool:
-        """Whether a key opens an account; none is made."""
+        """Whether a key opens an account, without making one."""
         return key in self._by_key or is_sandbox(key)
 
     def get(self, key: str, owner: str = "") -> Account | None:
         """The account that a key opens, or None.
 
-        A `sandbox-` key opens one of its own, made when it is first used. Where there are too many, the least recently
-        used goes: of the same owner, or else of the owner of most.
+        A `sandbox-` key opens a separate account, made when the key is first used. If there are too many, the least
+        recently used one is discarded: that of the same owner, or else of the owner with the most.
 
         Args:
             key: an API key.
@@ -210,11 +210,11 @@ class Accounts:
             return account
 
     def _oldest(self, owner: str, but: Account | None = None) -> str:
-        """The key of an owner's least recently used sandbox, or nothing."""
+        """The key of an owner's least recently used sandbox, or an empty string."""
         return next((key for key, each in self._sandboxes.items() if each.owner == owner and each is not but), "")
 
     def _greediest(self, measure: Callable[[Account], int]) -> tuple[str, int]:
-        """The owner whose sandboxes take most, and how much that is."""
+        """The owner whose sandboxes take the most, and how much that is."""
         taken: Counter[str] = Counter()
         for each in self._sandboxes.values():
             taken[each.owner] += measure(each)
@@ -225,13 +225,13 @@ class Accounts:
             collection.forget()
 
     def make_room(self, account: Account, collection: Collection, size: int = 0) -> None:
-        """See that an account can keep so many more bytes in one of its collections.
+        """Make room for an account to keep `size` more bytes in one of its collections.
 
-        If all accounts together would take too much, other sandboxes go, the least recently used first: those of the
-        same owner, then those of an owner who takes more than this account.
+        If all accounts together would take too much, other sandboxes are discarded, the least recently used first:
+        those of the same owner, then those of an owner who takes more than this account.
 
         Raises:
-            Refusal: if the account is full, or all are and no sandbox can go.
+            Refusal: if the account is full, or all together are and no sandbox can be discarded.
         """
         size += collection.price
         if account.written + size > MOST_OF_ONE:
@@ -268,7 +268,7 @@ class Accounts:
             )
 
     def _following(self) -> Callable[[int], int]:
-        """From an id to the next."""
+        """The function from an id to the next one."""
         match self._choices["ids"]:
             case "large":
                 return lambda last: max(last, BEYOND_32_BITS) + 1

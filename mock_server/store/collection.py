@@ -1,8 +1,9 @@
-"""Records in memory: one collection for each resource, ordered, each behind a lock of its own."""
+"""Records in memory: one ordered collection for each resource, each with its own lock."""
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,12 +14,12 @@ from typing import Any
 from sortedcontainers import SortedKeyList
 
 Values = Mapping[str, Any]
-BARE, PLACE = 600, 220  # bytes that a record takes beside its texts, and its place in a collection
+BARE, PLACE = 600, 220  # bytes that a record takes besides its values, and that its place in a collection takes
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record: its id, its values by field, when it was made and, unless it never was, last updated (UTC)."""
+    """One record: its id, its values by field, when it was made and last updated, if ever (UTC)."""
 
     id: int
     values: Values
@@ -35,7 +36,7 @@ class ValueTakenError(ValueError):
 
 
 class IdSequence:
-    """Ids that only grow, so that none is given twice.
+    """Ids that only grow, so that none is used twice.
 
     Args:
         last: the highest id in use.
@@ -54,18 +55,18 @@ class IdSequence:
             return self._last
 
     def copy(self) -> IdSequence:
-        """A sequence of its own that goes on from here."""
+        """A separate sequence that continues from here."""
         with self._lock:
             return IdSequence(self._last, self._following)
 
     def follow(self, following: Callable[[int], int]) -> None:
-        """Go on in another way."""
+        """Continue in another way."""
         with self._lock:
             self._following = following
 
 
 class Tally:
-    """How much memory some collections take beyond what they began with, in bytes, about."""
+    """About how much memory some collections take beyond what they began with, in bytes."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -75,32 +76,32 @@ class Contents:
     """Records with their order; collections share it until one of them writes.
 
     Args:
-        records: by id.
+        records: the records by id.
         order: what lists are sorted by; it must differ between any two records.
-        unique: a field of text that no two records may share, capital letters aside, or None.
+        unique: a text field whose value no two records may share, ignoring case, or None.
     """
 
     def __init__(self, records: dict[int, Record], order: Callable[[Record], Any], unique: str | None = None) -> None:
         self.records, self.order, self.unique = records, order, unique
         self.index = SortedKeyList(
             records, key=lambda identifier: order(records[identifier])
-        )  # no cycle: freed at once
-        self.taken = set(map(self.claim, records.values())) if unique else set()
+        )  # no reference cycle, so it is freed at once
+        self.taken = Counter(map(self.claim, records.values())) if unique else Counter()
         self._arranged: Contents | None = None
 
     def copy(self) -> Contents:
-        """The same for one collection alone."""
+        """The same records for one collection only."""
         return Contents(dict(self.records), self.order, self.unique)
 
     def arranged(self, order: Callable[[Record], Any], unique: str | None) -> Contents:
-        """The same by another order; made once for all that share it."""
+        """The same records in another order, built once for all collections that share them."""
         known = self._arranged
         if known is None or (known.order, known.unique) != (order, unique):
             known = self._arranged = Contents(self.records, order, unique)
         return known
 
     def claim(self, record: Record) -> str:
-        """The unique value of a record, capital letters aside."""
+        """The unique value of a record, in lower case."""
         return str(record.values[self.unique]).lower() if self.unique else ""
 
 
@@ -110,11 +111,11 @@ class Collection:
     Args:
         ids: where new ids come from.
         contents: the records that it begins with.
-        tally: where what it takes is counted too.
-        is_shared: whether others hold the same contents.
+        tally: counts the memory that it takes, too.
+        is_shared: whether other collections hold the same contents.
 
     Attributes:
-        written: how much memory it takes beyond what it began with, in bytes, about.
+        written: about how much memory it takes beyond what it began with, in bytes.
     """
 
     def __init__(self, ids: IdSequence, contents: Contents, tally: Tally, *, is_shared: bool = False) -> None:
@@ -124,18 +125,18 @@ class Collection:
         self._lock = threading.Lock()
 
     def copy(self, tally: Tally) -> Collection:
-        """The same records in a collection of its own; they are shared until one of the two writes."""
+        """A separate collection of the same records, which are shared until one of the two writes."""
         with self._lock:
             self._is_shared = True
             return Collection(self.ids.copy(), self._contents, tally, is_shared=True)
 
     @property
     def price(self) -> int:
-        """How much memory the next write takes beside what it holds, in bytes: that of a copy where one is shared."""
+        """How much memory the next write takes besides its values, in bytes: that of a copy of shared contents."""
         return PLACE * len(self._contents.records) if self._is_shared else 0
 
     def arrange(self, order: Callable[[Record], Any], unique: str | None) -> None:
-        """Go by another order, and by another unique field."""
+        """Use another order and another unique field."""
         with self._lock:
             self._contents = self._contents.arranged(order, unique)
 
@@ -143,11 +144,11 @@ class Collection:
         """Add a record.
 
         Args:
-            values: from the new id to the record's values.
+            values: takes the new id, and returns the record's values.
             now: the clock.
 
         Raises:
-            ValueTakenError: if a unique value is another record's; the id is then lost.
+            ValueTakenError: if another record has the unique value; the id is then lost.
         """
         with self._lock:
             identifier = self.ids.next()
@@ -171,11 +172,11 @@ class Collection:
             raise UnknownIdError(identifier) from None
 
     def update(self, identifier: int, change: Callable[[Record], Record]) -> Record:
-        """Put what `change` makes of a record in its place, with no other write between.
+        """Replace a record with what `change` makes of it, with no other write in between.
 
         Raises:
             UnknownIdError: if there is no such record.
-            ValueTakenError: if a unique value is another record's; the record then stays as it was.
+            ValueTakenError: if another record has the unique value; the record then stays as it was.
         """
         with self._lock:
             old = self.get(identifier)
@@ -183,10 +184,10 @@ class Collection:
             contents = self._own()
             if contents.claim(new) != contents.claim(old):
                 self._claim_value(new)
-                contents.taken.discard(contents.claim(old))
+                self._release_value(old)
             self._count(size_of(new.values) - size_of(old.values))
             contents.index.remove(identifier)
-            contents.records[identifier] = new  # never absent, for who reads meanwhile
+            contents.records[identifier] = new  # never absent for concurrent readers
             contents.index.add(identifier)
             return new
 
@@ -202,10 +203,10 @@ class Collection:
             contents.index.remove(identifier)
             self._count(-size_of(record.values))
             del contents.records[identifier]
-            contents.taken.discard(contents.claim(record))
+            self._release_value(record)
 
     def forget(self) -> None:
-        """Count no more what it takes: nobody uses it again."""
+        """Stop counting its memory, because nobody uses it again."""
         with self._lock:
             self._count(-self.written)
 
@@ -221,10 +222,10 @@ class Collection:
             return len(self._contents.index)
 
     def page(self, view: Callable[[int], tuple[int, int]]) -> tuple[list[Record], int]:
-        """The records between two positions, and how many there are in all, at one moment.
+        """The records between two positions and how many there are in all, at the same moment.
 
         Args:
-            view: from the total to the first position and the one after the last.
+            view: takes the total, and returns the first position and the one after the last.
         """
         with self._lock:
             contents = self._contents
@@ -233,7 +234,7 @@ class Collection:
             return [contents.records[identifier] for identifier in contents.index[start:stop]], total
 
     def _own(self) -> Contents:
-        """What it holds, for it alone."""
+        """The contents, copied first if they are shared."""
         if self._is_shared:
             self._count(self.price)
             self._contents, self._is_shared = self._contents.copy(), False
@@ -243,21 +244,27 @@ class Collection:
         self.written += size
         self._tally.bytes += size
 
+    def _release_value(self, record: Record) -> None:
+        taken, value = self._contents.taken, self._contents.claim(record)
+        taken[value] -= 1  # a snapshot may hold a value twice
+        if taken[value] <= 0:
+            del taken[value]
+
     def _claim_value(self, record: Record) -> None:
         contents = self._contents
         if contents.unique:
             if contents.claim(record) in contents.taken:
                 raise ValueTakenError(contents.claim(record))
-            contents.taken.add(contents.claim(record))
+            contents.taken[contents.claim(record)] += 1
 
 
 def size_of(values: Values) -> int:
-    """How much memory a record of these values takes, in bytes, about."""
+    """About how much memory a record with these values takes, in bytes."""
     return BARE + sum(map(_size, values.values()))
 
 
 def _size(value: Any) -> int:
-    """What a value takes: a text in answers too, where some characters are escaped; a file with what is said of it."""
+    """What a value takes: for a text, its escaped form in answers, if that is longer; for a file, its details too."""
     if isinstance(value, str):
         return max(getsizeof(value), len(dumps(value)))
     return getsizeof(value) + sum(getsizeof(getattr(value, name)) for name in getattr(value, "__slots__", ()))

@@ -53,9 +53,9 @@ class FixtureReader:
     """Reads fixtures.
 
     Args:
-        resources: those that there are.
-        new_records: what fields start with that a fixture leaves out.
-        uploads: where the content of files goes.
+        resources: all resources.
+        new_records: the values of fields that a fixture leaves out.
+        uploads: stores the content of files.
     """
 
     def __init__(self, resources: tuple[Resource, ...], new_records: NewRecords, uploads: Uploads) -> None:
@@ -67,10 +67,10 @@ class FixtureReader:
         """Read a fixture.
 
         Args:
-            source: `demo`, `empty` or the path of a file; or what such a file holds, which can name no other files.
+            source: `demo`, `empty` or the path of a file; or what such a file holds, which cannot name other files.
 
         Raises:
-            SettingsError: if it cannot be read or goes against the contract; it names the record and the field.
+            SettingsError: if it cannot be read or breaks the contract; the message names the record and the field.
         """
         if isinstance(source, Mapping):
             return self._fixture(source, None)
@@ -118,7 +118,7 @@ class FixtureReader:
         }
         for name, made in records.items():
             _refuse_twice(name, "id", [record.id for record in made])
-            if path and "host" in self._resources[name].fields:  # a snapshot may be of a mock that takes them twice
+            if path and "host" in self._resources[name].fields:  # a snapshot's mock may have accepted duplicates
                 _refuse_twice(name, "host", [record.values["host"].lower() for record in made])
         return FixtureAccount(str(entry.get("name", f"Account {number}")), entry["api_key"], records)
 
@@ -170,7 +170,7 @@ class FixtureReader:
         return self._uploads.add(path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream", content)
 
     def _embedded(self, value: str, place: str) -> tuple[str, str, bytes]:
-        """The name, media type and content of a file that stands in the fixture itself."""
+        """The name, media type and content of a file that is embedded in the fixture."""
         found = EMBEDDED.fullmatch(value)
         if not found:
             raise SettingsError(f"{place} is no data:image/png;name=...;base64,... URL")
@@ -180,7 +180,7 @@ class FixtureReader:
             raise SettingsError(f"{place} is a data: URL whose content is no base64") from error
 
     def generated(self, resource: Resource, count: int, above: int, start: datetime) -> Iterator[Record]:
-        """So many records, with ids above one in use, a second apart from a start."""
+        """Make `count` records, with ids above one in use, made one second apart after a start."""
         choices = {field.name: cycle(field.values) for field in resource.fields.values() if field.values}
         for identifier in range(above + 1, above + 1 + count):
             values = self._new_records.values(resource, identifier)
@@ -194,11 +194,11 @@ class FixtureReader:
 
 
 def _content(path: Path, folder: Path) -> bytes:
-    """What a file holds that a fixture names.
+    """The content of a file that a fixture names.
 
     Raises:
         OSError: if it cannot be read.
-        ValueError: if it is no regular file, elsewhere or too long: the fixture may be somebody else's.
+        ValueError: if it is not a regular file, in another folder or too long: the fixture may be somebody else's.
     """
     if not path.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f'"{path}" is not within the folder of the fixture; copy it there')

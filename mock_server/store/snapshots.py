@@ -27,7 +27,7 @@ def fixture_of(accounts: Accounts, resources: Sequence[Resource], uploads: Uploa
 
 
 def size_of_fixture(accounts: Accounts) -> int:
-    """How many bytes a fixture of accounts would have, about; it is not made."""
+    """About how many bytes a fixture of the accounts would have, without making it."""
     collections = [collection for each in _named(accounts).values() for collection in each.collections.values()]
     values = [value for each in collections for record in each.all for value in record.values.values()]
     texts = sum(len(value) for value in values if isinstance(value, str))

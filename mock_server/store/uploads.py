@@ -1,4 +1,4 @@
-"""Files that were uploaded: what they were called and, within a bound, what they held."""
+"""Uploaded files: their names and, within a bound, their content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Upload:
 
 
 class Uploads:
-    """The content of the latest files; older content is dropped when all together is over a limit.
+    """The content of the latest files; older content is dropped when the total exceeds a limit.
 
     Args:
         limit: how much is kept, in bytes.
@@ -34,7 +34,7 @@ class Uploads:
         self._lock = threading.Lock()
 
     def add(self, name: str, media_type: str, content: bytes) -> Upload:
-        """Keep a file, at the cost of the oldest."""
+        """Keep a file, and drop the oldest ones if there is no room."""
         with self._lock:
             self._count += 1
             self._kept[self._count] = media_type, content
@@ -44,11 +44,11 @@ class Uploads:
             return Upload(name, media_type, len(content), self._count)
 
     def content(self, upload: Upload) -> bytes | None:
-        """What the file held, or None if that was dropped."""
+        """The content of a file, or None if it was dropped."""
         with self._lock:
             return self._kept.get(upload.key, ("", None))[1]
 
     def find(self, key: int) -> tuple[str, bytes] | None:
-        """The media type and content of a file by its key, or None if there is none any more."""
+        """The media type and content of a file by its key, or None if it was dropped."""
         with self._lock:
             return self._kept.get(key)

@@ -4,6 +4,7 @@ import time
 
 import pytest
 import urllib3
+from werkzeug.test import Client as WsgiClient
 from wire import HARBOUR, Client, in_process, over_network
 
 from mock_server import MockServer, Settings, SettingsError, create_app
@@ -116,3 +117,17 @@ def test_a_refusal_by_a_limit_has_the_envelope_of_every_other_error(condition: s
         told = refused.json["errors"][0] if "errors" in usual.json else refused.json
         assert told["status"] == status
         assert told["title"].endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_compressed"),
+    [("gzip, br", True), ("gzip;q=0, br", False), ("", False)],
+    ids=["yes", "no", "nothing"],
+)
+def test_an_answer_is_compressed_if_the_client_takes_that(accepted: str, is_compressed: bool) -> None:  # noqa: FBT001
+    app = create_app(Settings(conditions={"compressed": 0}))
+    headers = {"Authorization": f"Bearer {HARBOUR}", "Accept-Encoding": accepted, "Origin": "http://localhost:5173"}
+    answer = WsgiClient(app).get("/api/domains/1", headers=headers)
+    assert (answer.headers.get("Content-Encoding") == "gzip") is is_compressed
+    assert ("Accept-Encoding" in answer.headers.getlist("Vary")) is is_compressed
+    assert "Origin" in answer.headers.getlist("Vary")

@@ -57,6 +57,11 @@ def test_who_is_no_page_is_told_nothing_of_it() -> None:
     assert not [name for name, _ in call("/api/domains/", origin=None).headers if name.startswith("Access-Control")]
 
 
+@pytest.mark.parametrize("origin", [None, "http://elsewhere.example.com", PAGE])
+def test_caches_are_told_where_origins_are_named(origin: str | None) -> None:
+    assert "Origin" in call("/api/domains/", origin=origin, cors_origins=(PAGE,)).headers["Vary"]
+
+
 @pytest.mark.parametrize(
     ("origins", "origin", "allowed"),
     [

@@ -111,3 +111,25 @@ def test_a_fixture_against_the_contract_is_refused_by_record_and_field(
 def test_a_fixture_that_is_not_there_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"cannot be read: .*; give demo, empty or a file"):
         create_app(Settings(fixture="demonstration"))
+
+
+@pytest.mark.parametrize("released", ["deleted", "moved"])
+def test_a_host_that_two_records_have_is_taken_until_both_give_it_up(released: str) -> None:
+    record = {
+        "scheme": "https://",
+        "host": "twice.example.com",
+        "datetime": "2026-03-02 09:00:00",
+        "last_datetime": None,
+    }
+    records = [{**record, "id": number, "is_enabled": True, "custom_index_url": ""} for number in (1, 2)]
+    account = {"name": "A", "api_key": "a-key", "records": {"domains": records}}
+    fixture = {"now": "2026-03-02 09:00:00", "accounts": [account]}
+    client = Client(in_process(create_app(Settings(fixture=fixture, choices={"host-taken": "409"}))), "a-key")
+    answers = [client.post("/api/domains", {"host": "twice.example.com"}).status]
+    for number in (1, 2):
+        if released == "deleted":
+            client.delete(f"/api/domains/{number}")
+        else:
+            client.post(f"/api/domains/{number}", {"host": f"moved-{number}.example.com"})
+        answers.append(client.post("/api/domains", {"host": "twice.example.com"}).status)
+    assert answers == [409, 409, 201]

@@ -1,4 +1,4 @@
-"""What befalls a correct server from outside: slow networks, gateways, replicas, limits, plans, other users."""
+"""Trouble around a correct server: slow networks, gateways, replicas, limits, plans, other users."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MOST = 1000
 
 @dataclass(frozen=True)
 class Condition:
-    """Something that may befall a server.
+    """A kind of trouble around a correct server.
 
     Attributes:
         what: what happens, with the measure as `N`.
-        measures: the usual one, and perhaps another that is worth a try.
-        around: from an application, the measure and a way to make another server like it, to the application under
+        measures: the usual measure, and perhaps another worth trying.
+        around: takes an application, the measure and a factory of servers like it, and returns the application under
             this condition; or None.
-        allowed: the measures that can be meant; any from 0 to 1,000, if empty.
-        within: from the measure to what happens to calls of operations, or None.
+        allowed: the valid measures; if empty, any from 0 to 1,000.
+        within: takes the measure, and returns the transformation of calls; or None.
     """
 
     what: str
@@ -101,10 +101,10 @@ CONDITIONS = {
 
 
 def check(measures: Mapping[str, float]) -> None:
-    """Refuse conditions that there are not, or of no measure.
+    """Refuse unknown conditions and invalid measures.
 
     Raises:
-        SettingsError: naming one.
+        SettingsError: if there is one; the message names it.
     """
     for name, measure in measures.items():
         if name not in CONDITIONS:
@@ -119,7 +119,7 @@ def check(measures: Mapping[str, float]) -> None:
 
 
 def within(measures: Mapping[str, float]) -> list[Transformation]:
-    """What happens to calls of operations under some conditions, each with its measure."""
+    """The transformations of calls under some conditions, each with its measure."""
     return [make(measure) for name, measure in measures.items() if (make := CONDITIONS[name].within)]
 
 

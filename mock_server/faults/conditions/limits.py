@@ -1,4 +1,4 @@
-"""What befalls a correct server by its own policy, or by its users: rate limits, quotas, plans, colleagues."""
+"""Trouble from a correct server's policy or users: rate limits, quotas, plans, colleagues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_OF_OTHERS = 100  # records
 
 
 def rate_limit(most: float) -> Transformation:
-    """So many requests in a minute, counted for each account from its first one on."""
+    """Limit how many requests each account may send in a minute, which begins with its first one."""
     lock = threading.Lock()
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -46,7 +46,7 @@ def rate_limit(most: float) -> Transformation:
 
 
 def refusing(status: int, when: Callable[[Call], bool]) -> Transformation:
-    """Refuse some of the calls of those who have an account."""
+    """Refuse some calls of clients that have an account."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         if call.account and when(call):
@@ -62,17 +62,17 @@ def writes(call: Call) -> bool:
 
 
 def quota(most: float) -> Transformation:
-    """Refuse creates beyond so many records of a resource."""
+    """Refuse creates once the account has `most` records of the resource."""
     return refusing(403, lambda call: call.operation == "create" and len(call.records) >= most)
 
 
 def plan_without_types(_: float) -> Transformation:
-    """Refuse creates of handlers of two types."""
+    """Refuse creates of Discord and Telegram handlers."""
     return refusing(403, lambda call: call.operation == "create" and call.form.get("type") in ("discord", "telegram"))
 
 
 def others(every: float) -> Transformation:
-    """Another user of the first account adds a record, twice, and then removes one of theirs, all the while."""
+    """Let another user of the first account add two records and remove one of theirs, over and over."""
     numbers, made = count(1), dict[str, deque[int]]()
 
     def transformation(call: Call, serve: Serve) -> Response:

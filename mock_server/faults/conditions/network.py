@@ -1,4 +1,4 @@
-"""What befalls a correct server on the network: latency, gateways, proxies, replicas, answers that break off."""
+"""Trouble on the network of a correct server: latency, gateways, proxies, replicas, answers that break off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from itertools import count, repeat
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from werkzeug.wrappers import Response
+from werkzeug.wrappers import Request, Response
 
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.broken_answers import slowly
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 BEHIND = "/behind-the-proxy"
 PIECES = 7
-MOST_PENDING = 8 * 2**20  # bytes of writes that a replica has still to make
+MOST_PENDING = 8 * 2**20  # bytes of writes that a replica has yet to make
 
 
 def waiting(times: Callable[[float], Iterator[float]]) -> Callable[..., WSGIApplication]:
-    """Hold each answer back, for times that come of the measure."""
+    """Hold each answer back, for times derived from the measure."""
 
     def around(inner: WSGIApplication, measure: float, _another: Any) -> WSGIApplication:
         seconds = times(measure)
@@ -49,7 +49,7 @@ def answering(change: Callable[[WSGIEnvironment, Response], Response]) -> Callab
     def around(inner: WSGIApplication, _measure: float, _another: Any) -> WSGIApplication:
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             answer = Response.from_app(inner, environ, buffered=True)
-            broken = notes_of(environ).broken  # one that breaks off does so whatever else is to be done to it
+            broken = notes_of(environ).broken  # an answer that breaks off is sent unchanged
             return (answer if broken else change(environ, answer))(environ, start_response)
 
         return app
@@ -58,7 +58,7 @@ def answering(change: Callable[[WSGIEnvironment, Response], Response]) -> Callab
 
 
 def closed(_: WSGIEnvironment, answer: Response) -> Response:
-    """Say that the connection is closed behind the answer."""
+    """Announce that the connection is closed after the answer."""
     answer.headers["Connection"] = "close"
     return answer
 
@@ -75,19 +75,19 @@ def chunked(_: WSGIEnvironment, answer: Response) -> Response:
 
 
 def compressed(environ: WSGIEnvironment, answer: Response) -> Response:
-    """Compress an answer, if the client takes that."""
-    if "gzip" in environ.get("HTTP_ACCEPT_ENCODING", "") and answer.get_data():
+    """Compress an answer, if the client accepts that."""
+    if Request(environ).accept_encodings["gzip"] and answer.get_data():
         answer.set_data(gzip.compress(answer.get_data()))
         answer.headers["Content-Encoding"] = "gzip"
-        answer.headers["Vary"] = "Accept-Encoding"
+        answer.headers.add("Vary", "Accept-Encoding")
     return answer
 
 
 def now_and_then(how: Callable[..., Iterable[bytes]]) -> Callable[..., WSGIApplication]:
-    """Answer one request in so many in another way.
+    """Answer one request in N in another way, with the measure as N.
 
     Args:
-        how: from the number of such requests so far, the application, and the request to the answer.
+        how: takes the number of such requests so far, the application and the request, and returns the answer.
     """
 
     def around(inner: WSGIApplication, every: float, _: Any) -> WSGIApplication:
@@ -105,14 +105,14 @@ def now_and_then(how: Callable[..., Iterable[bytes]]) -> Callable[..., WSGIAppli
 def failed(
     turn: int, inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
 ) -> Iterable[bytes]:
-    """The page of a gateway that got no answer; every other time, the server did its work."""
+    """The page of a gateway that got no answer, although the server does its work every other time."""
     if turn % 2:
         Response.from_app(inner, environ, buffered=True)
     return Response("<h1>502 Bad Gateway</h1>", 502, content_type="text/html")(environ, start_response)
 
 
 def limited(**headers: str) -> Callable[..., WSGIApplication]:
-    """Tell of a rate limit now and then, with these headers."""
+    """Report a rate limit now and then, with these headers."""
     told = [(name.replace("_", "-"), text) for name, text in headers.items()]
 
     def refused(
@@ -125,7 +125,7 @@ def limited(**headers: str) -> Callable[..., WSGIApplication]:
 
 
 def redirected(inner: WSGIApplication, status: float, _: Any) -> WSGIApplication:
-    """A proxy that sends reads to another path of the host, with their query."""
+    """Redirect reads to another path of the host, with their query, as a proxy may do."""
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
@@ -141,7 +141,7 @@ def redirected(inner: WSGIApplication, status: float, _: Any) -> WSGIApplication
 
 
 class Replica:
-    """Reads come from another server, which takes over each write some time after it was made."""
+    """Takes reads from another server, which repeats each write some time after it was made."""
 
     def __init__(self, inner: WSGIApplication, seconds: float, another: Callable[[], WSGIApplication]) -> None:
         self._inner, self._seconds, self._replica = inner, seconds, another()
@@ -149,7 +149,7 @@ class Replica:
         self._lock = threading.Lock()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request: a read as it was a while ago, a write at once."""
+        """Answer a request: a read with the state of a while ago, a write at once."""
         with self._lock:
             while self._pending and self._pending[0][0] <= time.monotonic():
                 self._catch_up()
@@ -163,18 +163,18 @@ class Replica:
             return self._inner(environ | {"wsgi.input": BytesIO(body)}, start_response)
 
     def _catch_up(self) -> None:
-        """Make the oldest write."""
+        """Repeat the oldest pending write on the replica."""
         _, written, body = self._pending.popleft()
         Response.from_app(self._replica, written | {"wsgi.input": BytesIO(body)}, buffered=True)
 
 
 def by_chance(most: float) -> Iterator[float]:
-    """Anything up to a measure; the same times in each run."""
+    """Random times up to a measure, the same in each run."""
     return map(random.Random(0).uniform, repeat(0), repeat(most))  # noqa: S311 - nobody is to be surprised
 
 
 def late_body(inner: WSGIApplication, seconds: float, _: Any) -> WSGIApplication:
-    """Send the body of each answer some seconds behind its head."""
+    """Send the body of each answer some seconds after its head."""
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         return slowly(seconds, inner, environ, start_response)

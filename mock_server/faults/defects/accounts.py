@@ -1,4 +1,4 @@
-"""Keys that open what is not theirs, or do not open what is."""
+"""Keys that open another account, or do not open their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _first_key(call: Call) -> str:
 
 
 def _let_in(operations: str, when: Asked) -> Transformation:
-    """Take callers for the first account."""
+    """Treat some clients as the first account."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         if call.operation in operations.split() and when(call):
@@ -31,12 +31,12 @@ def _nobody(call: Call) -> bool:
 
 
 def _wrong(call: Call) -> bool:
-    """Whether the call carries some key that is no account's."""
+    """Whether the call carries a key that belongs to no account."""
     return bool(call.authorization) and call.account is None
 
 
 def _with(match: Callable[[str, str], bool]) -> Asked:
-    """Whether scheme aside, what a stranger sends goes with the first account's key."""
+    """Whether an unknown key, sent as a bearer token, matches the first account's key in some way."""
 
     def when(call: Call) -> bool:
         scheme, _, sent = call.authorization.partition(" ")
@@ -46,7 +46,7 @@ def _with(match: Callable[[str, str], bool]) -> Asked:
 
 
 def _other(call: Call) -> bool:
-    """Whether the call is another account's than the first's."""
+    """Whether the call carries the key of an account other than the first."""
     return call.account is not None and call.account is not call.service.accounts.get(_first_key(call))
 
 
@@ -63,7 +63,7 @@ def _another_scheme(call: Call) -> bool:
 
 
 def _mixed_lists(call: Call, serve: Serve) -> Response:
-    """Another account's lists begin with a record of the first account."""
+    """Begin another account's lists with a record of the first account."""
     answer = serve(call)
     if call.operation != "list" or not _other(call) or not done(call, answer):
         return answer
@@ -74,7 +74,7 @@ def _mixed_lists(call: Call, serve: Serve) -> Response:
 
 
 def _refuses_and_does(operations: str, status: int, when: Asked) -> Transformation:
-    """Refuse a stranger, and carry the call out all the same."""
+    """Refuse an unauthorized call, and carry it out all the same."""
     inner = _let_in(operations, when)
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -87,7 +87,7 @@ def _refuses_and_does(operations: str, status: int, when: Asked) -> Transformati
 
 
 def _forbids_and_shows(call: Call, serve: Serve) -> Response:
-    """Refuse another account's read in its status alone."""
+    """Refuse another account's read by status only, and show the record in the body."""
     answer = _let_in("read", _other)(call, serve)
     if call.operation == "read" and _other(call):
         answer.status_code = 403
@@ -95,7 +95,7 @@ def _forbids_and_shows(call: Call, serve: Serve) -> Response:
 
 
 def _strangers(operation: str, verb: str, what: str) -> list[Callable[[str], Defect]]:
-    """Those whom a server that does not look at keys closely lets in."""
+    """The defects of a server that lets clients in without looking closely at their keys."""
     return [
         defect(f"nobody-{verb}", f"Who sends no key {what}.", _let_in(operation, _nobody)),
         defect(f"wrong-key-{verb}", f"Who sends any key {what}.", _let_in(operation, _wrong)),

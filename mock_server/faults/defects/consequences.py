@@ -1,4 +1,4 @@
-"""What else is bound to fall where a rule is broken: no server breaks the one and keeps all of the others."""
+"""The rules that are bound to fall with a broken rule: no server can break it and keep all of them."""
 
 from __future__ import annotations
 
@@ -165,6 +165,6 @@ SHOWN = ("representations.", "lifecycle.create-leaves", "lifecycle.reads-change"
 
 
 def also(rule: str) -> frozenset[str]:
-    """The rules that are bound to fall with one; what is shown wrongly in one place is shown differently in another."""
+    """The rules that are bound to fall with a rule; what is wrong in one place also differs from another place."""
     shown = (LISTED,) if rule.startswith(SHOWN) and rule != LISTED else ()
     return frozenset((*CONSEQUENCES.get(rule, ()), *shown))

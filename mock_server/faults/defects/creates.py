@@ -14,7 +14,7 @@ from mock_server.store.collection import Record
 
 
 def _old_id(choose: Callable[[list[Record]], Record]) -> Transformation:
-    """Answer a create with the id of a record that was there before."""
+    """Answer a create with the id of a record that already existed."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         known = call.records if call.operation == "create" and call.account else []
@@ -29,7 +29,7 @@ def _old_id(choose: Callable[[list[Record]], Record]) -> Transformation:
 
 
 def _instead(choose: Callable[[list[Record]], Record]) -> Transformation:
-    """Read another record than the one that was asked for."""
+    """Read a record other than the one that was asked for."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         if call.operation == "read" and call.record:
@@ -48,7 +48,7 @@ def _oldest(records: list[Record]) -> Record:
 
 
 def _listing(change: Callable[[list[Body], set[int]], list[Body]]) -> Transformation:
-    """List otherwise what was made; `change` is given the rows and the ids of what was made."""
+    """List created records in another way; `change` is given the rows and the ids of created records."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer = serve(call)

@@ -19,14 +19,14 @@ SHOWN = {"list": "lists", "read": "reads"}
 
 @dataclass(frozen=True)
 class Defect:
-    """A named way of being wrong.
+    """A named way of breaking one rule.
 
     Attributes:
         name: what is wrong, in a few words.
         rule: the id of the rule that it breaks.
         what: what is wrong, in a sentence.
-        transformation: what stands between the network and the honest server.
-        resources: those that it befalls; all of which the rule speaks, if empty.
+        transformation: what changes calls or answers in front of the honest server.
+        resources: the resources that it affects; if empty, all that the rule covers.
         needs: the values of open points without which it does not show.
     """
 
@@ -43,7 +43,7 @@ class Defect:
         return also(self.rule)
 
     def __call__(self, call: Call, serve: Serve) -> Response:
-        """Answer a call, wrongly if it is of a resource that the defect befalls."""
+        """Answer a call, wrongly if the defect affects its resource."""
         if self.resources and call.resource.name not in self.resources:
             return serve(call)
         return self.transformation(call, serve)
@@ -55,12 +55,12 @@ Table = Mapping[str, Sequence[Callable[[str], Defect]]]  # the defects of each r
 def defect(
     name: str, what: str, transformation: Transformation, *resources: str, needs: Mapping[str, str] | None = None
 ) -> Callable[[str], Defect]:
-    """A row of a table: a defect of the rule under which it stands.
+    """A row of a table: a defect of the rule that it is listed under.
 
     Args:
         name: what is wrong, in a few words; permanent.
         what: what is wrong, in a sentence.
-        transformation: what stands between the network and the honest server.
+        transformation: what changes calls or answers in front of the honest server.
         resources: as for `Defect`.
         needs: as for `Defect`.
     """
@@ -68,5 +68,5 @@ def defect(
 
 
 def hyphenated(field: str) -> str:
-    """A field's name as it stands in those of defects."""
+    """A field's name as names of defects spell it."""
     return field.replace("_", "-")

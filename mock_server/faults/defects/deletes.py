@@ -16,7 +16,7 @@ FEW = 10  # records
 
 
 def _kept(*, until_updated: bool) -> Transformation:
-    """Show deleted records when they are read; perhaps only once they were updated."""
+    """Show deleted records when they are read, perhaps only after an update."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         deleted: dict[str, Record] = call.memory.setdefault(f"{call.resource.name} deleted", {})
@@ -35,7 +35,7 @@ def _kept(*, until_updated: bool) -> Transformation:
 
 
 def _still_listed(call: Call, serve: Serve) -> Response:
-    """Deletes keep a record from being read or updated, but not from being listed."""
+    """Keep deleted records from being read or updated, but not from being listed."""
     deleted: set[str] = call.memory.setdefault(call.resource.name, set())
     if call.record is None or (call.operation != "delete" and call.identifier not in deleted):
         return serve(call)
@@ -56,7 +56,7 @@ def _renames_the_oldest(call: Call, _: Response) -> None:
 
 
 def _tires(call: Call, serve: Serve) -> Response:
-    """Deletes say that they were carried out, and are not from the third on."""
+    """Answer the third delete and later ones as if they were carried out, and do nothing."""
     if call.operation == "delete" and call.record:
         call.memory["count"] = call.memory.get("count", 0) + 1
         if call.memory["count"] > 2:  # noqa: PLR2004 - as the docstring says

@@ -14,7 +14,7 @@ from mock_server.store.collection import Record
 
 
 def neighbour(call: Call, answer: Response) -> Record | None:
-    """The first record of the list that is not the one that was written."""
+    """The first record of the list other than the one that was written."""
     mine = made_id(call, answer)
     return next((record for record in call.records if record.id != mine), None)
 
@@ -49,7 +49,7 @@ def removes_a_neighbour(call: Call, answer: Response) -> None:
 
 
 def adds_another(call: Call, answer: Response) -> None:
-    """Add a record like the one that was written, if there is none of its name yet."""
+    """Add a record like the one that was written, unless there is one of that name already."""
     label = call.resource.label
     values = dict(call.collection.get(made_id(call, answer)).values)
     values[label] = f"{values[label]}x"
@@ -58,7 +58,7 @@ def adds_another(call: Call, answer: Response) -> None:
 
 
 def touches(record: Callable[[Call], Record | None]) -> Callable[[Call, Response], None]:
-    """Set a record's time of the last update."""
+    """Set the time of a record's last update."""
 
     def effect(call: Call, _: Response) -> None:
         touched = record(call)
@@ -70,7 +70,7 @@ def touches(record: Callable[[Call], Record | None]) -> Callable[[Call, Response
 
 
 def undone(operation: str) -> Transformation:
-    """Say that an operation was carried out, and do nothing."""
+    """Answer as if an operation was carried out, and do nothing."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         if call.operation != operation or call.record is None:
@@ -83,7 +83,7 @@ def undone(operation: str) -> Transformation:
 
 
 def alike(operation: str) -> Transformation:
-    """Do to each record of the same name what is asked for one."""
+    """Carry out an operation on every record of the same name, too."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         if call.operation == operation and call.record:

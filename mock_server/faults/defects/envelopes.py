@@ -1,4 +1,4 @@
-"""Answers that are not wrapped as stated."""
+"""Answers with the wrong envelope."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WARNING = b"<br />\n<b>Warning</b>: Undefined index: page in list.php on line 27
 
 
 def _by_position(body: Body) -> None:
-    """As PHP writes an array that was filtered."""
+    """Write the rows as PHP writes a filtered array, by position."""
     if body["meta"]["page"] > 1:
         body["data"] = {str(position): row for position, row in enumerate(body["data"], 10)}
 

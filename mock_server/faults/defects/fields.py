@@ -1,4 +1,4 @@
-"""Forms that are refused, or accepted, for their fields."""
+"""Forms that are wrongly refused or accepted for their fields."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _filled_in(field: str, status: int | None = None) -> Callable[[Call, Serve],
 
 
 def _called_made(call: Call, serve: Serve) -> Response:
-    """Say that a record was made where a required field is missing, and make none."""
+    """Where a required field is missing, answer as if a record was made, and make none."""
     required = [field.name for field in call.resource.fields.values() if field.required]
     if (
         call.operation == "create"

@@ -1,4 +1,4 @@
-"""States, types and settings that are not as stated."""
+"""States, types and settings that are wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mock_server.faults.defects.means import Body, is_email, record, rows_of, sa
 
 
 def _any_type(call: Call, serve: Serve) -> Response:
-    """A type is taken and shown, whatever it is."""
+    """Accept and show any type."""
     sent = call.form.get("type", "webhook") if call.operation == "create" and call.account else "webhook"
     known = call.resource.fields["type"].values
     answer = serve(call if sent in known else call.sending(call.form | {"type": "webhook"}))
@@ -28,7 +28,7 @@ def _any_type(call: Call, serve: Serve) -> Response:
 
 
 def _any_new_type(call: Call, serve: Serve) -> Response:
-    """An update takes any type, and reads show it."""
+    """Accept any type in updates, and show it in reads."""
     sent = call.form.get("type", "") if call.operation == "update" and call.record else ""
     if sent and sent not in call.resource.fields["type"].values:
         call.memory[call.identifier] = sent

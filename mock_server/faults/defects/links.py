@@ -1,4 +1,4 @@
-"""Lists that link wrongly."""
+"""Lists with wrong links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The means of being wrong: small transformations of what an honest server does."""
+"""Building blocks of defects: small transformations of what an honest server does."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Asked = Callable[[Call], bool]
 
 
 def always(_: Any) -> bool:
-    """Whatever is asked or shown."""
+    """Always true, whatever is asked or shown."""
     return True
 
 
 def says(call: Call, answer: Response, body: Any) -> Response:
-    """An answer of the same status with another JSON body, in the server's own way of writing."""
+    """An answer of the same status with another JSON body, written as the server writes JSON."""
     return call.service.representations.json(body, answer.status_code)
 
 
 def knowing(operations: str, change: Callable[[Call, Body], Any], when: Asked = always) -> Transformation:
-    """Change the JSON with which operations succeed; what `change` returns takes its place, unless that is None."""
+    """Change the JSON of successful operations; what `change` returns replaces it, unless that is None."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer = serve(call)
@@ -38,7 +38,7 @@ def knowing(operations: str, change: Callable[[Call, Body], Any], when: Asked = 
 
 
 def on(operations: str, change: Callable[[Body], Any], when: Asked = always) -> Transformation:
-    """Likewise, where the answer is all that `change` has to know."""
+    """Like `knowing`, for a `change` that needs only the answer."""
     return knowing(operations, lambda _, body: change(body), when)
 
 
@@ -48,7 +48,7 @@ def known(call: Call) -> bool:
 
 
 def raw(operations: str, change: Callable[[bytes], bytes], when: Asked = always) -> Transformation:
-    """Change the bytes with which operations succeed."""
+    """Change the bytes of successful answers."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer = serve(call)
@@ -82,12 +82,12 @@ def record(
 
 
 def sets(name: str, value: Any) -> Callable[[Body], None]:
-    """Give a field one value."""
+    """Set a field to one value."""
     return lambda body: body.__setitem__(name, value)
 
 
 def turns(name: str, change: Callable[[Any], Any]) -> Callable[[Body], None]:
-    """Make something else of a field's value."""
+    """Replace a field's value with one derived from it."""
     return lambda body: body.__setitem__(name, change(body[name]))
 
 
@@ -101,12 +101,12 @@ def drops(name: str) -> Callable[[Body], None]:
 
 
 def meta(name: str, value: Callable[[Body], Any], when: Asked = always) -> Transformation:
-    """Say something else in a list's `meta`."""
+    """Change a value in a list's `meta`."""
     return on("list", lambda body: body["meta"].__setitem__(name, value(body["meta"])), when)
 
 
 def link(name: str, value: Callable[[Body], Any], when: Callable[[Body], bool] = always) -> Transformation:
-    """Say something else in one of a list's `links`; `value` and `when` see the whole answer."""
+    """Change one of a list's `links`; `value` and `when` see the whole answer."""
 
     def change(body: Body) -> None:
         if when(body):
@@ -150,7 +150,7 @@ def redirects(operations: str, status: int, location: Callable[[Call], str], whe
 
 
 def tells(operations: str, status: int, body: bytes | None = b"{}") -> Transformation:
-    """Carry calls out, and say something else than that."""
+    """Carry calls out, and answer with something else."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer = serve(call)
@@ -162,7 +162,7 @@ def tells(operations: str, status: int, body: bytes | None = b"{}") -> Transform
 
 
 def asks(operations: str, change: Callable[[Call], Call], when: Asked = always) -> Transformation:
-    """Understand calls as others."""
+    """Replace calls with other calls."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         return serve(change(call) if call.operation in operations.split() and when(call) else call)
@@ -173,7 +173,7 @@ def asks(operations: str, change: Callable[[Call], Call], when: Asked = always) 
 def form(
     operations: str, change: Callable[[dict[str, str]], Any], when: Callable[[dict[str, str]], bool] = always
 ) -> Transformation:
-    """Understand the account's forms as others; `change` returns one, or changes the one that it is given."""
+    """Replace the account's forms with others; `change` returns a form, or changes the one that it is given."""
 
     def other(call: Call) -> Call:
         fields = call.form
@@ -184,7 +184,7 @@ def form(
 
 
 def changes(field: str, change: Callable[[str], str], operations: str = "create update") -> Transformation:
-    """Understand a field of the account's forms as another text."""
+    """Replace the text of a field in the account's forms."""
     return form(operations, lambda fields: fields | {field: change(fields[field])}, has(field))
 
 
@@ -204,12 +204,12 @@ def gives(*names: str) -> Asked:
 
 
 def loses(*names: str) -> Callable[[dict[str, str]], dict[str, str]]:
-    """Leave fields of a form out."""
+    """Leave fields out of a form."""
     return lambda fields: {name: text for name, text in fields.items() if name not in names}
 
 
 def also(operation: str, effect: Callable[[Call, Response], Any], when: Asked = always) -> Transformation:
-    """Do something more when an operation was carried out for the account."""
+    """Do something more after an operation was carried out for the account."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         known = call.operation != "delete" or call.record is not None
@@ -227,7 +227,7 @@ def made_id(call: Call, answer: Response) -> int:
 
 
 def remembering(change: Callable[[dict[str, int], Body], None]) -> Transformation:
-    """Change lists by what was listed before."""
+    """Change lists, depending on what was listed before."""
     return knowing("list", lambda call, body: change(call.memory.setdefault(call.resource.name, {}), body))
 
 
@@ -237,7 +237,7 @@ def is_full(body: Body) -> bool:
 
 
 def is_page(number: int) -> Callable[[Body], bool]:
-    """Whether a list shows the page of this number."""
+    """Whether a list shows the page with this number."""
     return lambda body: bool(body["meta"]["page"] == number)
 
 

@@ -1,4 +1,4 @@
-"""Lists that page wrongly."""
+"""Lists with wrong pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL = 10  # records on a page
 
 
 def _reads(size: str, when: Asked) -> Transformation:
-    """Understand the page size as another."""
+    """Use another page size than the one that is asked for."""
     return asks("list", lambda call: call.asking(results_per_page=size), when)
 
 
@@ -80,7 +80,7 @@ def _reversed(memory: dict[str, int], body: Body) -> None:
 
 
 def _repeats(call: Call, serve: Serve) -> Response:
-    """Begin each page with the record that the page before ended with."""
+    """Begin each page with the last record of the page before."""
     answer = serve(call)
     if call.operation != "list" or not call.account or not done(call, answer):
         return answer
@@ -94,7 +94,7 @@ def _repeats(call: Call, serve: Serve) -> Response:
 
 
 def _lacks_new_records(call: Call, body: Body) -> None:
-    """Small pages lack what the account has created."""
+    """Leave records that the account has created out of small pages."""
     made: set[int] = call.memory.setdefault(call.resource.name, set())
     if call.operation == "create":
         made.add(body["data"]["id"])
@@ -103,7 +103,7 @@ def _lacks_new_records(call: Call, body: Body) -> None:
 
 
 def _new_records_last(call: Call, body: Body) -> None:
-    """Pages of ten end with the newest record."""
+    """End pages of ten with the newest record."""
     made: list[int] = call.memory.setdefault(call.resource.name, [])
     if call.operation == "create":
         made.append(body["data"]["id"])

@@ -1,4 +1,4 @@
-"""Records whose fields are missing, of another type or not what they are elsewhere."""
+"""Records whose fields are missing, have another type or differ from what other answers show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms that are not understood as common clients write them."""
+"""Forms that are misread in the shapes that common clients write."""
 
 from __future__ import annotations
 

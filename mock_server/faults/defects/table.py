@@ -51,7 +51,7 @@ def by_name(tables: Iterable[Table], rules: Container[str]) -> dict[str, Defect]
     """The defects of some tables, by name.
 
     Raises:
-        ValueError: if a name is given twice, or a rule is none of those.
+        ValueError: if a name is used twice, or a rule is unknown.
     """
     defects: dict[str, Defect] = {}
     for rule, row in ((rule, row) for table in tables for rule, rows in table.items() for row in rows):
@@ -71,7 +71,7 @@ def defects_named(names: Iterable[str]) -> list[Defect]:
     """The defects of these names.
 
     Raises:
-        SettingsError: if there is none of a name.
+        SettingsError: if a name is unknown.
     """
     unknown = [name for name in names if name not in DEFECTS]
     if unknown:

@@ -1,4 +1,4 @@
-"""Times in another form, or that were never."""
+"""Times in another form, or of updates that never happened."""
 
 from __future__ import annotations
 

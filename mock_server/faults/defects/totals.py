@@ -1,4 +1,4 @@
-"""Lists that count wrongly."""
+"""Lists with wrong totals."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ LATER = "2027-01-01 00:00:00"
 
 
 def _updated_shows(name: str, value: Callable[[Body], Any]) -> Transformation:
-    """Show something else of records once they were updated."""
+    """Show another value in a field of updated records."""
 
     def change(call: Call, body: Body) -> None:
         touched: set[str] = call.memory.setdefault(call.resource.name, set())

@@ -28,7 +28,7 @@ def _without_dots(email: str) -> str:
 
 
 def _starts(word: str, enabled: bool) -> Callable[[Call, Response], None]:  # noqa: FBT001 - what the word is taken for
-    """Let `is_enabled` in a create have influence."""
+    """Let `is_enabled` take effect in a create."""
 
     def effect(call: Call, answer: Response) -> None:
         if call.form.get("is_enabled") == word:
