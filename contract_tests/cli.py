@@ -27,14 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Args:
-        arguments: the command line; that of the process, if None.
+        arguments: the command line, or None for that of the process.
 
     Returns:
         The exit status: 0 conforms, 1 does not conform, 2 interrupted, 3 the suite broke, 4 usage, 5 nothing
         selected, 6 undecided, 7 target unusable.
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):  # a stream of one's own may have no encoding
+        with suppress(AttributeError):  # a replaced stream may have no encoding
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         options = _parser().parse_args(arguments)
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _rules(contract, options.rule) if options.command == "rules" else _carry_out(contract, options)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who reads no more has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
         return 0
     except StoppedError as error:
         return _say(str(error), error.status)
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say("interrupted", INTERRUPTED)
     except OSError as error:
         return _say(str(error), BROKEN)
-    except Exception:  # noqa: BLE001 - whatever breaks here must not be taken for a verdict
+    except Exception:  # noqa: BLE001 - no error here may be mistaken for a verdict
         traceback.print_exc()
         return _say("the suite itself broke, and says nothing of the target; please report the lines above", BROKEN)
     return status
@@ -66,7 +66,7 @@ def _rules(contract: Contract, name: str | None) -> int:
 
 def _carry_out(contract: Contract, given: argparse.Namespace) -> int:
     try:
-        module = import_module(f"contract_tests.commands.{given.command}")  # the rules are listed without what it needs
+        module = import_module(f"contract_tests.commands.{given.command}")  # listing rules needs no command's packages
     except ModuleNotFoundError as error:
         raise UsageError(
             f"{error.name} is not installed; run `make suite` here, or install this project with its extra [tests]"
@@ -76,7 +76,7 @@ def _carry_out(contract: Contract, given: argparse.Namespace) -> int:
 
 
 def parse_run(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options of `contract-tests run ...`.
+    """Parse the options of `contract-tests run ...`.
 
     Raises:
         UsageError: if they cannot be read.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ OPERATIONS = ("list", "create", "read", "update", "delete")
 
 
 def operation_of(operation_id: str) -> str:
-    """Which of the operations an `operationId` names."""
+    """The operation that an `operationId` names."""
     return next(each for each in OPERATIONS if operation_id.startswith(each))
 
 
@@ -27,7 +28,7 @@ class Rule:
         decided_by: `exchange` if one answer is enough to judge it, `state` if several are needed.
         section: the heading of the specification that it stands under.
         numbers: the statements of the specification that it covers.
-        resources: the names of those that it speaks of.
+        resources: the names of the resources that it applies to.
     """
 
     id: str
@@ -58,7 +59,7 @@ class Contract:
         installed = ROOT / "link_management_contract" / "openapi.yaml"
         self.path = path or (installed if installed.exists() else ROOT / "openapi.yaml")
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        self.document: dict[str, Any] = yaml.load(self.path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - safe
+        self.document: dict[str, Any] = yaml.load(self.path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506
         self.version: str = self.document["info"]["version"]
         names = [tag["name"] for tag in self.document["tags"]]
         self.rules = {entry["id"]: _rule(entry, names) for entry in self.document["x-rules"]}
@@ -101,6 +102,9 @@ class Contract:
             required=tuple(field for field in form if field in required),
             optional={field: _form_type(schema) for field, schema in form.items() if field not in required},
             types=tuple(form.get("type", {}).get("enum", ())),
+            types_of={
+                name: schema["x-applies-when"]["type"] for name, schema in form.items() if "x-applies-when" in schema
+            },
             page_sizes=tuple(size["enum"]),
             default_page_size=size["default"],
         )
@@ -130,17 +134,18 @@ class Resource:
     """One of the three resources.
 
     Attributes:
-        name: as its paths spell it: `splash-pages`.
+        name: its name in paths, such as `splash-pages`.
         list_path: where it is listed, with the trailing slash.
         create_path: where records are created.
-        record_path: what stands before a record's id.
-        collection: what its page links name.
+        record_path: the path of a record, without the id at the end.
+        collection: the collection that its page links name.
         shape: the fields of its read representation.
         required: the fields that a create must have.
         optional: the other fields of a create, by name, each `text`, `integer`, `boolean` or `file`.
         types: the values that `type` may have, if it has one.
+        types_of: the fields that go with one type alone, each with that type.
         page_sizes: the allowed numbers of records on a page.
-        default_page_size: how many there are if none is asked for.
+        default_page_size: the page size if none is asked for.
     """
 
     name: str
@@ -152,6 +157,7 @@ class Resource:
     required: tuple[str, ...]
     optional: dict[str, str]
     types: tuple[str, ...]
+    types_of: Mapping[str, str]
     page_sizes: tuple[int, ...]
     default_page_size: int
 

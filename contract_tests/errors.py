@@ -1,6 +1,6 @@
-"""Why a run cannot begin or go on; each message is one line for people."""
+"""Reasons why a run cannot start or go on; each message is one line for people to read."""
 
-# exit statuses: a rule is broken, the run was stopped, the suite did not do its work, rules could not be decided
+# exit statuses: a rule is violated, the run was stopped, the suite failed to work, rules could not be decided
 FAILED, INTERRUPTED, BROKEN, UNDECIDED = 1, 2, 3, 6
 
 
@@ -28,7 +28,7 @@ class UnusableTargetError(StoppedError):
     status = 7
 
     def __str__(self) -> str:
-        """The reason, behind what it is the reason for."""
+        """The reason, after the words `target unusable`."""
         return f"target unusable: {super().__str__()}"
 
 
@@ -36,7 +36,7 @@ class InterruptedRunError(StoppedError):
     """The run was interrupted.
 
     Args:
-        left: how many records of the run's may be left.
+        left: how many of the run's records may be left.
     """
 
     def __init__(self, left: int) -> None:

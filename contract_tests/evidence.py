@@ -1,4 +1,4 @@
-"""What a visit saw, indexed the way that rules ask."""
+"""The evidence of a visit, indexed the way rules need it."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class Listing:
 
     @property
     def total(self) -> int | None:
-        """How many records there are, as the first page says."""
+        """The total that the first page states."""
         return self.pages[0].total if self.pages else None
 
     @property
     def exchange(self) -> Exchange | None:
-        """The last answer of the snapshot."""
+        """The exchange of the last page."""
         return self.pages[-1].exchange if self.pages else None
 
 
 @dataclass(frozen=True)
 class Creation:
-    """A create of the run, and what was read of the record before anything else was done to it."""
+    """A create of the run, and the read of its record before anything else was done to it."""
 
     exchange: Exchange
     form: Mapping[str, str]
@@ -63,7 +63,7 @@ class Creation:
 
 @dataclass(frozen=True)
 class Change:
-    """An update of one of the run's own records, and the reads before and behind it."""
+    """An update of one of the run's own records, and the reads before and after it."""
 
     exchange: Exchange
     form: Mapping[str, str]
@@ -73,11 +73,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Watch:
-    """Looks at the same records in quick succession, then one after a rest: each shows what the one before has done.
+    """Lists of the same records in quick succession, then one after a rest; each shows the effect of the one before.
 
     Attributes:
-        looks: what each quick look showed, records by id.
-        rested: what the look after the rest showed.
+        looks: what each quick list showed, records by id.
+        rested: what the list after the rest showed.
     """
 
     looks: tuple[Mapping[Any, Record], ...]
@@ -86,20 +86,20 @@ class Watch:
 
     @property
     def is_their_doing(self) -> bool:
-        """Whether each look changed something, and more time did not: then no colleague did."""
+        """Whether each list changed something and waiting changed no more than that, so nobody else is the cause."""
         pairs = list(pairwise(self.looks))
         changes = [_changes(one, other) for one, other in pairs]
         return bool(pairs) and all(changes) and _changes(self.looks[-1], self.rested) <= max(changes)
 
 
 def _changes(one: Mapping[Any, Record], other: Mapping[Any, Record]) -> int:
-    """How many records are gone or show something else."""
+    """How many records are gone or have changed."""
     return sum(other.get(identifier) != record for identifier, record in one.items())
 
 
 @dataclass(frozen=True)
 class Removal:
-    """A delete of one of the run's own records, and what was seen of it then, also after one more update."""
+    """A delete of one of the run's own records, and what was seen of it afterwards, also after one more update."""
 
     exchange: Exchange
     read: Exchange | None = None
@@ -108,7 +108,7 @@ class Removal:
     late_list: Listing | None = None
 
     def is_seen(self, resource: Resource) -> bool:
-        """Whether the delete succeeded, and no look straight after it shows the record."""
+        """Whether the delete succeeded, and neither the read nor the listing straight after it shows the record."""
         listed = self.after is not None and self.exchange.request.identifier in self.after.ids
         shown = self.read is not None and self.read.shows(resource)
         return self.exchange.succeeded and not listed and not shown
@@ -116,7 +116,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """The collection before and behind some writes of the run, with the ids that it made and removed between."""
+    """The collection before and after some writes of the run, with the ids that it made and removed in between."""
 
     event: str
     before: Listing
@@ -138,7 +138,7 @@ class BeforeAfter:
 
 @dataclass(frozen=True)
 class PagingScan:
-    """Pages of one collection, between two looks at its beginning at the largest size."""
+    """Pages of one collection, between two listings of its beginning at the largest size."""
 
     before: Listing
     pages: tuple[Page, ...]
@@ -151,18 +151,18 @@ class PagingScan:
 
     @property
     def agrees(self) -> bool:
-        """Whether each page says the total that the whole says."""
+        """Whether each page states the same total as the listing before."""
         return all(page.total == self.before.total for page in self.pages)
 
 
 @dataclass(frozen=True)
 class Omission:
-    """A create without a required field, and the records that came with it.
+    """A create without a required field, and the records that appeared with it.
 
     Attributes:
         marker: the text that it carried in another field.
-        came: what the account's list showed straight after the create and not before, beside the run's other records.
-        is_quiet: whether nothing came between looks without such a create.
+        came: the records listed straight after the create but not before, except the run's other records.
+        is_quiet: whether no record appeared between listings without such a create.
     """
 
     field: str
@@ -174,11 +174,11 @@ class Omission:
 
 @dataclass(frozen=True)
 class AccessAttempt:
-    """A request by somebody who is not the account, and what the account then sees.
+    """A request by a client other than the account, and what the account sees afterwards.
 
     Attributes:
-        before: the record as it was last read before.
-        listed: the record as it was listed just before.
+        before: the record as last read before the attempt.
+        listed: the record as listed just before the attempt.
     """
 
     identity: str
@@ -196,11 +196,11 @@ def _lists() -> dict[str, list[Any]]:
 
 @dataclass
 class Evidence:
-    """All that one visit saw of each resource.
+    """Everything that one visit saw of each resource.
 
     Attributes:
         base_url: where requests were sent.
-        public_base_url: what links are to begin with, if not with that.
+        public_base_url: what page links must begin with, if not the base URL.
         markers: the texts that mark the run's records.
         shaped: updates whose forms are written as other clients write them.
         own: the ids that the run created, by resource.
@@ -225,7 +225,7 @@ class Evidence:
     public_base_url: str | None = None
 
     def of(self, resource: str, *operations: str, expects: Expect = Expect.SUCCESS) -> Iterator[Exchange]:
-        """The account's own exchanges of some operations on a resource."""
+        """The account's own exchanges for some operations on a resource."""
         for exchange in self.exchanges:
             request = exchange.request
             asked = (request.resource, request.identity, exchange.expects) == (resource, OWN, expects)
@@ -233,7 +233,7 @@ class Evidence:
                 yield exchange
 
     def pages(self, resource: str) -> Iterator[Page]:
-        """The pages that documented lists answered, as far as they can be read."""
+        """The pages that documented lists returned, as far as they can be read."""
         return (page for page in (each.page for each in self.of(resource, "list")) if page)
 
     def records(self, resource: str) -> Iterator[tuple[Exchange, Record]]:
@@ -251,7 +251,7 @@ class Evidence:
         return id_of(record) in self.own[resource]
 
     def is_missing(self, resource: str, identifier: Any) -> bool:
-        """Whether the whole list after a record's create lacks it."""
+        """Whether the complete listing after a record's create lacks the record."""
         return any(
             identifier in phase.made and phase.after.complete and identifier not in phase.after.ids
             for phase in self.before_after[resource]
@@ -263,7 +263,7 @@ class Evidence:
 
 
 def has_arrived(form: Mapping[str, str], before: Record, now: Record | None) -> bool:
-    """Whether a read shows that an update has come through: each value is the given one, or at least another."""
+    """Whether a read shows that an update has taken effect: each value is the given one, or at least a new one."""
     if now is None:
         return False
     for name, text in form.items():

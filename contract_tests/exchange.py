@@ -1,4 +1,4 @@
-"""A request and what came of it."""
+"""Requests and their answers."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from contract_tests.multipart import USUAL, Shape
 FileContent = tuple[str, bytes, str]
 FormValue = str | FileContent
 
-TRIES = 3  # of a request that fails, until its failure counts
-LONGEST_NUMBER = 100  # digits; Python refuses to write down numbers of some thousands
+TRIES = 3  # how often a failing request is sent before its failure counts
+LONGEST_NUMBER = 100  # digits; Python refuses to print numbers with several thousand of them
 OWN = "the account's key"
 OTHER = "another account's key"
 
 
 class Expect(StrEnum):
-    """What answer a request should get.
+    """The answer that a request should get.
 
     Attributes:
-        SUCCESS: a success: the contract documents the request, and nothing is known to stand against it.
-        REFUSAL: none that is a success.
+        SUCCESS: a success: the contract documents the request, and no reason against it is known.
+        REFUSAL: any but a success.
         OPEN: any.
-        OVERLOOKED: any, and no rule looks at it; only ever said afterwards.
+        OVERLOOKED: any, and no rule considers it; only ever set afterwards.
     """
 
     SUCCESS = "success"
@@ -44,15 +44,15 @@ class Request:
     """A request to one of the contract's paths.
 
     Attributes:
-        operation: `list`, `read`, `create`, `update` or `delete`; `follow`, where a page link is.
+        operation: `list`, `read`, `create`, `update` or `delete`; `follow` for a page link.
         resource: the name of the resource.
         path: relative to the base URL, beginning with `/api/`.
         query: names and values, in order.
-        form: the fields of a form, files as name, content and media type; None where there is none.
+        form: the fields of a form, files as name, content and media type; None if there is no form.
         identity: whose key is sent.
         identifier: the id in the path, if there is one.
-        expects: what answer it should get, by what was known when it was sent.
-        body: a body that is sent as it is, with its content type, in the place of a form.
+        expects: the answer it should get, as far as was known when it was sent.
+        body: a content type and a body that is sent as it is, instead of a form.
         shape: how the form is written.
     """
 
@@ -75,7 +75,7 @@ class Request:
 
     @property
     def asked(self) -> dict[str, str]:
-        """The query by name."""
+        """The query parameters by name."""
         return dict(self.query)
 
 
@@ -84,16 +84,16 @@ class Exchange:
     """A request with its last answer.
 
     Attributes:
-        number: its place in the run, from 1.
+        number: its position in the run, counted from 1.
         status: the HTTP status, or None if no answer came.
         body: the bytes of the answer.
         error: why no answer came.
         attempts: the statuses of earlier tries that failed, None for those without an answer.
-        redirects: the status and `Location` of each redirect that was met.
+        redirects: the status and `Location` of each redirect on the way.
         began: when it was sent, in seconds since 1970.
         seconds: how long the answer took.
         timed_out: whether no answer came in time.
-        treated_as: what the request should get by what is known since, or None where that has not changed.
+        treated_as: the answer it should get by what became known later, or None if that changes nothing.
     """
 
     request: Request
@@ -111,7 +111,7 @@ class Exchange:
 
     @property
     def expects(self) -> Expect:
-        """What answer rules hold against this one."""
+        """The answer that rules expect here."""
         return self.treated_as or self.request.expects
 
     @property
@@ -121,12 +121,12 @@ class Exchange:
 
     @property
     def failed(self) -> bool:
-        """Whether no answer came, or one that says that the server or a gateway failed."""
+        """Whether no answer came, or one that reports a failure of the server or a gateway."""
         return self.status is None or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     @cached_property
     def json(self) -> Any:
-        """The body as JSON, or None if it is none; a byte order mark is overlooked."""
+        """The body as JSON, or None if it is not JSON; a byte order mark is ignored."""
         try:
             return json.loads(self.body.decode("utf-8-sig"), parse_constant=_refuse, parse_int=integer)
         except (ValueError, RecursionError):
@@ -139,13 +139,13 @@ class Exchange:
 
     @property
     def is_refusal_in_disguise(self) -> bool:
-        """Whether a success in status holds errors in place of data."""
+        """Whether an answer with a success status holds errors instead of data."""
         body = self.json
         return isinstance(body, dict) and "data" not in body and bool(body.get("error") or body.get("errors"))
 
     @property
     def is_refusal(self) -> bool:
-        """Whether an answer says that the request was not carried out, by its status or in disguise."""
+        """Whether an answer reports that the request was not carried out, by its status or in disguise."""
         refused = self.status is not None and HTTPStatus.BAD_REQUEST <= self.status < HTTPStatus.INTERNAL_SERVER_ERROR
         return refused or self.is_refusal_in_disguise
 
@@ -163,11 +163,11 @@ class Exchange:
 
     @cached_property
     def page(self) -> Page | None:
-        """The page that a list answered, or None if it cannot be read."""
+        """The page that a list returned, or None if it cannot be read."""
         return _page_of(self)
 
     def settled(self, resource: Resource) -> Exchange:
-        """This exchange as one of a documented request, if the request might have been refused and was accepted."""
+        """This exchange, treated as documented if the request might have been refused and was accepted."""
         size = self.request.asked.get("results_per_page", str(resource.default_page_size))
         page = (self.page or _page_of(self, rows_too=False)) if size in map(str, resource.page_sizes) else None
         accepted = {
@@ -178,26 +178,26 @@ class Exchange:
 
     @property
     def made_id(self) -> int | None:
-        """The id that a create or update answers, or None."""
+        """The id that a create or update returned, or None."""
         identifier: Any = self.data.get("id") if self.succeeded and isinstance(self.data, dict) else None
         return int(identifier) if is_integer(identifier) else None
 
 
 def id_of(record: Any) -> Any:
-    """The id of a record, or None if there is none that ids can be compared with."""
+    """The id of a record, or None if it has none that can be compared."""
     identifier = record.get("id") if isinstance(record, dict) else None
     if isinstance(identifier, str) and identifier.isdecimal() and identifier.isascii():
-        return integer(identifier)  # a number all the same, to tell records apart by
+        return integer(identifier)  # still a number, which tells records apart
     return identifier if isinstance(identifier, (int, float, str)) else None
 
 
 def integer(digits: str) -> int:
-    """A whole number; of one that has more digits than any could need, the first ones."""
+    """A whole number; only the first digits count if there are more than anybody needs."""
     return int(digits[:LONGEST_NUMBER])
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a JSON value is a whole number; `12.0` is one, true is none."""
+    """Whether a JSON value is a whole number; `12.0` is one, `true` is not."""
     if isinstance(value, bool):
         return False
     return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
@@ -219,7 +219,7 @@ class Page:
         number: the page that was asked for.
         size: the page size that was asked for, or None.
         rows: the listed records.
-        meta: the integers in `meta` that are there.
+        meta: the integers that are present in `meta`.
     """
 
     exchange: Exchange
@@ -231,12 +231,12 @@ class Page:
 
     @property
     def total(self) -> int | None:
-        """How many records the collection has, as the answer says."""
+        """The number of records in the collection, as the answer states it."""
         return self.meta.get("total")
 
     @property
     def pages(self) -> int | None:
-        """How many pages that makes at the size that the answer says."""
+        """The number of pages for that total, at the page size that the answer states."""
         size = self.meta.get("results_per_page")
         if self.size not in (None, size) and self.exchange.expects is Expect.SUCCESS:
             return None

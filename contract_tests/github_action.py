@@ -1,6 +1,6 @@
-"""What the action for GitHub does: a run as its inputs say, and the verdict as an output.
+"""The GitHub action: a run as its inputs say, and the verdict as an output.
 
-Inputs come in the environment, so that nothing in them is ever read by a shell.
+Inputs come from the environment, so that a shell never interprets them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ BOOLEANS = {"true": True, "false": False, "": False}
 
 
 def command_line(inputs: Mapping[str, str]) -> list[str]:
-    """The command line that the inputs come to.
+    """The command line that the inputs stand for.
 
     Args:
         inputs: the environment, with `INPUT_BASE_URL`, `INPUT_REPORT_DIR`, `INPUT_WAIVERS`, `INPUT_ALLOW_WRITES` and
             `INPUT_ARGUMENTS`.
 
     Raises:
-        UsageError: if they cannot be read, or the arguments say what is an input of its own.
+        UsageError: if they cannot be read, or the arguments hold an option that has its own input.
     """
     base_url, folder = inputs.get("INPUT_BASE_URL", ""), inputs.get("INPUT_REPORT_DIR", "")
     line = [f"--base-url={base_url}", f"--report-dir={folder}"]
@@ -53,7 +53,7 @@ def run(inputs: Mapping[str, str]) -> int:
     """Judge as the inputs say, and write the outputs `verdict` and `report-dir`.
 
     Returns:
-        The exit status of the run; 4 if the inputs cannot be read, and then nothing is sent.
+        The exit status of the run; 4 if the inputs cannot be read, in which case nothing is sent.
     """
     try:
         line = command_line(inputs)

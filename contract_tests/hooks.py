@@ -25,10 +25,10 @@ RULES = [rule for rule in CONTRACT.rules.values() if rule.decided_by == "exchang
 def contract_rules(
     _ctx: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case[Any]
 ) -> None:
-    """Judge one answer by the rules that one answer is enough to judge.
+    """Judge one answer by the rules that need no more than one.
 
     Raises:
-        FailureGroup: one failure for each rule that the answer breaks, titled with the rule's id.
+        FailureGroup: one failure for each rule that the answer violates, titled with the rule's id.
     """
     recognised = request_of(CONTRACT, case.method, str(response.request.url))
     if recognised is None:

@@ -10,12 +10,12 @@ from typing import Any
 
 
 def plain(text: object) -> str:
-    """The letters and digits of a text, in small letters; what is written as an entity is read first."""
+    """The letters and digits of a text, in lower case; HTML entities are decoded first."""
     return re.sub(r"[\W_]+", "", unescape(str(text))).casefold()
 
 
 def holds(text: str, marker: str) -> bool:
-    """Whether a text holds a marker; an empty one is in none."""
+    """Whether a text holds a marker; no text holds an empty one."""
     return bool(plain(marker)) and re.search(rf"{plain(marker)}{_end(marker)}", plain(text)) is not None
 
 
@@ -30,5 +30,5 @@ def shows(record: Mapping[str, Any], marker: str) -> bool:
 
 
 def _end(marker: str) -> str:
-    """What follows a marker: after a number, no further digit."""
+    """A pattern for the end of a marker: after a digit, no further digit follows."""
     return r"(?!\d)" if marker[-1:].isdigit() else ""

@@ -1,4 +1,4 @@
-"""What must not be told: API keys, and the contents of records that a run did not create."""
+"""Masks what must not be reported: API keys, and the contents of records that a run did not create."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 from contract_tests.exchange import Exchange, id_of
 
-SHORTEST = 4  # characters of a secret that is replaced wherever it stands; a shorter one is in too many words
-OF_THE_LIST = ("meta", "links", "errors", "error", "message")  # what in an answer is about no record
-TELLING = {  # fields of somebody else's record that tell a choice of the service and nothing of the account's
+SHORTEST = 4  # characters of a secret that is replaced anywhere; a shorter one occurs in too many words
+OF_THE_LIST = ("meta", "links", "errors", "error", "message")  # the parts of an answer that are not about a record
+TELLING = {  # fields of others' records that show a choice of the service and nothing about the account
     "type": re.compile(r"[a-z_]{1,20}"),
     "scheme": re.compile(r"https?://"),
     "color": re.compile(r"#?[0-9A-Fa-f]{3,8}"),
@@ -26,7 +26,7 @@ HIDDEN_HEADERS = re.compile(r"key|token|secret|passw|credential|authorization|co
 
 
 def shape(text: str) -> str:
-    """A text whose letters have become `a` and whose digits `0`."""
+    """A text with each letter replaced by `a` and each digit by `0`."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
 
 
@@ -35,9 +35,9 @@ class Masking:
     """Masks what a run sent and received.
 
     Attributes:
-        secrets: texts that are told nowhere, each with what stands in its place.
+        secrets: texts that are never reported, each with its replacement.
         own: the ids of the records that the run created, by resource and key; accounts may share ids.
-        markers: the texts that mark those records; one that shows none may have been given its id later.
+        markers: the texts that mark those records; a record that shows none may have got its id later.
     """
 
     secrets: Mapping[str, str]
@@ -52,8 +52,8 @@ class Masking:
         """Mask some secrets, such as API keys, in every form in which they are sent.
 
         Args:
-            secrets: each with what is to stand in its place.
-            own: of each record of the run's the resource, whose key made it, and the id.
+            secrets: each with its replacement.
+            own: for each of the run's records, the resource, the identity that created it, and the id.
             markers: the texts that mark them.
         """
         forms = {}
@@ -73,7 +73,7 @@ class Masking:
         return text
 
     def exchange(self, exchange: Exchange) -> Exchange:
-        """An exchange without secrets in its answer, and of other records no more than ids, types and shapes."""
+        """An exchange without secrets in its answer, and with only the ids, types and shapes of other records."""
         headers = {name: self._header(name.casefold(), value) for name, value in exchange.headers.items()}
         redirects = tuple((status, self._place(location)) for status, location in exchange.redirects)
         return replace(
@@ -90,14 +90,14 @@ class Masking:
         return self._place(value) if name == "location" else self.text(value)
 
     def _place(self, location: str) -> str:
-        """Where a redirect leads: scheme, host and path, of the path no more than the shape beyond the API's own."""
+        """Where a redirect leads: scheme, host and path, where a path outside the API keeps only its shape."""
         scheme, separator, rest = location.partition("?")[0].partition("://")
         host, slash, path = rest.partition("/") if separator else ("", "", scheme)
         known = re.fullmatch(r"/?(.*/)?(api/[a-z-]+/?\d*|login)?", path)
         return self.text(f"{scheme if separator else ''}{separator}{host}{slash}{path if known else shape(path)}")
 
     def findings(self, exchange: Exchange, text: str) -> str:
-        """A text of a finding, without what records in its exchange hold that show no marker of the run's."""
+        """A text of a finding, without the contents of records in its exchange that show no marker of the run."""
         if exchange.number not in self._foreign:
             self._foreign[exchange.number] = sorted(_foreign(exchange.data, self.markers), key=len, reverse=True)
         for told in self._foreign[exchange.number]:
@@ -139,7 +139,7 @@ def _marked(row: dict[str, Any], markers: Iterable[str]) -> bool:
 
 
 def _foreign(data: Any, markers: frozenset[str]) -> Iterator[str]:
-    """The texts in records that show no marker, but for those that tell nothing of anybody."""
+    """The texts in records that show no marker, except those that reveal nothing about anybody."""
     for row in data if isinstance(data, list) else [data]:
         if isinstance(row, dict) and not _marked(row, markers):
             for name, value in row.items():
@@ -157,7 +157,7 @@ def _texts(value: Any) -> Iterator[str]:
 def _answer(body: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
     if not isinstance(body, dict):
         return _masked(body)
-    if "data" not in body and id_of(body) is not None:  # a record without what belongs around it
+    if "data" not in body and id_of(body) is not None:  # a record without its envelope
         return _data(body, own)
     return {name: value if name in OF_THE_LIST else _data(value, own) for name, value in body.items()}
 
@@ -193,7 +193,7 @@ def _masked(value: Any) -> Any:
 
 
 def _unread(text: str) -> str:
-    """A success that is no JSON: what stands before the JSON that it may have been meant to be, and its shape."""
+    """A success that is not JSON: the text before what may be meant as JSON, then the shape of the rest."""
     start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=0)
     before = text[:start] if '"data"' in text else ""
     return before[:200] + shape(text[len(before) :])

@@ -13,12 +13,12 @@ class Shape:
     """How a form is written.
 
     Attributes:
-        like: who sends it like this.
-        boundary: what stands between its parts.
+        like: a client that sends forms like this.
+        boundary: what separates its parts.
         quoted: whether the boundary is quoted in the media type, as one with certain punctuation must be.
         files_first: whether files stand before texts.
         headers: further lines in the head of each text part; `LENGTH` becomes its length.
-        file_name: the name of each file, if not the field's own; no file was chosen where it is empty.
+        file_name: the name of each file, if not the field's own; an empty one means that no file was chosen.
         end: what follows the last boundary.
     """
 

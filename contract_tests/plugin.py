@@ -17,41 +17,41 @@ from contract_tests.commands.arguments import add_run
 HERE = Path(__file__).parent
 NAMED = "CONTRACT_TESTS_NAMED"
 KEY = "contract_tests_outcome"
-NOT_HERE = {"--plan", "--quiet", "--write-waivers"}  # they are about the command, not about the run
+NOT_HERE = {"--plan", "--quiet", "--write-waivers"}  # these concern the command, not the run
 OUTCOME = pytest.StashKey[Any]()
 WRITTEN = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take the options of `contract-tests run`, where this suite is named; other suites may have such of their own."""
+    """Add the options of `contract-tests run` if this suite is named; other suites may have the same options."""
     if not any("contract_tests" in argument for argument in sys.argv) and NAMED not in os.environ:
         return
-    os.environ[NAMED] = "1"  # so that workers of pytest-xdist, whose arguments are not to be seen, know it too
+    os.environ[NAMED] = "1"  # so that pytest-xdist's workers, whose arguments are not visible, know it too
     group = parser.getgroup("contract-tests")
     for name, told in options().items():
         kept = {key: told[key] for key in ("action", "metavar") if key in told}
-        with suppress(ValueError, ArgumentError):  # another has an option of this name, and its value serves as well
+        with suppress(ValueError, ArgumentError):  # another plugin's option of this name serves as well
             group.addoption(
                 name, default=None, help=f"{told['help'].partition(' (default')[0]} (contract-tests)", **kept
             )
 
 
 def options() -> dict[str, dict[str, Any]]:
-    """The options of `contract-tests run` that a run under pytest takes too, each as argparse is told of it."""
+    """The options of `contract-tests run` that a run under pytest takes too, each with its arguments for argparse."""
     every: dict[str, dict[str, Any]] = {}
     add_run(lambda name, **told: every.update({name: told}))
     return {name: told for name, told in every.items() if name not in NOT_HERE}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse to run the suite against nothing."""
+    """Refuse to run the suite without a base URL."""
     if not given(config, "--base-url") and any(item.path.parent == HERE for item in items):
         pytest.exit("contract-tests: give --base-url, where the implementation answers", returncode=4)
 
 
 def outcome_of(config: pytest.Config) -> Any:
-    """The outcome of the run that these options ask for, made when it is first asked for."""
-    from contract_tests.errors import BROKEN, StoppedError  # noqa: PLC0415 - who does not run the suite does not wait
+    """The outcome of the run that these options ask for, which happens on the first call."""
+    from contract_tests.errors import BROKEN, StoppedError  # noqa: PLC0415 - loaded only if the suite runs
 
     if OUTCOME not in config.stash:
         handed = getattr(config, "workerinput", {}).get(KEY)
@@ -59,7 +59,7 @@ def outcome_of(config: pytest.Config) -> Any:
             config.stash[OUTCOME] = pickle.loads(handed) if handed else _run(config)  # noqa: S301 - our own
         except StoppedError as error:
             pytest.exit(f"contract-tests: {error}", returncode=error.status)
-        except Exception as error:  # noqa: BLE001 - whatever breaks here must not be tried again for each item
+        except Exception as error:  # noqa: BLE001 - no error here may be repeated for each item
             pytest.exit(f"contract-tests: the suite itself broke: {type(error).__name__}: {error}", returncode=BROKEN)
     return config.stash[OUTCOME]
 
@@ -87,7 +87,7 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Tell rules that were broken from those that could only not be decided."""
+    """Distinguish violated rules from undecided ones, by the exit status."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     stats = reporter.stats if reporter else {}
     outcome = session.config.stash.get(OUTCOME, None)
@@ -105,7 +105,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def given(config: pytest.Config, option: str) -> Any:
-    """What was given for an option, or None."""
+    """The value given for an option, or None."""
     return config.getoption(option.removeprefix("--").replace("-", "_"), default=None)
 
 

@@ -11,7 +11,7 @@ STATEMENT = re.compile(r'^- <a id="s(D?\d+)"></a>\*\*\1\*\* \(\w+\) (.*?)(?=\n\n
 
 
 def statements() -> dict[str, str]:
-    """The text of each statement by its number: `1` to `92`, `D1` to `D10`."""
+    """The text of each statement by its number, such as `45` or `D2`."""
     installed = ROOT / "link_management_contract" / NAME
     path = installed if installed.exists() else ROOT / "docs" / NAME
     return {number: " ".join(text.split()) for number, text in STATEMENT.findall(path.read_text("utf-8"))}

@@ -13,7 +13,7 @@ from contract_tests.run.verdicts import Result, Verdict
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One item for each rule and resource."""
+    """Generate one item for each rule and resource."""
     rules = Contract().rules.values()
     pairs = [(rule.id, resource) for rule in rules for resource in rule.resources]
     metafunc.parametrize("pair", pairs, ids=[f"{rule}-{resource}" for rule, resource in pairs])
@@ -21,7 +21,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def result(request: pytest.FixtureRequest, pair: tuple[str, str]) -> Result:
-    """The verdict; one that is none ends here, as an error."""
+    """The verdict; without one, the test is skipped here or ends as an error."""
     results = {(each.rule.id, each.resource): each for each in outcome_of(request.config).results}
     if pair not in results:
         pytest.skip("not run: it was deselected, or needs writes")
@@ -34,7 +34,7 @@ def result(request: pytest.FixtureRequest, pair: tuple[str, str]) -> Result:
 
 
 def test_rule(result: Result, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
-    """The rule is kept."""
+    """The rule is satisfied."""
     gates = result.verdict is Verdict.FAIL or (result.verdict is Verdict.WARN and given(request.config, "--strict"))
     if result.verdict is Verdict.WARN:
         record_property("warning", explain(result))

@@ -42,6 +42,21 @@ def test_a_field_that_is_written_and_read_has_a_rule_that_it_comes_back(resource
     assert missing == [], f"openapi.yaml: {field} of {resource.name} is written and read; add {missing} to x-rules"
 
 
+def test_a_rule_that_a_field_comes_back_holds_for_each_resource_with_the_field() -> None:
+    for rule in CONTRACT.rules.values():
+        field = rule.id.removeprefix("forms.").removesuffix("-comes-back").replace("-", "_")
+        if rule.id == f"forms.{field.replace('_', '-')}-comes-back":
+            having = [resource.name for resource, each in FIELDS if each == field]
+            assert list(rule.resources) == having, f"openapi.yaml: {rule.id}: {having} have the field {field} in a form"
+
+
+@pytest.mark.parametrize("name", ["SplashPage", "Domain", "NotificationHandler"])
+def test_a_field_that_is_read_is_among_the_properties_and_required(name: str) -> None:
+    schema = CONTRACT.document["components"]["schemas"][name]
+    apart = set(schema["properties"]) ^ set(schema["required"])
+    assert apart == set(), f"openapi.yaml, {name}: put {apart} under properties and under required"
+
+
 @pytest.mark.parametrize("resource", CONTRACT.resources.values(), ids=lambda resource: resource.name)
 def test_a_field_that_is_read_has_a_rule_on_its_type(resource: Resource) -> None:
     for field in resource.shape:

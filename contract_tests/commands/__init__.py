@@ -1,1 +1,1 @@
-"""The commands of `contract-tests`, a module each."""
+"""The commands of `contract-tests`, one module each."""

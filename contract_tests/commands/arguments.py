@@ -1,4 +1,4 @@
-"""The options of the commands: their names, what they take, and what is said of a value that cannot be meant."""
+"""The options of the commands: their names, their values, and the messages for invalid values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Add = Callable[..., Any]
 
 
 def add_prove(add: Add) -> None:
-    """The options of `contract-tests prove`."""
+    """Add the options of `contract-tests prove`."""
     add("--defect", action="append", default=[], metavar="NAME", help="this one alone (default: all that the mock has)")
     add("--seeds", type=_number, default=5, metavar="N", help="servers with each defect (default: %(default)s)")
     add("--grease", type=_number, default=300, metavar="N", help="correct servers (default: %(default)s)")
@@ -26,7 +26,7 @@ def add_prove(add: Add) -> None:
 
 
 def add_run(add: Add) -> None:
-    """The options of `contract-tests run`."""
+    """Add the options of `contract-tests run`."""
     add("--base-url", type=_url, required=True, metavar="URL", help="URL of the implementation, with its path prefix")
     add_target(add)
     add("--allow-writes", action="store_true", help="allow writes to a host other than this machine")
@@ -81,7 +81,7 @@ def _add_files(add: Add) -> None:
 
 
 def add_judge(add: Add) -> None:
-    """The options of `contract-tests judge`."""
+    """Add the options of `contract-tests judge`."""
     add("file", type=Path, metavar="FILE", help="an HTTP archive: a browser's, a proxy's or a run's record.har")
     add("--base-url", type=_url, metavar="URL", help="which service to judge (default: that of most requests)")
     add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
@@ -89,7 +89,7 @@ def add_judge(add: Add) -> None:
 
 
 def add_compare(add: Add) -> None:
-    """The options of `contract-tests compare`."""
+    """Add the options of `contract-tests compare`."""
     add("results", type=Path, nargs="+", metavar="RESULTS", help="results.json of a run, or the folder it is in")
     add("--all", action="store_true", help="show what is the same as well")
     add("--json", type=Path, metavar="FILE", help="write the comparison to this file")
@@ -97,14 +97,14 @@ def add_compare(add: Add) -> None:
 
 
 def add_cleanup(add: Add) -> None:
-    """The options of `contract-tests cleanup`."""
+    """Add the options of `contract-tests cleanup`."""
     add("ledger", type=Path, metavar="LEDGER", help="ledger of the interrupted run")
     add("--base-url", type=_url, metavar="URL", help="where it answers, if the ledger does not say so any more")
     add_target(add)
 
 
 def add_target(add: Add) -> None:
-    """The options that tell how a target is reached."""
+    """Add the options that describe how to reach a target."""
     add("--api-key", metavar="KEY", help="key of the account; better in $CONTRACT_API_KEY")
     add("--second-api-key", metavar="KEY", help="key of another account; better in $CONTRACT_SECOND_API_KEY")
     add(

@@ -17,11 +17,11 @@ from contract_tests.target.target import Target
 
 
 def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:
-    """Delete what a run has left behind, as far as its records still show that they are the run's.
+    """Delete the records that a run left behind, as far as they still show that they are the run's.
 
     Args:
         contract: the resources.
-        given: the ledger, and how its target is reached.
+        given: the ledger, and how to reach its target.
 
     Returns:
         0 if nothing is left, else 3.

@@ -21,14 +21,14 @@ FEWEST = 2
 
 
 def compare_command(contract: Contract, given: argparse.Namespace) -> int:
-    """Set the results of several runs side by side.
+    """Compare the results of several runs side by side.
 
     Args:
         contract: the rules.
         given: the files or folders of the runs' reports.
 
     Returns:
-        0 if verdicts and open points are the same in all, 1 if not, 3 if what was asked for could not be written.
+        0 if verdicts and open points are the same in all, 1 if not, 3 if a requested file could not be written.
 
     Raises:
         UsageError: if a file cannot be used.
@@ -51,7 +51,7 @@ def comparison(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> dict[
 
     Returns:
         `runs`, each with its name, target and word; `rules` and `open_points`, each a list of entries with a name,
-        one value for each run and whether they are the same; `differences`, how many are not.
+        one value for each run and whether these are the same; `differences`, how many entries differ.
     """
     verdicts = [{f"{each['rule']}[{each['kind']}]": each["verdict"] for each in run["results"]} for run in runs]
     chosen = [{name: ", ".join(values) for name, values in run["open_points"].items()} for run in runs]
@@ -100,6 +100,6 @@ def _write(compared: Mapping[str, Any], given: argparse.Namespace) -> None:
     if given.json:
         Path(given.json).write_text(json.dumps(compared, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if given.html:
-        from contract_tests.reports.html import render  # noqa: PLC0415 - who wants none does not wait for Jinja
+        from contract_tests.reports.html import render  # noqa: PLC0415 - only a page needs Jinja, which is slow to load
 
         Path(given.html).write_text(render("comparison.html.jinja", **compared), encoding="utf-8")

@@ -21,13 +21,13 @@ def judge_command(contract: Contract, given: argparse.Namespace) -> int:
 
     Args:
         contract: the rules.
-        given: the options, as the command line has them.
+        given: the options from the command line.
 
     Returns:
-        0 if none of these rules is broken, else 1.
+        0 if none of these rules is violated, else 1.
 
     Raises:
-        UsageError: if the file is no HTTP archive.
+        UsageError: if the file is not an HTTP archive.
         NothingSelectedError: if it holds no exchange with such a service.
     """
     recording = read(given.file, contract, given.base_url and given.base_url.rstrip("/"))
@@ -43,7 +43,7 @@ def judge_command(contract: Contract, given: argparse.Namespace) -> int:
 
 
 def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public_base_url: str | None) -> Outcome:
-    """What recorded exchanges show; a rule that they do not decide is not run."""
+    """The outcome of recorded exchanges; a rule that they do not decide counts as not run."""
     evidence = Evidence(recording.base_url, list(recording.exchanges), public_base_url=public_base_url)
     results: list[Result] = []
     for rule in contract.rules.values():

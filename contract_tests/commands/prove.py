@@ -25,23 +25,23 @@ from contract_tests.proof.mocks import Defect, Mock
 from contract_tests.proof.trials import Judged, Proof, Trial, greased, hostile, judge, trials_of
 from contract_tests.reports.screen import complain
 
-WORKERS_A_CORE = 4  # a trial of a broken server is waiting most of the time: it might have been slow, not wrong
-SHORT_GREASE, SHORT_DEFECTS = 8, 7  # of a short proof: how many seeds, and one in how many defects
+WORKERS_A_CORE = 4  # a trial of a defect mostly waits, since the server might be slow rather than wrong
+SHORT_GREASE, SHORT_DEFECTS = 8, 7  # for a short proof: the number of seeds, and the step from defect to defect
 
 
 def prove_command(contract: Contract, given: argparse.Namespace) -> int:
-    """Judge servers that are known to be right or wrong, and tell what came of it.
+    """Judge servers known to be correct or to have a defect, and report the results.
 
     Args:
         contract: the rules.
-        given: the options, as the command line has them.
+        given: the options from the command line.
 
     Returns:
-        0 if each defect is caught by its own rule and no server that is right fails, else 1; 3 if no form of the
-        matrix could be written.
+        0 if each defect is caught by its own rule and no correct server fails, else 1; 3 if a form of the matrix
+        could not be written.
 
     Raises:
-        UsageError: if a defect is not known, or there is no mock.
+        UsageError: if a defect is unknown, or there is no mock server.
     """
     console = Console(highlight=False, markup=False)
     with ExitStack() as stack:
@@ -81,7 +81,7 @@ def _trials(
 
 
 def _spread(few: list[Trial], many: list[Trial]) -> list[Trial]:
-    """The few, most of which wait, here and there in the first half of the many."""
+    """Spread the few trials, most of which wait, over the first half of the many."""
     mixed = list(many)
     for number, each in enumerate(few):
         mixed.insert(number * len(many) // (2 * len(few)), each)
@@ -89,10 +89,10 @@ def _spread(few: list[Trial], many: list[Trial]) -> list[Trial]:
 
 
 def _judged(base_urls: Sequence[str], trials: Sequence[Trial]) -> Iterator[Judged]:
-    """Judge all trials, each on the mock of a process of its own."""
+    """Judge all trials in worker processes, each of which has its own mock."""
     context = get_context("spawn")
     tasks, results = context.Queue(), context.Queue()
-    tasks.cancel_join_thread()  # what nobody took when the command ends need not be taken
+    tasks.cancel_join_thread()  # when the command ends, trials still in the queue are dropped
     for trial in [*trials, *[None] * len(base_urls)]:
         tasks.put(trial)
     with _running([context.Process(target=_work, args=(url, tasks, results)) for url in base_urls]):
@@ -116,20 +116,20 @@ def _running(processes: Sequence[BaseProcess]) -> Iterator[None]:
 
 
 def _work(base_url: str, tasks: Any, results: Any) -> None:
-    """What a worker process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command itself is told, and ends the workers
-    gc.set_threshold(100_000, 20, 20)  # what a trial sees is thrown away as a whole
+    """Judge trials from the queue, in a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command itself is interrupted, and ends the workers
+    gc.set_threshold(100_000, 20, 20)  # the evidence of a trial is discarded as a whole
     contract = Contract()
     for trial in iter(tasks.get, None):
         try:
             results.put(judge(contract, base_url, trial))
-        except Exception as error:  # noqa: BLE001 - the command is to break, not to wait for ever
+        except Exception as error:  # noqa: BLE001 - the command must fail, not wait forever
             error.add_note(f"in the trial of {trial.name or 'a server that is right'}, seed {trial.seed}")
             results.put(RuntimeError(f"{error!r} {error.__notes__[0]}"))
 
 
 def _watched(judged: Iterator[Judged], total: int) -> Iterator[Judged]:
-    """Pass on what was judged, and show how far it is."""
+    """Pass on the judged trials, and show the progress."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -140,7 +140,7 @@ def _watched(judged: Iterator[Judged], total: int) -> Iterator[Judged]:
 
 
 def _write(proof: Proof, given: argparse.Namespace) -> int:
-    """Write the forms of the matrix that were asked for; an exit status, if that could not be done."""
+    """Write the requested forms of the matrix; return 0, or the exit status for a failure."""
     try:
         if given.markdown:
             Path(given.markdown).write_text(matrix.markdown(proof) + "\n", encoding="utf-8")

@@ -32,7 +32,7 @@ def explain(contract: Contract, name: str) -> str:
     """One rule or open point.
 
     Raises:
-        LookupError: if there is none of that id; the message names the nearest.
+        LookupError: if no rule or open point has that id; the message names the nearest ones.
     """
     entry = contract.rules.get(name) or contract.open_points.get(name)
     if entry is None:

@@ -29,22 +29,22 @@ from contract_tests.run.runner import TOO_MANY, Progress, run
 from contract_tests.target.ledger import Ledger, digest_of
 
 PROGRAM = "link-management-contract"
-BETWEEN_LINES = 30  # seconds between two lines of progress where there is no terminal
-PASSED_OVER = 2  # of several interrupts: a second one comes of impatience, and clean-up takes a moment
+BETWEEN_LINES = 30  # seconds between two lines of progress without a terminal
+PASSED_OVER = 2  # the interrupt to ignore: a second one comes from impatience, and clean-up takes a moment
 
 
 def run_command(contract: Contract, given: argparse.Namespace) -> int:
-    """Judge an implementation, and tell the outcome.
+    """Judge an implementation, and report the outcome.
 
     Args:
         contract: the rules.
-        given: the options, as the command line has them.
+        given: the options from the command line.
 
     Returns:
         The exit status.
 
     Raises:
-        UsageError: if the options cannot be meant.
+        UsageError: if the options are invalid.
         NothingSelectedError: if they select nothing.
         UnusableTargetError: if nothing can be judged there.
     """
@@ -66,7 +66,7 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
 
 
 class Watch:
-    """Shows how far a run is: on a terminal all the while, elsewhere a line now and then; a context manager."""
+    """A context manager that shows a run's progress: continuously on a terminal, elsewhere a line now and then."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -77,14 +77,14 @@ class Watch:
         self._thread = Thread(target=self._tell, daemon=True)
 
     def __call__(self, chapter: str, requests: int) -> None:
-        """Take note of a chapter, and of the requests so far."""
+        """Note the current chapter and the number of requests so far."""
         self._line = f"{chapter}  ·  {requests} requests"
         self._status.update(f"{self._line}  ·  {monotonic() - self._began:.0f} s")
         if TOO_MANY in chapter and not self._screen.is_terminal:
             complain(self._line)
 
     def __enter__(self) -> Self:
-        """Begin to show it."""
+        """Start to show progress."""
         if self._screen.is_terminal:
             self._status.start()
         else:
@@ -94,7 +94,7 @@ class Watch:
     def __exit__(
         self, resource: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Show no more."""
+        """Stop showing progress."""
         self._status.stop()
         self._ended.set()
 
@@ -109,20 +109,20 @@ def carry_out(
     progress: Progress = lambda _chapter, _requests: None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Judge an implementation as a command line says; what is left behind is told on the way out, whatever happens.
+    """Judge an implementation as the command line says, and report what is left behind, whatever happens.
 
     Args:
         contract: the rules.
         given: the options.
-        progress: told of each chapter and of the requests so far.
-        interrupted: whether the run is to end.
+        progress: called with each chapter and the number of requests so far.
+        interrupted: whether the run must end.
 
     Raises:
         StoppedError: if nothing can be judged.
     """
     options = _options(contract, given)
     cache = platformdirs.user_cache_path(PROGRAM) / "hypothesis"
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache))  # by default it is the folder that one works in
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache))  # the default is in the working directory
     if options.connection.insecure:
         complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
     account, token = digest_of(options.api_key), secrets.token_hex(2)
@@ -145,7 +145,7 @@ def _options(contract: Contract, given: argparse.Namespace) -> Options:
 
 
 def tell_left(ledger: Ledger) -> None:
-    """Tell what is left behind, or may yet appear."""
+    """Report what is left behind, or may still appear."""
     for entry in ledger.left:
         complain(f"left behind: {entry}")
     if ledger.unanswered:
@@ -153,9 +153,9 @@ def tell_left(ledger: Ledger) -> None:
 
 
 class Interrupts:
-    """Ctrl-C, SIGTERM and SIGHUP: an exception, and a flag too, since one in a finalizer or a callback gets lost.
+    """Turns Ctrl-C, SIGTERM and SIGHUP into an exception and a flag; finalizers and callbacks lose exceptions.
 
-    A second one, while what was made is removed, is passed over; a third ends that too.
+    A second interrupt, during clean-up, is ignored; a third ends clean-up too.
     """
 
     def __init__(self) -> None:
@@ -167,7 +167,7 @@ class Interrupts:
 
     @property
     def came(self) -> bool:
-        """Whether there was one."""
+        """Whether there was an interrupt."""
         return self._count > 0
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
@@ -181,14 +181,14 @@ def _state_file() -> Path:
 
 
 def write_reports(contract: Contract, outcome: Outcome, given: argparse.Namespace) -> bool:
-    """Write what a command line asks for, each as far as that can be done; whether all of it could."""
+    """Write each report that the command line asks for, if possible; return whether all were written."""
     today = datetime.fromtimestamp(outcome.began, UTC).date()
     told = results.as_dict(outcome) if given.report_dir or github.runs_here() else {}
     wanted: list[Callable[[], None]] = []
     if given.write_waivers:
         wanted.append(lambda: waivers.write(given.write_waivers, outcome.results, today, strict=outcome.strict))
     if given.report_dir:
-        from contract_tests.reports import folder  # noqa: PLC0415 - who wants none does not wait for Jinja
+        from contract_tests.reports import folder  # noqa: PLC0415 - only reports need Jinja, which is slow to load
 
         wanted.append(lambda: folder.write(contract, outcome, told, given.report_dir))
     if github.runs_here():

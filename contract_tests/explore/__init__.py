@@ -1,4 +1,4 @@
-"""Exploration: requests that nobody wrote down, judged by the same rules as the survey's."""
+"""Exploration: further requests, most of them generated, judged by the same rules as the survey's."""
 
 from contract_tests.explore.exploration import Exploration
 

@@ -1,6 +1,6 @@
-"""How a visit goes on after the survey: probes, requests that Schemathesis generates, a walk of creates and changes.
+"""What a visit does after the survey: probes, requests that Schemathesis generates, a walk of creates and changes.
 
-Nothing fails in here: all that is seen goes into the visit's evidence, for the rules to judge.
+Nothing fails here: everything seen goes into the visit's evidence, for the rules to judge.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import BudgetSpentError
 
-STEPS = 10  # of a walk, each of some three requests
+STEPS = 10  # of a walk, each of about three requests
 
 
 class _EnoughError(BaseException):
-    """The run may send no more: as an interrupt does, it ends what Hypothesis is at."""
+    """The run may send no more requests; like an interrupt, this stops Hypothesis."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Exploration:
 
     Attributes:
         contract: what requests are generated from.
-        requests: how many to send for each resource, about; a last step is not cut off.
-        seed: the same seed, the same requests.
+        requests: about how many to send for each resource; the last step is not cut off.
+        seed: the same seed generates the same requests.
     """
 
     contract: Contract
@@ -46,7 +46,7 @@ class Exploration:
     seed: int
 
     def __call__(self, visitor: Visitor) -> None:
-        """Explore a resource; of a very large collection, only the first page is looked at after each step."""
+        """Explore a resource; of a very large collection, only the first page is listed after each step."""
         see_late(visitor, visitor.snapshot())
         whole, visitor.most_pages = visitor.most_pages, 1
         try:
@@ -86,7 +86,7 @@ class Exploration:
 
 
 def _settings(examples: int, steps: int = 1) -> settings:
-    """Settings under which Hypothesis draws so many examples and does nothing else."""
+    """Settings with which Hypothesis draws this many examples and does nothing else."""
     return settings(
         max_examples=examples,
         stateful_step_count=steps,
@@ -98,9 +98,9 @@ def _settings(examples: int, steps: int = 1) -> settings:
 
 
 def _until(visitor: Visitor, end: int) -> Proceed:
-    """Carry out steps until the target was sent so many requests; then do nothing.
+    """Carry out steps until this many requests have been sent to the target; then do nothing.
 
-    What is drawn never depends on what was answered, so that a seed means the same requests wherever it can.
+    What is drawn never depends on an answer, so that a seed yields the same requests wherever possible.
     """
 
     def proceed(step: Callable[[], object]) -> None:

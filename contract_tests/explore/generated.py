@@ -1,4 +1,4 @@
-"""Requests that Schemathesis generates from the contract, made harmless: own records and reserved addresses alone."""
+"""Requests that Schemathesis generates from the contract, made harmless: only own records and reserved addresses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from contract_tests.target.target import WriteRefusedError
 class Generated:
     """Sends generated requests for one resource.
 
-    Any of them may be refused, so they are sent as open; what was accepted is then judged as a documented request is.
+    Any of them may be refused, so they are sent as open; those accepted are then judged as documented requests.
     """
 
     def __init__(self, visitor: Visitor) -> None:
@@ -27,7 +27,7 @@ class Generated:
         self._own: list[tuple[int, str]] = []  # the ids and markers of records made here
 
     def send(self, case: schemathesis.Case[Any]) -> None:
-        """Send a generated request; the id in it gives way to that of a record made here, but in every other read."""
+        """Send a generated request; except in every other read, its id is replaced by that of a record made here."""
         operation = operation_of(str(case.operation.definition.raw["operationId"]))
         fields = case.body if isinstance(case.body, Mapping) else {}
         if operation == "list":
@@ -75,11 +75,11 @@ class Generated:
                 visitor.target.ledger.remove(visitor.resource.name, identifier)
 
     def _look(self, identifier: int) -> None:
-        """Read a record that was made here, so that it is known by its marker, and may be written to."""
+        """Read a record that was made here, so that its marker is seen and it may be written to."""
         self._visitor.settle_last(self._visitor.read(identifier, Expect.OPEN))
 
     def _form(self, fields: Mapping[str, Any], marker: str) -> dict[str, FormValue]:
-        """The documented fields among generated ones; a name keeps the marker in front, and a host is the marker."""
+        """The documented fields among generated ones; a name begins with the marker, and a host is the marker."""
         resource = self._visitor.resource
         types = dict.fromkeys(resource.required, "text") | resource.optional
         form = {name: harmless(name, types[name], _plain(made_up)) for name, made_up in fields.items() if name in types}

@@ -1,4 +1,4 @@
-"""What a survey of few requests leaves out, tried one by one: the rarer types, odd input, writes with odd keys."""
+"""Probes for what the short survey leaves out: the rarer types, odd input, writes with odd keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BODIES = (
     ("text/plain", "LABEL MARKER"),
     (f"multipart/form-data; boundary={BOUNDARY}", f"--{BOUNDARY}--\r\n"),
 )
-RICH: dict[str, FormValue] = {  # values of which a part gets lost easily
+RICH: dict[str, FormValue] = {  # values that easily lose a part
     "custom_index_url": "https://www.example.com/Some/Path%20with%2Fsigns+plus?q=a%2Bb+c&Key=Value%26more#Part-2",
     "email": "contract.tests+plus@example.com",
 }
@@ -37,11 +37,11 @@ Proceed = Callable[[Callable[[], object]], None]
 
 
 def probe(visitor: Visitor, proceed: Proceed) -> None:
-    """Try each of them on a record of its own.
+    """Carry out all probes, on records made for them.
 
     Args:
-        visitor: who sends the requests.
-        proceed: carries a step out, as long as there is room for it.
+        visitor: sends the requests.
+        proceed: carries out a step, as long as there is room for it.
     """
     proceed(partial(_edges, visitor))
     subject: list[int] = []
@@ -55,18 +55,18 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
 
 
 def _on_a_record(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:
-    """Steps on one record: the same state again, each type, keys that are nearly right."""
+    """Steps on one record: the same state again, each type, keys that are almost right."""
     if visitor.resource.types:
         for state in "0011":
             yield partial(_change, visitor, identifier, {"is_enabled": state})
         for handler_type in alone(visitor.resource):
-            yield partial(_change, visitor, identifier, of_type(handler_type, "other-"))
+            yield partial(_change, visitor, identifier, of_type(visitor.resource, handler_type, "other-"))
     yield from _values(visitor, identifier)
-    yield partial(_knock, visitor, identifier)  # last, since it may be gone then
+    yield partial(_knock, visitor, identifier)  # last, since the record may be gone afterwards
 
 
 def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:
-    """Steps on one record: values that lose a part easily, forms as others write them, what no update should take."""
+    """Steps on one record: values that easily lose a part, other clients' forms, values no update should accept."""
     resource, label = visitor.resource, visitor.resource.label
     for name in ("custom_index_url", "email"):
         if name in resource.optional:
@@ -77,7 +77,7 @@ def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]
     yield partial(_reshaped, visitor, identifier, SHAPES)
     if resource.types:
         yield partial(_write, visitor, identifier, {"type": "contract-tests"})
-        yield partial(_made, visitor, of_type("slack") | {"email": "", "webhook": "x"}, Expect.OPEN)
+        yield partial(_made, visitor, of_type(visitor.resource, "slack") | {"email": "", "webhook": "x"}, Expect.OPEN)
     yield partial(_write, visitor, identifier, {label: ""})
     yield partial(_write, visitor, identifier, None)
     if label == "name":
@@ -88,7 +88,7 @@ def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]
 
 
 def _write(visitor: Visitor, identifier: int, form: dict[str, FormValue] | None) -> None:
-    """Update a record in a way that may be refused, and see what it then shows."""
+    """Update a record in a way that may be refused, and read what it shows then."""
     with suppress(WriteRefusedError):
         visitor.update(identifier, form, Expect.OPEN)
         visitor.settle()
@@ -102,13 +102,13 @@ def _reshaped(visitor: Visitor, identifier: int, shapes: Iterable[Shape]) -> Non
 
 
 def _numbered(visitor: Visitor, identifier: int) -> None:
-    """Give a record a name of digits; what it is known by then is that number."""
+    """Give a record a number as its name; from then on, that number identifies it."""
     digits = f"00{crc32(visitor.mark().encode()):010}0"
     _change(visitor, identifier, {visitor.resource.label: digits}, Expect.OPEN)
 
 
 def _alike(visitor: Visitor) -> None:
-    """Make two records of one name, or one host in two spellings; rename one of them, and remove it."""
+    """Create two records with one name, or one host in two spellings; rename one of them, and delete it."""
     resource, label = visitor.resource, visitor.resource.label
     first = create(visitor, visitor.least(), "alike", Expect.SUCCESS, frozenset())
     before = visitor.snapshot(lambda look: first.identifier in look.ids, "list after create")
@@ -118,7 +118,7 @@ def _alike(visitor: Visitor) -> None:
     exchange = visitor.post(form | ({label: form[label].upper()} if label == "host" else {}), Expect.OPEN)
     second = exchange.made_id
     if second is None or (second == first.identifier and label == "host"):
-        return  # hosts that are taken may be refused, or be the same record
+        return  # a host that is taken may be refused, or be the same record
     read = visitor.until(
         "create", lambda: visitor.read(second), lambda seen: visitor.shows(seen, mark_of(first.form[label]))
     )
@@ -133,7 +133,7 @@ def _alike(visitor: Visitor) -> None:
         mark = visitor.mark()
         visitor.target.ledger.mark(
             resource.name, first.identifier, mark
-        )  # a server that takes both for one renames both
+        )  # a server that mistakes both for one renames both
         renamed = visitor.change(second, {label: mark}, read.record)
         later = visitor.snapshot(lambda look: look.by_id.get(second) == renamed, "list after update")
         before_after.append(BeforeAfter("update", seen, later, changed=frozenset({second})))
@@ -160,7 +160,7 @@ def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
 
 
 def _edges(visitor: Visitor) -> None:
-    """Look at a last page that is just full, and at one that holds a single record."""
+    """List a last page that is exactly full, and one that holds a single record."""
     page = visitor.page(results_per_page="10")
     total = page.total if page else None
     for _ in range(11 if total is not None else 0):
@@ -189,9 +189,9 @@ def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue], expec
 
 
 def _knock(visitor: Visitor, identifier: int) -> None:
-    """List and write with keys that are nearly right, and see what became of it.
+    """List and write with keys that are almost right, and check the effects.
 
-    Those that a careless comparison lets in write in every way, the others each in one.
+    Keys that a careless comparison accepts try every write, the others one each.
     """
     resource, before = visitor.resource.name, visitor.read(identifier).record
     made = []

@@ -1,4 +1,4 @@
-"""A walk of creates, updates, deletes and looks in any order, beside a dict of what each record showed last."""
+"""A walk of creates, updates, deletes and reads in any order, with a dict of what each record showed last."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ LETTERS = st.text("aZ09éŁЖяΩ東한", min_size=1, max_size=12)
 
 
 class Walk(RuleBasedStateMachine):
-    """Walks through one resource, and writes down what it sees for the rules to judge.
+    """Walks through one resource, and keeps what it sees for the rules to judge.
 
-    Which step comes next, and with which values, never depends on an answer: a record that could not be created
-    keeps its place, and steps on it do nothing. Hypothesis begins with a walk of the rules whose names come first.
+    The next step and its values never depend on an answer: a record that could not be created keeps its place, and
+    steps on it do nothing. Hypothesis begins with a walk of the Hypothesis rules whose names come first.
 
     Args:
-        visitor: who sends the requests.
-        proceed: carries a step out, as long as the walk may go on.
+        visitor: sends the requests.
+        proceed: carries out a step, as long as the walk may go on.
     """
 
     places = Bundle("places")
@@ -47,7 +47,7 @@ class Walk(RuleBasedStateMachine):
 
     @initialize(target=places, data=st.data())
     def begin(self, data: st.DataObject) -> int:
-        """Look at the whole, and create a first record."""
+        """List the collection, and create a first record."""
         self.proceed(self._begin)
         return self._place(data)
 
@@ -56,7 +56,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(target=places, data=st.data())
     def create(self, data: st.DataObject) -> int:
-        """Create a record, unless an earlier create was refused; its place."""
+        """Create a record, unless an earlier create was refused; return its place."""
         return self._place(data)
 
     def _place(self, data: st.DataObject) -> int:
@@ -125,7 +125,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(size=st.integers(0, 6), number=st.integers(0, 99))
     def turn(self, size: int, number: int) -> None:
-        """List a page that is there."""
+        """List a page that exists."""
         self.proceed(lambda: self._turn(self.visitor.resource.page_sizes[size], number))
 
     def _turn(self, size: int, number: int) -> None:
@@ -133,7 +133,7 @@ class Walk(RuleBasedStateMachine):
         self.visitor.try_page(results_per_page=str(size), page=str(1 + number % pages))
 
     def _look(self, event: str, identifier: int) -> None:
-        """Look at the whole after a create or an update."""
+        """List the collection after a create or an update."""
         record, before = self.model[identifier], self.seen
         self.seen = self.visitor.snapshot(lambda look: look.by_id.get(identifier) == record, f"list after {event}")
         made, changed = (frozenset({identifier} if event == each else ()) for each in ("create", "update"))
@@ -143,19 +143,19 @@ class Walk(RuleBasedStateMachine):
 
 @st.composite
 def creates(draw: st.DrawFn, resource: Resource) -> Form:
-    """Some documented fields of a create beside the required ones."""
+    """Some documented fields of a create besides the required ones."""
     if resource.types:
-        return of_type(draw(st.sampled_from(resource.types)), draw(VARIANTS))
+        return of_type(resource, draw(st.sampled_from(resource.types)), draw(VARIANTS))
     return _some(draw, resource, 0)
 
 
 @st.composite
 def updates(draw: st.DrawFn, resource: Resource) -> Form:
-    """Some documented fields of an update; where the name or host is among them, it is still to be filled in."""
+    """Some documented fields of an update; a name or host among them still has to be filled in."""
     label: Form = {resource.label: ""}
     if resource.types:
         states = st.sampled_from(("0", "1")).map(lambda state: {"is_enabled": state})
-        types = st.sampled_from(resource.types).map(of_type)
+        types = st.sampled_from(resource.types).map(lambda each: of_type(resource, each))
         return draw(st.one_of(st.just(label), states, types))
     return _some(draw, resource, 1) | draw(st.sampled_from(({}, label)))
 

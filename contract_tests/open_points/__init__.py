@@ -1,7 +1,7 @@
-"""What an implementation chose where the contract leaves it open, as far as a run saw it.
+"""The choices of an implementation at the open points, as far as a run saw them.
 
-Each detector takes a run's exchanges and yields the value of one open point wherever it shows. `UNSEEN` says of each
-point without a detector why it has none.
+Each detector takes a run's exchanges and yields the value of one open point wherever it shows. `UNSEEN` states for
+each point without a detector why it has none.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ UNSEEN = {
 
 
 def observed(exchanges: Iterable[Exchange]) -> dict[str, Counter[str]]:
-    """The values that were seen of each open point, by its name, each with how often; those without any are left out.
+    """The values seen for each open point, by its name, each with a count; points without any are left out.
 
-    A value that the contract does not know is a status or the like, told as it was seen.
+    A value that the contract does not know is a status or the like, reported as it was seen.
     """
     every = list(exchanges)
     seen = {name: Counter(look(every)) for name, look in DETECTORS.items()}
@@ -39,7 +39,7 @@ def observed(exchanges: Iterable[Exchange]) -> dict[str, Counter[str]]:
 
 
 def profile(seen: dict[str, Counter[str]], contract: Contract) -> dict[str, str]:
-    """The choices to give a mock so that it behaves likewise: of each point the value that was seen most."""
+    """The choices with which a mock behaves the same: for each point, the value seen most often."""
     chosen = {}
     for name, values in seen.items():
         known = Counter({each: values[each] for each in contract.open_points[f"open.{name}"].values if values[each]})
@@ -49,7 +49,7 @@ def profile(seen: dict[str, Counter[str]], contract: Contract) -> dict[str, str]
 
 
 def remarks(exchanges: Iterable[Exchange]) -> list[str]:
-    """What every client meets there, and no rule forbids: page links that lead to no page."""
+    """What every client runs into though no rule forbids it: page links that lead to no page."""
     answers: dict[str, list[str]] = {}
     for resource, how in dict.fromkeys(lists.followed(list(exchanges))):
         if how != "served":

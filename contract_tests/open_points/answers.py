@@ -1,4 +1,4 @@
-"""What shows in the answers to writes and refusals."""
+"""Detectors of choices that show in the answers to writes, and in refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contract_tests.open_points.detector import Exchanges, Look, reads_after_upd
 from contract_tests.target.identities import NOBODY
 
 OK, NO_CONTENT, UNSUPPORTED = 200, 204, 415
-FIELDS_WITH_STATE = 3  # of a handler's create that sends `is_enabled` beside what is required
+FIELDS_WITH_STATE = 3  # of a handler's create that sends `is_enabled` besides what is required
 
 
 def _status(operation: str) -> Look:
@@ -82,7 +82,7 @@ def _is_enabled_on_create(exchanges: Exchanges) -> Iterator[str]:
 
 
 def _email_missing(exchanges: Exchanges) -> Iterator[str]:
-    """Creates of handlers of type `email` that give all that is required, and no address."""
+    """Creates of handlers of type `email` that give everything required, but no address."""
     for each in exchanges:
         form = each.request.form or {}
         if each.request.operation == "create" and form.get("type") == "email" and set(form) == {"name", "type"}:

@@ -1,4 +1,4 @@
-"""What a run saw, as open points are recognised by it."""
+"""What a run saw, in the form in which detectors recognise choices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def reads(exchanges: Exchanges, *resources: str) -> Iterator[tuple[Exchange, dic
 
 
 def first_reads(exchanges: Exchanges, *resources: str) -> Iterator[tuple[Exchange, dict[str, Any]]]:
-    """Each create with the first read of its record, where nothing was written to it between."""
+    """Each create with the first read of its record, where nothing was written to it in between."""
     waiting: dict[tuple[str, Any], Exchange] = {}
     for each in exchanges:
         request = each.request

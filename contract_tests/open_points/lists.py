@@ -1,4 +1,4 @@
-"""What shows in lists."""
+"""Detectors of choices that show in lists."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _page_past_the_end(exchanges: Exchanges) -> Iterator[str]:
 
 
 def _empty(exchanges: Exchanges) -> Iterator[dict[str, Any]]:
-    """The answers of lists of no records."""
+    """The answers to lists that hold no records."""
     return (each.json for each in successes(exchanges, "list") if each.page and each.page.total == 0)
 
 

@@ -1,4 +1,4 @@
-"""What shows in records."""
+"""Detectors of choices that show in records."""
 
 from __future__ import annotations
 

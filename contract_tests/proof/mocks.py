@@ -1,4 +1,4 @@
-"""Mock servers, as processes beside the suite, and what their control plane tells and takes."""
+"""Mock servers as processes beside the suite, and requests to their control plane."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SECONDS_TO_STOP = 5
 
 @dataclass(frozen=True)
 class Defect:
-    """A named way of being wrong, as the mock tells of it.
+    """A named way of breaking one rule, as the mock describes it.
 
     Attributes:
         name: what is wrong, in a few words.
         rule: the rule that it breaks.
         what: what is wrong, in a sentence.
-        resources: the resources that it befalls; all of which the rule speaks, if empty.
-        also: further rules that a server with it cannot keep either.
+        resources: the resources that it affects; if empty, all that the rule applies to.
+        also: further rules that a server with it cannot satisfy either.
     """
 
     name: str
@@ -81,10 +81,10 @@ class Mock:
 
 
 def reset(base_url: str, **switches: Any) -> None:
-    """Let a mock begin anew, with these switches alone.
+    """Reset a mock to its initial state, with only these switches.
 
     Raises:
-        UsageError: if it takes none of that name or value; the message is the mock's.
+        UsageError: if the mock accepts no such name or value; the message is the mock's.
     """
     answer = urllib3.request("POST", f"{base_url}/_mock/reset", json=switches)
     if answer.status != 200:  # noqa: PLR2004 - what the control plane answers
@@ -101,6 +101,6 @@ def defects(base_url: str) -> dict[str, Defect]:
 
 
 def conditions(base_url: str) -> dict[str, list[float]]:
-    """All conditions that a mock can be put under, each with the measures that are worth a try."""
+    """All conditions that a mock can be put under, each with the measures that are worth trying."""
     measures: dict[str, list[float]] = urllib3.request("GET", f"{base_url}/_mock/conditions").json()
     return measures

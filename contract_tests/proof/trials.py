@@ -18,8 +18,8 @@ from contract_tests.run.verdicts import VIOLATED, Result, Verdict
 from contract_tests.target.target import Limits
 
 RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
-ENOUGH = 26  # with fewer, the survey makes as many as pages need; servers that are wrong begin with so many
-EXPLORE = 600  # as by default
+ENOUGH = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many
+EXPLORE = 600  # the default of a run
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Trial:
     """A server to be judged: the mock with some switches.
 
     Attributes:
-        name: the defect's or the condition's; empty for a server that is right.
-        seed: what its open points and its records are chosen by.
-        switches: what the mock is told.
+        name: the defect's or the condition's; empty for any other server.
+        seed: determines its choices and its records.
+        switches: what the mock is reset with.
         resources: the resources to judge.
-        rule: the rule that is to fall, or None.
+        rule: the rule that must be found violated, or None.
         explore: as for a run.
         may_be_undecided: whether rules may stay inconclusive.
     """
@@ -47,12 +47,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a run said of a trial's server.
+    """What a run found in a trial's server.
 
     Attributes:
-        fell: the rules that fell.
+        fell: the rules found violated.
         undecided: the results that stayed inconclusive, each with its reason.
-        first: after how many requests the trial's own rule first seemed broken, or None.
+        first: after how many requests the trial's own rule first seemed violated, or None.
         explored: whether that took more than the survey.
     """
 
@@ -65,30 +65,35 @@ class Judged:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the kill matrix: a defect, and what all its trials came to."""
+    """A line of the kill matrix: a defect, and the results of all its trials."""
 
     defect: Defect
     judged: tuple[Judged, ...]
 
     @property
     def caught(self) -> int:
-        """How many of its trials its own rule fell in."""
+        """The number of its trials that found its own rule violated."""
         return sum(self.defect.rule in each.fell for each in self.judged)
 
     @property
     def others(self) -> frozenset[str]:
-        """The other rules that fell."""
+        """The other rules found violated."""
         return frozenset().union(*(each.fell for each in self.judged)) - {self.defect.rule}
 
     @property
+    def unrelated(self) -> str:
+        """The other rules found violated that none of its consequences is, for people."""
+        return ", ".join(sorted(self.others - self.defect.also))
+
+    @property
     def requests(self) -> int | None:
-        """After how many requests, in the middle of all trials, its own rule first seemed broken."""
+        """The median number of requests after which its own rule first seemed violated."""
         counts = [each.first for each in self.judged if each.first is not None]
         return int(median(counts)) if counts else None
 
     @property
     def verdict(self) -> str:
-        """`caught`; or what is wrong: it `survives`, is `misnamed`, or makes `unrelated` rules fall."""
+        """`caught`; or what is wrong: it `survives`, is `misnamed`, or violates `unrelated` rules."""
         if any(not each.fell for each in self.judged):
             return "survives"
         if self.caught < len(self.judged):
@@ -98,7 +103,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Proof:
-    """What all trials came to: those of defects, of servers that are right, and of such under a condition."""
+    """The results of all trials: of defects, of correct servers, and of correct servers under a condition."""
 
     rows: tuple[Row, ...]
     right: tuple[Judged, ...]
@@ -107,7 +112,7 @@ class Proof:
 
     @classmethod
     def of(cls, defects: Mapping[str, Defect], judged: Iterable[Judged]) -> Self:
-        """Sort what was judged."""
+        """Sort the judged trials."""
         began = monotonic()
         every = sorted(judged, key=lambda each: each.trial.seed)
         rows = (Row(each, tuple(one for one in every if one.trial.name == name)) for name, each in defects.items())
@@ -120,8 +125,9 @@ class Proof:
 
     @property
     def failures(self) -> list[str]:
-        """What goes against the proof, a line each."""
-        lines = [f"{row.defect.name}: {row.verdict}" for row in self.rows if row.verdict != "caught"]
+        """What contradicts the proof, one line each."""
+        wrong = [row for row in self.rows if row.verdict != "caught"]
+        lines = [f"{row.defect.name}: {row.verdict}{row.unrelated and f' ({row.unrelated})'}" for row in wrong]
         for each in (*self.right, *self.hostile):
             place = each.trial.name or f"grease {each.trial.seed}"
             lines += [f"{place}: {rule} fell, and the server is right" for rule in sorted(each.fell)]
@@ -131,7 +137,7 @@ class Proof:
 
 
 def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[Trial]:
-    """A trial for each seed; they take turns with the resources that a defect befalls."""
+    """A trial for each seed; they take turns with the resources that a defect affects."""
     resources = defect.resources or contract.rules[defect.rule].resources
     return [
         Trial(
@@ -146,24 +152,24 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
 
 
 def greased(seed: int, resources: Sequence[str]) -> Trial:
-    """A trial of a server that is right, whatever it chose; some choose anew with each request, some are explored."""
+    """A trial of a correct server with any choices; some choose again for each request, some are explored."""
     told = switches(seed) | {"grease_each_request": seed % 3 == 0}
     return Trial("", seed, told, tuple(resources), explore=EXPLORE if seed % 60 == 0 else 0)
 
 
 def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> Trial:
-    """A trial of a server that is right, under a condition."""
+    """A trial of a correct server under a condition."""
     told = switches(seed) | {"conditions": {name: measure}}
     return Trial(name, seed, told, tuple(resources), may_be_undecided=True)
 
 
 def switches(seed: int) -> dict[str, Any]:
-    """What the mock is told for a seed; 0 is the mock as it is by default."""
+    """The mock's switches for a seed; 0 is the mock with its defaults."""
     return {"fixture": "empty", "records": RECORDS[seed % len(RECORDS)], "grease": seed or None}
 
 
 def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
-    """Judge a trial's server; if the survey does not see what is wrong, explore too, as a run does by default."""
+    """Judge a trial's server; if the survey does not find the defect, explore too, as a run does by default."""
     outcome = _run(contract, base_url, trial, trial.explore)
     explored = trial.rule is not None and not _of(outcome, trial.rule)
     if explored:

@@ -1,1 +1,1 @@
-"""How a run's outcome is told."""
+"""How a run's outcome is reported."""

@@ -1,4 +1,4 @@
-"""A request as a curl line that repeats it."""
+"""A request as a curl command that repeats it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contract_tests.target.identities import IDENTITIES
 
 
 def curl(base_url: str, request: Request) -> str:
-    """The line; keys come from the environment, images from a file of one's own."""
+    """The curl command; keys come from the environment, images from a local file."""
     parts = ["curl", "-i"]
     if request.method != "GET" and request.form is None and request.body is None:
         parts += ["-X", request.method]

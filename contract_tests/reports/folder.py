@@ -22,7 +22,7 @@ def write(contract: Contract, outcome: Outcome, told: dict[str, Any], folder: Pa
         contract: the open points.
         outcome: what the run came to.
         told: the same, as `results.json` holds it.
-        folder: where; it is made if need be.
+        folder: where to write; it is created if necessary.
 
     Raises:
         OSError: if one cannot be written.

@@ -1,4 +1,4 @@
-"""What a run tells GitHub, when it runs there: annotations of a job, and a summary on its page."""
+"""What a run reports to GitHub when it runs there: annotations of a job, and a summary on its page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 10  # annotations of one sort that GitHub shows for a step
 
 
 def runs_here() -> bool:
-    """Whether this is a job of GitHub's."""
+    """Whether this runs in a GitHub job."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
@@ -36,7 +36,7 @@ def tell(results: dict[str, Any]) -> None:
 
 
 def lines_of(results: dict[str, Any]) -> Iterator[str]:
-    """An error for each rule that is broken, and a warning for what is advisory, waived or stale, up to ten of each."""
+    """An error for each violated rule, and a warning for what is advisory, waived or stale, up to ten of each."""
     fallen = fallen_of(results)
     gating = VIOLATED if results["strict"] else (Verdict.FAIL,)
     errors = [each for each in fallen if each["verdict"] in gating and not each["waived"]]

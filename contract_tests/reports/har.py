@@ -1,4 +1,4 @@
-"""All exchanges of a run as an HTTP archive, for browsers' tools and for `contract-tests judge`."""
+"""All exchanges of a run as an HTTP archive, for browser tools and for `contract-tests judge`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILE = "record.har"
 
 
 def write(outcome: Outcome, path: Path) -> None:
-    """Write the file; each entry's comment tells, as JSON, what the run knew of the request.
+    """Write the file; each entry's comment holds, as JSON, what the run knew about the request.
 
     Raises:
         OSError: if it cannot be written.

@@ -1,4 +1,4 @@
-"""The outcome as one page for people, which needs no network and no script."""
+"""The outcome as one page for people, which needs neither a network nor scripts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from contract_tests.statements import statements
 FILE = "report.html"
 LONGEST = 4000  # characters of a body
 EARLIER = 6  # requests that led up to a finding
-SHOWN = 2  # findings of one rule and resource with their exchange
+SHOWN = 2  # findings of one rule and resource that are shown with their exchange
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def write(outcome: Outcome, results: dict[str, Any], path: Path) -> None:
     Args:
         outcome: what the run came to, for the exchanges.
         results: the same, as `results.json` holds it.
-        path: where.
+        path: where to write.
 
     Raises:
         OSError: if it cannot be written.
@@ -73,7 +73,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def _code(text: str) -> Markup:
-    """A text in which what stands between backticks is code."""
+    """A text in which everything between backticks is marked up as code."""
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped just before
 
 
@@ -109,7 +109,7 @@ def _one(outcome: Outcome, finding: Violation) -> tuple[Shown, list[str]]:
 
 
 def shown(exchange: Exchange) -> Shown:
-    """An exchange, masked already, as the page shows it."""
+    """An exchange that is already masked, as the page shows it."""
     request = exchange.request
     form = [(name, _value(value)) for name, value in (request.form or {}).items()]
     if request.body is not None:

@@ -49,7 +49,7 @@ def write(outcome: Outcome, path: Path) -> None:
     for classname, texts in (("waiver", outcome.stale), ("left behind", map(str, outcome.left))):
         for text in texts:
             SubElement(SubElement(suite, "testcase", classname=classname, name=text, time="0"), "error", message=text)
-    # the verdict and warnings are properties of the suite, since the schema that CI servers go by knows none of a case
+    # the verdict and warnings are properties of the suite, since the schema that CI servers use has none for a case
     warnings = SubElement(suite, "properties")
     SubElement(warnings, "property", name="verdict", value=_printable(outcome.verdict))
     for result in results:
@@ -65,7 +65,7 @@ def _printable(text: str) -> str:
 
 
 def _element(result: Result, *, strict: bool) -> str:
-    """What a result is in JUnit's words; nothing, if it is passed."""
+    """The name of a result's JUnit element; empty if it passed."""
     if result.waived:
         return "skipped"
     return "failure" if strict and result.verdict is Verdict.WARN else ELEMENTS.get(result.verdict, "")

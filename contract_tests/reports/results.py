@@ -1,4 +1,4 @@
-"""The outcome of a run as JSON: what every other report but the terminal's is made from, and programs can read."""
+"""The outcome of a run as JSON, for programs and as the source of every other report but the terminal's."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read(path: Path) -> dict[str, Any]:
     """Read such a file.
 
     Raises:
-        UsageError: if it cannot be read, or is none that this version understands.
+        UsageError: if it cannot be read, or is not one that this version understands.
     """
     try:
         results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Where commands print: a reader that has gone away, as `head` does, changes no verdict."""
+"""Where commands print; a reader that goes away, as `head` does, changes no verdict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Console
 
 
 class Screen(Console):
-    """Standard output, or standard error; nothing in it is taken for markup."""
+    """Standard output, or standard error; no text is taken for markup."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False)
@@ -21,17 +21,17 @@ class Screen(Console):
 
 
 def go_on_unread() -> None:
-    """Let what is still printed go nowhere."""
+    """Discard everything that is still printed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(text: str) -> None:
-    """Tell what went wrong, on standard error and on a line of its own, whatever the width."""
+    """Print what went wrong on a single line of standard error, whatever its width."""
     Screen(stderr=True).print(f"contract-tests: {text}", soft_wrap=True)
 
 
 def say(text: str) -> None:
-    """Print a text, if anybody listens."""
+    """Print a text, if anybody still reads it."""
     try:
         print(text, flush=True)
     except BrokenPipeError:

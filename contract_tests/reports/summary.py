@@ -12,7 +12,7 @@ from contract_tests.run.verdicts import VIOLATED, Verdict
 
 FILE = "summary.md"
 COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
-MOST = 20  # failures that are told one by one
+MOST = 20  # failures that are listed one by one
 SIGNS = {"conforms": "✅", "does not conform": "❌"}
 
 
@@ -21,7 +21,7 @@ def write(results: dict[str, Any], path: Path) -> None:
 
     Args:
         results: as `results.json` holds them.
-        path: where.
+        path: where to write.
 
     Raises:
         OSError: if it cannot be written.
@@ -52,7 +52,7 @@ def markdown(results: dict[str, Any]) -> str:
 
 
 def by_area(verdicts: Iterable[tuple[str, str]]) -> dict[str, Counter[str]]:
-    """How many results of each verdict there are, by area; of each, the rule's id and the verdict are given."""
+    """How many results of each verdict there are, by area, from the rule's id and the verdict of each."""
     counts: dict[str, Counter[str]] = {}
     for rule, verdict in verdicts:
         counts.setdefault(rule.partition(".")[0], Counter())[verdict] += 1
@@ -65,7 +65,7 @@ def verdicts_of(results: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 def fallen_of(results: dict[str, Any]) -> list[dict[str, Any]]:
-    """The results of rules that were seen to be broken."""
+    """The results of rules found violated."""
     return [each for each in results["results"] if each["verdict"] in VIOLATED]
 
 

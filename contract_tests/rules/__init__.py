@@ -1,6 +1,6 @@
 """The rules of the contract, one function each, from evidence to observations.
 
-A rule `area.some-slug` is the function `some_slug` of a module of its area.
+A rule `area.some-slug` is the function `some_slug` in a module of its area.
 """
 
 from __future__ import annotations

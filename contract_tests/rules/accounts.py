@@ -26,7 +26,7 @@ SEPARATION = "separation of accounts"
 
 
 def bearer_key_is_accepted(evidence: Evidence, resource: Resource) -> Observations:
-    """All requests with the account's key; one that is let in shows that the key is."""
+    """All requests with the account's key; one that is let in shows that the key is accepted."""
     requests = own_requests(evidence, resource)
     let_in = [exchange for exchange in requests if exchange.succeeded]
     if let_in:
@@ -37,27 +37,27 @@ def bearer_key_is_accepted(evidence: Evidence, resource: Resource) -> Observatio
 
 
 def strangers_see_no_list(evidence: Evidence, resource: Resource) -> Observations:
-    """Lists by strangers."""
+    """Lists by unauthorized clients."""
     return _shown_nothing(_by(evidence, resource, "list", other=False), evidence, resource)
 
 
 def strangers_read_no_record(evidence: Evidence, resource: Resource) -> Observations:
-    """Reads by strangers."""
+    """Reads by unauthorized clients."""
     return _shown_nothing(_by(evidence, resource, "read", other=False), evidence, resource)
 
 
 def strangers_create_nothing(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates by strangers, and the account's list then."""
+    """Creates by unauthorized clients, and the account's list afterwards."""
     return _made_nothing(_by(evidence, resource, "create", other=False), resource)
 
 
 def strangers_update_nothing(evidence: Evidence, resource: Resource) -> Observations:
-    """Updates by strangers, and the account's reads then."""
+    """Updates by unauthorized clients, and the account's reads afterwards."""
     return _changed_nothing(_by(evidence, resource, "update", other=False), evidence, resource)
 
 
 def strangers_delete_nothing(evidence: Evidence, resource: Resource) -> Observations:
-    """Deletes by strangers, and the account's reads then."""
+    """Deletes by unauthorized clients, and the account's reads afterwards."""
     return _removed_nothing(evidence, resource, other=False)
 
 
@@ -76,14 +76,14 @@ def other_account_reads_nothing(evidence: Evidence, resource: Resource) -> Obser
 
 
 def other_account_creates_apart(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates by another account, and this one's list then."""
+    """Creates by another account, and this one's list afterwards."""
     return _if_given(
         evidence, resource, "create", _made_nothing(_by(evidence, resource, "create", other=True), resource)
     )
 
 
 def other_account_updates_nothing(evidence: Evidence, resource: Resource) -> Observations:
-    """Updates by another account, and this one's reads then."""
+    """Updates by another account, and this one's reads afterwards."""
     return _if_given(
         evidence,
         resource,
@@ -93,7 +93,7 @@ def other_account_updates_nothing(evidence: Evidence, resource: Resource) -> Obs
 
 
 def other_account_deletes_nothing(evidence: Evidence, resource: Resource) -> Observations:
-    """Deletes by another account, and this one's reads then."""
+    """Deletes by another account, and this one's reads afterwards."""
     return _if_given(evidence, resource, "delete", _removed_nothing(evidence, resource, other=True))
 
 
@@ -104,7 +104,7 @@ def _by(evidence: Evidence, resource: Resource, operation: str, *, other: bool) 
 
 
 def _if_given(evidence: Evidence, resource: Resource, operation: str, observations: Observations) -> Observations:
-    """What was observed of another account, if there is one that does not have a record of its own under the id."""
+    """The observations about another account, if there is one without its own record under the id."""
     if not evidence.has_second_key:
         yield NotApplicable("no second key", SEPARATION)
     elif any(_by(evidence, resource, "read", other=True)) and not any(_by(evidence, resource, operation, other=True)):
@@ -114,7 +114,7 @@ def _if_given(evidence: Evidence, resource: Resource, operation: str, observatio
 
 
 def _shown_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence, resource: Resource) -> Observations:
-    """None of the account's records; of another account, which may have records that look alike, none of the run's."""
+    """None of the account's records are shown; to another account, which may have similar ones, none of the run's."""
     known: dict[tuple[str, str, str], bool] = {}
     for attempt in access_attempts:
         exchange = attempt.exchange
@@ -139,9 +139,9 @@ def _look(record: Record, resource: Resource) -> tuple[str, str, str]:
 
 
 def _holds_marker(attempt: AccessAttempt, evidence: Evidence, resource: Resource) -> bool:
-    """Whether a name or host of the run's is somewhere in the answer, but for those that strangers sent themselves.
+    """Whether the answer holds a name or host of the run, other than those that unauthorized clients sent.
 
-    Another account may have records of its own that look alike: of its answers, only a read that shows none counts.
+    Another account may have similar records of its own: of its answers, only a read that shows no record counts.
     """
     exchange = attempt.exchange
     markers = evidence.markers - {
@@ -166,7 +166,7 @@ def _made_nothing(access_attempts: Iterator[AccessAttempt], resource: Resource) 
 
 
 def _changed_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence, resource: Resource) -> Observations:
-    """The name or host tells who changed it; else those are to blame that were told so, or all if none was."""
+    """The name or host identifies the attempt to blame; else those that succeeded are to blame, or all if none did."""
     attempts = [each for each in evidence.access_attempts[resource.name] if each.exchange.request.operation == "update"]
     steady_ones = [name for name in steady(resource) if name not in (resource.label, "last_datetime")]
     for attempt in access_attempts:
@@ -189,7 +189,7 @@ def _changed_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidenc
 
 
 def _removed_nothing(evidence: Evidence, resource: Resource, *, other: bool) -> Observations:
-    """Where the record is gone, those attempts are to blame that were told so; all of them, if none was."""
+    """If the record is gone, the attempts that succeeded are to blame, or all if none did."""
     attempts = [each for each in evidence.access_attempts[resource.name] if each.exchange.request.operation == "delete"]
     for attempt in attempts:
         if (attempt.identity == OTHER) == other:
@@ -201,7 +201,7 @@ def _removed_nothing(evidence: Evidence, resource: Resource, *, other: bool) -> 
 
 
 def _is_to_blame(attempt: AccessAttempt, attempts: list[AccessAttempt]) -> bool:
-    """Whether an attempt was told that it succeeded, or none was, of those before the same look."""
+    """Whether an attempt was answered with a success, or none of those before the same read was."""
     told = [each for each in attempts if each.read is attempt.read and each.exchange.succeeded]
     return not told or attempt in told
 

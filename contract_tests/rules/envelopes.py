@@ -1,4 +1,4 @@
-"""Rules about what stands around records."""
+"""Rules about the envelopes of records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def body_is_json(evidence: Evidence, resource: Resource) -> Observations:
 
 
 def list_data_is_an_array(evidence: Evidence, resource: Resource) -> Observations:
-    """Lists: `data`."""
+    """The `data` of lists."""
     for exchange, body in _json(evidence, resource, "list"):
         data = body.get("data") if isinstance(body, dict) else None
         kept = isinstance(data, list) and all(isinstance(row, dict) for row in data)
@@ -32,7 +32,7 @@ def list_data_is_an_array(evidence: Evidence, resource: Resource) -> Observation
 
 
 def list_meta_holds_integers(evidence: Evidence, resource: Resource) -> Observations:
-    """Lists: the four numbers in `meta`."""
+    """The four numbers in the `meta` of lists."""
     for exchange, body in _json(evidence, resource, "list"):
         meta = body.get("meta") if isinstance(body, dict) else None
         for name in ("page", "results_per_page", "total", "total_pages"):
@@ -43,14 +43,14 @@ def list_meta_holds_integers(evidence: Evidence, resource: Resource) -> Observat
 
 
 def list_links_are_strings(evidence: Evidence, resource: Resource) -> Observations:
-    """Lists: `first`, `last` and `self`."""
+    """The links `first`, `last` and `self` of lists."""
     for exchange, name, there, link in _links(evidence, resource, "first", "last", "self"):
         received = shown(link, own=True) if there else "nothing"
         yield decide(exchange, f"links.{name}, a string", received, kept=isinstance(link, str))
 
 
 def list_neighbours_are_strings_or_null(evidence: Evidence, resource: Resource) -> Observations:
-    """Lists: `next` and `prev`."""
+    """The links `next` and `prev` of lists."""
     for exchange, name, there, link in _links(evidence, resource, "next", "prev"):
         received = shown(link, own=True) if there else "nothing"
         kept = there and (link is None or isinstance(link, str))
@@ -58,7 +58,7 @@ def list_neighbours_are_strings_or_null(evidence: Evidence, resource: Resource) 
 
 
 def read_data_is_an_object(evidence: Evidence, resource: Resource) -> Observations:
-    """Reads of records that are there."""
+    """Reads of records that exist."""
     for exchange, body in _json(evidence, resource, "read"):
         if evidence.is_missing(resource.name, exchange.request.identifier):
             continue
@@ -77,7 +77,7 @@ def update_answers_the_id(evidence: Evidence, resource: Resource) -> Observation
 
 
 def update_id_is_the_path_id(evidence: Evidence, resource: Resource) -> Observations:
-    """Updates that answered an id."""
+    """Updates that returned an id."""
     for exchange in evidence.of(resource.name, "update"):
         if exchange.made_id is not None:
             kept = exchange.made_id == exchange.request.identifier

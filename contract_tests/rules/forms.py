@@ -1,4 +1,4 @@
-"""Rules about forms: which fields are taken, and what becomes of their values."""
+"""Rules about forms: which fields are accepted, and what becomes of their values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def type_required(evidence: Evidence, resource: Resource) -> Observations:
 
 
 def required_fields_alone_suffice(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates with the required fields and no other."""
+    """Creates with the required fields and no others."""
     for exchange in evidence.of(resource.name, "create"):
         if set(exchange.request.form or {}) == set(resource.required):
             yield accepted(exchange)
@@ -112,13 +112,13 @@ def host_comes_back(evidence: Evidence, resource: Resource) -> Observations:
 
 
 def custom_index_url_comes_back(evidence: Evidence, resource: Resource) -> Observations:
-    """Addresses for the index that were accepted."""
+    """Values of `custom_index_url` that were accepted."""
     name = "custom_index_url"
     return _comes_back(evidence, resource, name, lambda record: record.get(name))
 
 
 def custom_not_found_url_stays_apart(evidence: Evidence, resource: Resource) -> Observations:
-    """Updates with `custom_not_found_url`, and creates with both."""
+    """Updates with `custom_not_found_url`, and creates with both URLs."""
     for change in evidence.changes[resource.name]:
         alone = "custom_not_found_url" in change.form and "custom_index_url" not in change.form
         if alone and change.read and change.read.record and change.exchange.succeeded:
@@ -148,7 +148,7 @@ def email_comes_back(evidence: Evidence, resource: Resource) -> Observations:
 
 
 def type_fields_show_in_settings(evidence: Evidence, resource: Resource) -> Observations:
-    """What the fields of a type other than `email` were given."""
+    """Values given for the fields of a type other than `email`."""
     for form, record, exchange in _stored(evidence, resource):
         given = [value for name, value in form.items() if _goes_with(name, form.get("type", "")) and name != "email"]
         settings = record.get("settings")
@@ -190,7 +190,7 @@ def _keeps_state(form: Mapping[str, str]) -> bool:
 
 
 def is_enabled_is_not_accepted_on_create(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates with `is_enabled` beside one without."""
+    """Creates with `is_enabled`, compared with one without."""
     starts: dict[str, tuple[Any, Exchange]] = {}
     for creation in evidence.creations[resource.name]:
         if creation.form.get("type") != "webhook":
@@ -237,7 +237,7 @@ def _comes_back(evidence: Evidence, resource: Resource, field: str, value: Calla
 
 
 def _stored(evidence: Evidence, resource: Resource) -> Iterator[tuple[dict[str, str], Record, Exchange]]:
-    """Forms that were accepted, with the record that was then shown; an update that changed nothing is no evidence."""
+    """Forms that were accepted, with the record shown afterwards; an update that changed nothing is no evidence."""
     for creation in evidence.creations[resource.name]:
         found = _first_shown(evidence, resource, creation)
         if found and creation.exchange.succeeded:
@@ -258,7 +258,7 @@ def _ignored(change: Change, name: str, record: Record) -> bool:
 
 
 def _first_shown(evidence: Evidence, resource: Resource, creation: Creation) -> tuple[Record, Exchange] | None:
-    """A new record as its read shows it or, if it was not read, the first list that holds it."""
+    """A new record as shown by its read or, if it was not read, by the first list that holds it."""
     if creation.identifier is None or creation.identifier in creation.before:
         return None
     if creation.read:

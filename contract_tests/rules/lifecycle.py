@@ -24,7 +24,7 @@ from contract_tests.rules.same import is_same
 
 
 def created_record_is_read(evidence: Evidence, resource: Resource) -> Observations:
-    """Reads straight after a create, and that each later read of one of the run's records shows that one."""
+    """Reads straight after a create, and whether later reads of the run's records show the records asked for."""
     for creation in evidence.creations[resource.name]:
         read = creation.read
         if (
@@ -53,7 +53,7 @@ def _holds_label(creation: Creation, resource: Resource) -> bool:
 
 
 def created_record_is_listed_once(evidence: Evidence, resource: Resource) -> Observations:
-    """The run's records in the whole list after their creation."""
+    """The run's records in the listing after their creation."""
     for phase in evidence.before_after[resource.name]:
         if phase.event == "create" and phase.after.exchange is not None:
             for identifier in sorted(phase.made):
@@ -66,7 +66,7 @@ def created_record_is_listed_once(evidence: Evidence, resource: Resource) -> Obs
 
 
 def created_id_is_new(evidence: Evidence, resource: Resource) -> Observations:
-    """The ids that creates answered beside those that were there."""
+    """The ids that creates returned, compared with those that existed before."""
     for creation in evidence.creations[resource.name]:
         if creation.identifier is not None and creation.exchange.made_id is not None:
             kept = creation.identifier not in creation.before
@@ -75,7 +75,7 @@ def created_id_is_new(evidence: Evidence, resource: Resource) -> Observations:
 
 
 def create_leaves_other_records(evidence: Evidence, resource: Resource) -> Observations:
-    """All records listed before and behind creates."""
+    """All records listed before and after creates."""
     yield from _left_alone(evidence, resource, "create")
 
 
@@ -103,7 +103,7 @@ def update_changes_what_it_names(evidence: Evidence, resource: Resource) -> Obse
 
 
 def update_leaves_other_fields(evidence: Evidence, resource: Resource) -> Observations:
-    """The fields that an update leaves out, but those that others of them may change."""
+    """The fields that an update leaves out, except those that its other fields may change."""
     for change in evidence.changes[resource.name]:
         record = change.read.record if change.read else None
         if record is None or change.read is None or not change.exchange.succeeded:
@@ -116,7 +116,7 @@ def update_leaves_other_fields(evidence: Evidence, resource: Resource) -> Observ
 
 
 def _untouched(resource: Resource, form: Any) -> list[str]:
-    """Which readable fields an update with this form leaves; any update may give another colour."""
+    """The readable fields that an update with this form leaves alone; any update may change the colour."""
     left = set(resource.shape) - set(form) - {"id", "datetime", "last_datetime", "is_enabled", "color"}
     if "host" in form:
         left -= {"scheme"}
@@ -126,7 +126,7 @@ def _untouched(resource: Resource, form: Any) -> list[str]:
 
 
 def update_keeps_datetime(evidence: Evidence, resource: Resource) -> Observations:
-    """`datetime` before and behind updates."""
+    """`datetime` before and after updates."""
     for change in evidence.changes[resource.name]:
         record = change.read.record if change.read else None
         if change.read and record and "datetime" in record and "datetime" in change.before:
@@ -136,7 +136,7 @@ def update_keeps_datetime(evidence: Evidence, resource: Resource) -> Observation
 
 
 def update_leaves_other_records(evidence: Evidence, resource: Resource) -> Observations:
-    """All records listed before and behind updates."""
+    """All records listed before and after updates."""
     yield from _left_alone(evidence, resource, "update")
     creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
     unknown = {str((each.request.form or {}).get(resource.label)) for each in creates if each.made_id is None}
@@ -156,7 +156,7 @@ def deleted_record_is_not_read(evidence: Evidence, resource: Resource) -> Observ
 
 
 def deleted_record_is_not_listed(evidence: Evidence, resource: Resource) -> Observations:
-    """The whole list after a delete."""
+    """Listings after a delete."""
     for removal in evidence.removals[resource.name]:
         if removal.after and removal.after.exchange and removal.exchange.succeeded:
             identifier = removal.exchange.request.identifier
@@ -177,12 +177,12 @@ def deleted_record_stays_deleted(evidence: Evidence, resource: Resource) -> Obse
 
 
 def delete_leaves_other_records(evidence: Evidence, resource: Resource) -> Observations:
-    """All records listed before and behind a delete."""
+    """All records listed before and after a delete."""
     yield from _left_alone(evidence, resource, "delete")
 
 
 def reads_change_nothing(evidence: Evidence, resource: Resource) -> Observations:
-    """All records of the whole list before and behind reads and lists alone."""
+    """All records listed before and after nothing but reads and lists."""
     for watch in evidence.watches[resource.name]:
         if watch.is_their_doing:
             received = "others each time that the run looks, and no more so when it rests"
@@ -233,7 +233,7 @@ def _is_quiet(evidence: Evidence, resource: Resource) -> bool:
 
 
 def _is_edited(resource: Resource, before: Record, now: Record) -> bool:
-    """Whether more of a record has changed than the time of its last update, which a server may set by mistake."""
+    """Whether more than the time of its last update has changed in a record; a server may set that time by mistake."""
     return any(before.get(name) != now.get(name) for name in steady(resource) if name != "last_datetime")
 
 

@@ -24,7 +24,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def links_have_the_stated_path(evidence: Evidence, resource: Resource) -> Observations:
-    """All links: one segment behind `/api/`, and nothing behind that."""
+    """All links: one segment after `/api/`, and nothing after that."""
     for page, name, link in _links(evidence, resource):
         path = _path(link)
         kept = re.fullmatch(r"(?:.*[^/])?/api/[^/]+", path) is not None
@@ -32,7 +32,7 @@ def links_have_the_stated_path(evidence: Evidence, resource: Resource) -> Observ
 
 
 def links_name_the_collection(evidence: Evidence, resource: Resource) -> Observations:
-    """All links: the segment behind `/api/`."""
+    """All links: the segment after `/api/`."""
     for page, name, link in _links(evidence, resource):
         found = re.search(r".*/api/([^/]+)", _path(link))
         if found:
@@ -93,7 +93,7 @@ def next_is_null_on_last_page(evidence: Evidence, resource: Resource) -> Observa
 
 
 def prev_names_the_previous_page(evidence: Evidence, resource: Resource) -> Observations:
-    """`prev` behind the first page."""
+    """`prev` after the first page."""
     for page in _existing(evidence, resource):
         if page.number > 1:
             yield from _names(page, "prev", page.number - 1)
@@ -108,7 +108,7 @@ def prev_is_null_on_first_page(evidence: Evidence, resource: Resource) -> Observ
 
 
 def neighbours_past_the_end_exist(evidence: Evidence, resource: Resource) -> Observations:
-    """`next` and `prev` on pages past the end, where such are answered with one."""
+    """`next` and `prev` on pages past the end, if these are answered with a page."""
     seen = False
     for exchange in evidence.of(resource.name, "list", expects=Expect.OPEN):
         page = exchange.page
@@ -141,7 +141,7 @@ def _names(page: Page, name: str, number: int) -> Iterator[Observation]:
 
 
 def _existing(evidence: Evidence, resource: Resource) -> Iterator[Page]:
-    """Pages that exist by the total and the size that was asked for."""
+    """Pages that exist according to the total and the requested size."""
     return (page for page in evidence.pages(resource.name) if page.is_there)
 
 

@@ -16,7 +16,7 @@ TOGGLED = ("webhook", "slack")  # types of a handler that no service has a reaso
 
 @dataclass(frozen=True)
 class Satisfied:
-    """A witness: the rule was put to the test there, and kept."""
+    """A witness: the rule was tested there, and satisfied."""
 
     exchange: Exchange
 
@@ -42,7 +42,7 @@ class NotApplicable:
     """The rule does not apply, because its condition does not hold.
 
     Attributes:
-        unjudged: what was not judged for it, where that is for want of something that the run was not given.
+        unjudged: what was not judged because the run was not given something; empty otherwise.
     """
 
     reason: str
@@ -59,7 +59,7 @@ def decide(exchange: Exchange, expected: str, received: str, *, kept: bool) -> O
 
 
 def shown(value: Any, *, own: bool) -> str:
-    """A value for a report; of somebody else's record, its type and shape alone."""
+    """A value for a report; only its type and shape if the record is somebody else's."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     text = repr(value)
@@ -70,7 +70,7 @@ def shown(value: Any, *, own: bool) -> str:
 
 
 def steady(resource: Resource) -> list[str]:
-    """The fields that nothing but a write changes; whether a domain is enabled may change by itself."""
+    """The fields that only a write changes; whether a domain is enabled may change by itself."""
     return [name for name in resource.shape if name != "is_enabled" or resource.types]
 
 

@@ -1,4 +1,4 @@
-"""Rules about the operations: that what is documented is not told that it is wrong."""
+"""Rules about the operations: documented requests are not rejected as invalid."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from contract_tests.rules.observation import (
     answer,
 )
 
-SEVERAL = 3  # records on which an operation fails each time are no passing trouble
+SEVERAL = 3  # records on which an operation fails each time are no temporary trouble
 TOLD_WRONG = {400, 404, 405, 415, 422, 501}
 
 
 def accepted(exchange: Exchange) -> Observation:
-    """Whether a documented request was accepted, as far as its answer tells."""
+    """Whether a documented request was accepted, as far as its answer shows."""
     status = exchange.status
     if exchange.succeeded:
         if exchange.is_refusal_in_disguise:
@@ -42,7 +42,7 @@ def list_answers(evidence: Evidence, resource: Resource) -> Observations:
 
 
 def read_answers(evidence: Evidence, resource: Resource) -> Observations:
-    """Reads of records that are listed, or whose create answered an id and that are listed then."""
+    """Reads of records that are listed, or whose create returned an id and that are listed afterwards."""
     listed = {id_of(row) for page in evidence.pages(resource.name) for row in page.rows}
     reads = [each for each in evidence.of(resource.name, "read") if each.request.identifier in listed]
     yield from map(accepted, reads)
@@ -60,14 +60,14 @@ def update_answers(evidence: Evidence, resource: Resource) -> Observations:
 
 
 def _as_a_whole(exchanges: list[Exchange]) -> Observations:
-    """Whether writes are accepted; where some are, the fields of those that are not were to blame."""
+    """Whether writes are accepted; if some are, the fields of those that are not are to blame."""
     observations = [accepted(exchange) for exchange in exchanges]
     some = any(isinstance(each, Satisfied) for each in observations)
     yield from (each for each in observations if not (some and isinstance(each, Violation)))
 
 
 def delete_answers(evidence: Evidence, resource: Resource) -> Observations:
-    """Deletes of the run's own records; one that answers after a failure may have been done before it."""
+    """Deletes of the run's own records; one that is answered after a failure may have been carried out earlier."""
     yield from _each_time(evidence, resource, "delete")
     for exchange in evidence.of(resource.name, "delete"):
         stumbled = exchange.attempts and not exchange.failed
@@ -86,7 +86,7 @@ def _each_time(evidence: Evidence, resource: Resource, operation: str) -> Observ
 
 
 def splash_pages_created_at_projects(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates at the documented path, and the read of the id that they answer."""
+    """Creates at the documented path, and the reads of the ids that they return."""
     for creation in evidence.creations[resource.name]:
         if creation.exchange.request.path != resource.create_path:
             yield Violation(
@@ -144,5 +144,5 @@ def reads_redirected_within_host(evidence: Evidence, resource: Resource) -> Obse
 
 
 def own_requests(evidence: Evidence, resource: Resource) -> list[Exchange]:
-    """All requests with the account's key that are documented."""
+    """All documented requests with the account's key."""
     return list(evidence.of(resource.name, "list", "read", "create", "update", "delete"))

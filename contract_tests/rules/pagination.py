@@ -1,4 +1,4 @@
-"""Rules about pages: which records they show, and what `meta` says of them."""
+"""Rules about pages: which records they show, and what `meta` states about them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contract_tests.rules.observation import Observations, Satisfied, Undecided,
 
 
 def page_defaults_to_1(evidence: Evidence, resource: Resource) -> Observations:
-    """The list without a page beside that of page 1, while nothing else changed."""
+    """The list without a page, compared with that of page 1, while nothing else changed."""
     for scan in evidence.paging_scans[resource.name]:
         plain = _asked(scan, {})
         first = _asked(scan, {"page": "1"})
@@ -45,7 +45,7 @@ def allowed_sizes_are_kept(evidence: Evidence, resource: Resource) -> Observatio
 
 
 def other_sizes_are_not_used(evidence: Evidence, resource: Resource) -> Observations:
-    """Lists with a page size outside the seven; one that is refused keeps the rule too."""
+    """Lists with a page size outside the seven; one that is refused satisfies the rule too."""
     sizes = {str(size) for size in resource.page_sizes}
     filled = not any(isinstance(each, Violation) for each in page_is_filled(evidence, resource))
     for exchange in evidence.of(resource.name, "list", expects=Expect.OPEN):
@@ -98,7 +98,7 @@ def total_pages_is_the_ceiling(evidence: Evidence, resource: Resource) -> Observ
 
 
 def total_counts_the_records(evidence: Evidence, resource: Resource) -> Observations:
-    """Whole collections, and the totals that their pages say."""
+    """Complete listings, and the totals that pages state."""
     for scan in evidence.paging_scans[resource.name]:
         for whole in (scan.before, scan.after):
             if whole.exchange is None or whole.total is None:
@@ -129,23 +129,23 @@ def _totals_of_single_pages(evidence: Evidence, resource: Resource) -> Observati
 
 
 def _is_disturbed(evidence: Evidence, resource: Resource, scan: PagingScan) -> bool:
-    """Whether others seem to have written about the time of a scan."""
+    """Whether others seem to have written around the time of a scan."""
     changing = any(len({page.total for page in look.pages}) > 1 for look in (scan.before, scan.after))
     return changing or not scan.is_quiet or any(phase.came for phase in evidence.before_after[resource.name])
 
 
 def total_follows_creates(evidence: Evidence, resource: Resource) -> Observations:
-    """The totals before and behind creates of the run."""
+    """The totals before and after creates of the run."""
     yield from _totals(evidence, resource, "create")
 
 
 def total_follows_deletes(evidence: Evidence, resource: Resource) -> Observations:
-    """The totals before and behind deletes of the run."""
+    """The totals before and after deletes of the run."""
     yield from _totals(evidence, resource, "delete")
 
 
 def pages_partition_the_collection(evidence: Evidence, resource: Resource) -> Observations:
-    """Pages of several sizes beside the whole, while nothing else changed."""
+    """Pages of several sizes, compared with the listing, while nothing else changed."""
     for scan in evidence.paging_scans[resource.name]:
         whole = scan.before
         if whole.exchange is None or not whole.rows:
@@ -159,7 +159,7 @@ def pages_partition_the_collection(evidence: Evidence, resource: Resource) -> Ob
 
 
 def _covered(scan: PagingScan, resource: Resource) -> Observations:
-    """Whether consecutive pages of one size show what the beginning of the whole shows."""
+    """Whether consecutive pages of one size show what the beginning of the listing shows."""
     whole = list(scan.before.ids)
     for size in resource.page_sizes:
         pages = {page.number: page for page in scan.pages if (page.size or resource.default_page_size) == size}
@@ -183,10 +183,10 @@ def _covered(scan: PagingScan, resource: Resource) -> Observations:
 
 
 def order_is_the_same_again(evidence: Evidence, resource: Resource) -> Observations:
-    """The whole read twice, while nothing came or went."""
+    """The collection listed twice, while no record came or went."""
     for scan in evidence.paging_scans[resource.name]:
         before, after = scan.before, scan.after
-        if before.exchange is None or after.exchange is None or len(before.ids) < 2:  # noqa: PLR2004 - two have an order
+        if before.exchange is None or after.exchange is None or len(before.ids) < 2:  # noqa: PLR2004 - one has no order
             continue
         if set(before.ids) != set(after.ids):
             yield Undecided("others wrote meanwhile")
@@ -214,7 +214,7 @@ def _totals(evidence: Evidence, resource: Resource, event: str) -> Observations:
 
 
 def _is_doubled(evidence: Evidence, resource: Resource, phase: BeforeAfter, identifier: object) -> bool:
-    """Whether a record that no create of the run told of has its marker all the same, and no create of it failed."""
+    """Whether a record that no create of the run returned has its marker nevertheless, and no create failed."""
     creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
     stumbled = any(exchange.failed or exchange.attempts for exchange in creates)
     return not stumbled and evidence.is_marked(phase.after.by_id[identifier].get(resource.label))

@@ -20,7 +20,7 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
 
 
 def fields_are_present(evidence: Evidence, resource: Resource) -> Observations:
-    """All records: the keys."""
+    """The keys of all records."""
     shape = set(resource.shape)
     for exchange, record in evidence.records(resource.name):
         if record.keys() >= shape:
@@ -37,7 +37,7 @@ def id_is_an_integer(evidence: Evidence, resource: Resource) -> Observations:
 
 
 def integers_have_no_fraction(evidence: Evidence, resource: Resource) -> Observations:
-    """All records and lists: how integers are written."""
+    """How integers are written in all records and lists."""
     made = ((each, each.data) for each in evidence.of(resource.name, "create", "update") if each.made_id is not None)
     for exchange, record in chain(evidence.records(resource.name), made):
         if isinstance(record.get("id"), float):
@@ -63,7 +63,7 @@ def last_datetime_has_the_stated_form(evidence: Evidence, resource: Resource) ->
 
 
 def last_datetime_is_null_before_any_update(evidence: Evidence, resource: Resource) -> Observations:
-    """The run's records, as long as it has not updated them."""
+    """The run's records, as long as the run has not updated them."""
     for exchange, record in _never_updated(evidence, resource):
         if "last_datetime" in record:
             value = record["last_datetime"]
@@ -99,10 +99,10 @@ def custom_index_url_is_a_string(evidence: Evidence, resource: Resource) -> Obse
 
 
 def custom_index_url_is_empty_when_unset(evidence: Evidence, resource: Resource) -> Observations:
-    """New records that were created without one."""
+    """New records that were created without a `custom_index_url`."""
     creations = evidence.creations[resource.name]
     given = {creation.identifier for creation in creations if "custom_index_url" in creation.form}
-    unset = {creation.identifier for creation in creations} - given - {None}  # some services give an id again
+    unset = {creation.identifier for creation in creations} - given - {None}  # some services reuse ids
     for exchange, record in _never_updated(evidence, resource):
         if id_of(record) in unset and isinstance(record.get("custom_index_url"), str):
             value = record["custom_index_url"]
@@ -147,7 +147,7 @@ def email_settings_hold_email_alone(evidence: Evidence, resource: Resource) -> O
 
 
 def listed_as_read(evidence: Evidence, resource: Resource) -> Observations:
-    """Reads beside listed records, where the run wrote nothing between."""
+    """Reads, compared with listed records, where the run wrote nothing in between."""
     last: dict[Any, tuple[str, Record]] = {}
     compared = False
     for exchange in evidence.exchanges:
@@ -200,7 +200,7 @@ def _each(
 
 
 def _never_updated(evidence: Evidence, resource: Resource) -> Iterator[tuple[Exchange, Record]]:
-    """The run's records, as they were shown before its first update of them, by anybody."""
+    """The run's records, as shown before its first update or delete of them, with any key."""
     touched: set[Any] = set()
     own = evidence.own[resource.name]
     for exchange in evidence.exchanges:

@@ -1,4 +1,4 @@
-"""Advisory rules: odd input is not answered with a failure of the server."""
+"""Advisory rules: odd input is not answered with a server failure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def odd_forms_do_not_fail(evidence: Evidence, resource: Resource) -> Observation
 
 
 def _no_failure(evidence: Evidence, resource: Resource, odd: Callable[[Exchange], bool]) -> Observations:
-    """Failures with odd input, of operations that do not fail anyway."""
+    """Failures on odd input, of operations that do not fail anyway."""
     works = {each.request.operation for each in own_requests(evidence, resource) if not each.failed}
     for exchange in evidence.of(resource.name, "list", "read", "create", "update", "delete", expects=Expect.OPEN):
         if odd(exchange) and exchange.status is not None:

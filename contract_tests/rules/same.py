@@ -17,7 +17,7 @@ def is_same(field: str, shown_value: Any, text: str) -> bool:
 
 
 def same_url(one: str, other: str) -> bool:
-    """Whether two addresses mean the same."""
+    """Whether two URLs mean the same."""
     try:
         return _parts(one) == _parts(other)
     except ValueError:
@@ -25,7 +25,7 @@ def same_url(one: str, other: str) -> bool:
 
 
 def _parts(url: str) -> tuple[str, ...]:
-    """What an address means: however its scheme, host and escapes are spelled (RFC 3986, 6.2.2)."""
+    """The meaning of a URL, however its scheme, host and escapes are spelled (RFC 3986, 6.2.2)."""
     parts = urlsplit(url.strip())
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
     rest = (parts.path if parts.path != "/" else "", parts.query, parts.fragment)
@@ -33,7 +33,7 @@ def _parts(url: str) -> tuple[str, ...]:
 
 
 def _normal(text: str) -> str:
-    """A text whose escapes are written in one way: in capitals, and none of what needs no escape."""
+    """A text with normalised escapes: in capitals, and only for characters that need one."""
 
     def spelled(found: re.Match[str]) -> str:
         letter = chr(int(found[1], 16))

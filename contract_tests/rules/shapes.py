@@ -11,7 +11,7 @@ from contract_tests.rules.operations import accepted
 
 
 def client_shapes_are_understood(evidence: Evidence, resource: Resource) -> Observations:
-    """Updates whose forms are written as other clients write them, where the same fields are taken from this suite."""
+    """Updates with forms as other clients write them, where this suite's form with the same fields is accepted."""
     plain = [change for change in evidence.changes[resource.name] if _is_renamed(change, resource)]
     taken = [set(change.exchange.request.form or {}) for change in plain]
     for change in evidence.shaped[resource.name]:
@@ -36,7 +36,7 @@ def client_shapes_are_understood(evidence: Evidence, resource: Resource) -> Obse
 
 
 def _is_renamed(change: Change, resource: Resource) -> bool:
-    """Whether an update gave a record another name or host, and that is shown."""
+    """Whether an update gave a record another name or host, and a read shows it."""
     record = change.read.record if change.read else None
     label = change.form.get(resource.label, "")
     return change.exchange.succeeded and bool(label) and begins((record or {}).get(resource.label), label)

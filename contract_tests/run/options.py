@@ -1,4 +1,4 @@
-"""What a run is asked to do, and how a command line says so."""
+"""The options of a run, and how they are read from a command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from contract_tests.target.target import Limits
 
 @dataclass(frozen=True)
 class Options:
-    """What a run is asked to do.
+    """The options of a run.
 
     Attributes:
         base_url: where the implementation answers, without a slash at the end.
@@ -24,13 +24,13 @@ class Options:
         second_api_key: the key of another account, or None.
         resources: the resources to judge.
         rules: patterns of the ids of rules to judge, such as `pagination.*`.
-        public_base_url: what page links are to begin with, if not with the base URL.
+        public_base_url: what page links must begin with, if not the base URL.
         splash_create_path: where splash pages are created, if not at the documented path.
-        strict: whether advisory rules gate.
-        limits: how hard the target may be pressed.
+        strict: whether advisory rules can fail the run.
+        limits: how hard the target may be pushed.
         connection: how the target is reached.
-        explore: how many requests to generate, about, beside the survey's.
-        seed: what they are generated from.
+        explore: about how many requests to generate besides the survey's.
+        seed: the seed that they are generated from.
         waivers: failures that are allowed for a time.
     """
 
@@ -50,10 +50,10 @@ class Options:
 
 
 def options_of(given: argparse.Namespace) -> Options:
-    """What a run is asked to do.
+    """Read the options of a run from the command line.
 
     Raises:
-        UsageError: if that cannot be meant.
+        UsageError: if they are invalid.
     """
     api_key, second = keys_of(given)
     base_url = given.base_url.rstrip("/")
@@ -70,7 +70,7 @@ def options_of(given: argparse.Namespace) -> Options:
         strict=given.strict,
         limits=replace(
             limits,
-            requests=given.max_requests or limits.requests + 2 * given.explore,  # there may be a second look
+            requests=given.max_requests or limits.requests + 2 * given.explore,  # there may be a second visit
             seconds=given.deadline,
             lag=given.lag,
             read_only=given.read_only,
@@ -121,7 +121,7 @@ def keys_of(given: argparse.Namespace) -> tuple[str, str | None]:
 
 
 def limits_of(given: argparse.Namespace) -> Limits:
-    """How hard the target may be pressed."""
+    """How hard the target may be pushed."""
     return Limits(interval=given.rate, timeout=given.timeout)
 
 

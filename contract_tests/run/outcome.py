@@ -1,4 +1,4 @@
-"""What a run came to."""
+"""The outcome of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contract_tests.target.entries import Entry
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to.
+    """The outcome of a run.
 
     Attributes:
         base_url: the target.
@@ -24,16 +24,16 @@ class Outcome:
         word: *conforms*, *does not conform*, *undecided*, *partial: no claim* or *interrupted: no claim*; with records
             left behind, it says so.
         status: the exit status that goes with it.
-        not_judged: what the word says nothing of.
-        notes: what every client meets there, and no rule forbids.
-        not_run: how many results there might have been beside these.
+        not_judged: what the word does not cover.
+        notes: what every client runs into though no rule forbids it.
+        not_run: how many more results there might have been.
         created: how many records the run made.
         left: what it made and could not remove.
-        strict: whether advisory rules gate.
+        strict: whether advisory rules can fail the run.
         insecure: whether any certificate was trusted.
         stale: what is wrong with the waivers.
         interrupted: whether it was stopped before its end.
-        masking: what must not be told of the exchanges.
+        masking: masks what must not be reported of the exchanges.
     """
 
     base_url: str
@@ -58,10 +58,10 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """The word, and what it says nothing of."""
+        """The word, and what it does not cover."""
         return f"{self.word}; not judged: {', '.join(self.not_judged)}" if self.not_judged else self.word
 
     @cached_property
     def observed(self) -> dict[str, Counter[str]]:
-        """The values that were seen of each open point, each with how often."""
+        """The values seen for each open point, each with a count."""
         return observed(self.exchanges)

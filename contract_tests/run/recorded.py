@@ -1,4 +1,4 @@
-"""Exchanges that somebody else recorded: an HTTP archive (HAR) from a browser, a proxy or a run."""
+"""Exchanges recorded elsewhere: an HTTP archive (HAR) from a browser, a proxy or a run."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Recording:
     Attributes:
         base_url: where most of the recognised requests were sent.
         exchanges: those recognised as requests to that service, in order.
-        every: how many there are in the file.
-        passed_over: why others were left out, and how many for each reason.
+        every: how many entries there are in the file.
+        passed_over: why others were left out, with a count for each reason.
     """
 
     base_url: str
@@ -48,10 +48,10 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
     Args:
         path: the file.
         contract: what requests are recognised by.
-        base_url: which service to take, where the file holds several; that of most requests, if None.
+        base_url: which service to judge if the file holds several; None for that of most requests.
 
     Raises:
-        UsageError: if it cannot be read, or is none.
+        UsageError: if it cannot be read, or is not a HAR file.
     """
     found: list[tuple[str, Exchange]] = []
     passed_over: Counter[str] = Counter()
@@ -82,7 +82,7 @@ class _UnreadableError(ValueError):
 
 
 def _merged(passed_over: Counter[str]) -> dict[str, int]:
-    """The reasons with how often each is met; of entries that cannot be read at all, the first is named alone."""
+    """The reasons with their counts; of entries that cannot be read at all, only the first is named."""
     merged: Counter[str] = Counter()
     first: dict[str, str] = {}
     for reason, count in passed_over.items():
@@ -107,9 +107,9 @@ def _entries(path: Path) -> list[Any]:
 
 
 def settled(exchange: Exchange, resource: Resource) -> Exchange:
-    """An exchange as one of a documented request, if its answer shows that the request was carried out.
+    """An exchange, treated as documented if its answer shows that the request was carried out.
 
-    What else is wrong or missing in the answer does not matter: that is what it is judged for.
+    Anything else that is wrong or missing in the answer does not matter here, as the rules judge that.
     """
     known = {"list": _is_list, "read": _is_read, "create": _is_written, "update": _is_written}
     carried_out = known.get(exchange.request.operation)
@@ -117,7 +117,7 @@ def settled(exchange: Exchange, resource: Resource) -> Exchange:
 
 
 def _is_list(exchange: Exchange, resource: Resource) -> bool:
-    """Whether a list at documented parameters was answered with one; a page past the end may be anything."""
+    """Whether a list with documented parameters was answered with one; a page past the end may be anything."""
     number, page = _documented_page(exchange, resource), exchange.page
     if number is None or not exchange.succeeded or exchange.is_refusal_in_disguise:
         return False
@@ -147,7 +147,7 @@ def _is_read(exchange: Exchange, _: Resource) -> bool:
 
 
 def _is_written(exchange: Exchange, _: Resource) -> bool:
-    """Whether a create or update says that it was carried out: by an id anywhere; a create, by a success alone too."""
+    """Whether a create or update was carried out, as shown by an id anywhere or, for a create, by the success alone."""
     body = exchange.json
     if not exchange.succeeded or exchange.is_refusal_in_disguise:
         return False
@@ -160,7 +160,7 @@ def _is_written(exchange: Exchange, _: Resource) -> bool:
 
 
 def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple[Exchange, ...]:
-    """The exchanges, those lists too that were told wrong though the first page is there, where the key is good."""
+    """The exchanges, treating rejected lists of the first page as documented if the key is good."""
     if not any(each.succeeded and each.request.identity == OWN for each in exchanges):
         return exchanges
 
@@ -173,13 +173,13 @@ def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple
 
 
 def _is_cut_short(entry: dict[str, Any]) -> bool:
-    """Whether there was a body that was not recorded: browsers leave some out, and proxies all if asked to."""
+    """Whether a body was not recorded: browsers leave some out, and proxies leave out all if asked to."""
     content = entry["response"].get("content") or {}
     return "text" not in content and content.get("size", 0) > 0
 
 
 def request_of(contract: Contract, method: str, url: str) -> tuple[str, Resource, Request] | None:
-    """The base URL, resource and request that a method and URL come to, or None if they are none of the contract's."""
+    """The base URL, resource and request that a method and URL stand for, or None if the contract has none."""
     parts = urlsplit(url)
     prefix, slash, path = parts.path.rpartition("/api/")
     base_url = f"{parts.scheme}://{parts.netloc}{prefix}"
@@ -227,7 +227,7 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
 
 
 def _told(entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What a run's own record tells of a request."""
+    """What a run's own archive states about a request."""
     try:
         told = json.loads(entry.get("comment") or "null")
     except ValueError:
@@ -237,7 +237,7 @@ def _told(entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _body(content: dict[str, Any], headers: Mapping[str, str]) -> bytes:
-    """The body of an answer, out of base64 and compression."""
+    """The body of an answer, decoded from base64 and decompressed."""
     text = content.get("text") or ""
     if content.get("encoding") != "base64":
         return str(text).encode()

@@ -1,4 +1,4 @@
-"""A run: visits to each resource, a second look where one is needed, and the verdicts."""
+"""A run: visits to each resource, a second visit where one is needed, and the verdicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
 from contract_tests.target.target import TIME_UP, BudgetSpentError, Target
 
-MOST_TOLD = 5  # findings of one rule and resource
+MOST_TOLD = 5  # findings reported of one rule and resource
 TOO_MANY = "the server says that there were too many requests"
 Progress = Callable[[str, int], None]
 Chosen = list[tuple[Rule, Resource]]
@@ -32,7 +32,7 @@ Explore = Callable[[Visitor], None]
 
 
 def selected(contract: Contract, options: Options) -> Chosen:
-    """The rules to judge, each for each resource.
+    """The rules to judge, each with each of its resources.
 
     Raises:
         NothingSelectedError: if there are none.
@@ -64,14 +64,14 @@ def run(
     Args:
         contract: the rules.
         options: what to judge, and how.
-        ledger: where creates are noted; in memory alone, if None.
-        progress: told of each chapter and of the requests so far.
-        interrupted: whether the run is to end; what it made is then removed.
+        ledger: where creates are noted; if None, only in memory.
+        progress: called with each chapter and the number of requests so far.
+        interrupted: whether the run must end; what it made is then removed.
 
     Raises:
         NothingSelectedError: if there is nothing to judge.
         UnusableTargetError: if nothing can be judged there.
-        KeyboardInterrupt: if the run was to end.
+        KeyboardInterrupt: if the run had to end.
     """
     chosen, began = selected(contract, options), time()
     target = _target(options, ledger or Ledger(), progress, interrupted)
@@ -85,7 +85,7 @@ def run(
                 judged.begin(rules, resource)
                 _look(visit_kind, judged, options, lambda chapter: progress(chapter, target.sent))
     except (Exception, KeyboardInterrupt):
-        if not interrupted():  # else what the interrupt came upon may not have been made for exceptions
+        if not interrupted():  # otherwise the interrupt may have hit code that expects no exceptions
             raise
         judged.is_whole = False
     target.close()
@@ -110,7 +110,7 @@ def _preflight(target: Target, contract: Contract) -> None:
 
 
 class _Judged:
-    """What the looks at each resource saw, and what the rules say of it.
+    """The evidence of the visits to each resource, and the verdicts on it.
 
     Attributes:
         is_whole: whether each resource was visited to the end.
@@ -121,12 +121,12 @@ class _Judged:
         self._kinds: list[tuple[list[Rule], Resource, list[Evidence]]] = []
 
     def begin(self, rules: list[Rule], resource: Resource) -> None:
-        """Begin with another resource."""
+        """Begin another resource."""
         self._kinds.append((rules, resource, []))
 
     @property
     def latest(self) -> tuple[list[Rule], Resource, list[Evidence]]:
-        """The rules, the resource and the looks that were begun last."""
+        """The latest rules and resource, and the evidence of its visits."""
         return self._kinds[-1]
 
     @property
@@ -147,7 +147,7 @@ class _Judged:
 
 
 def _outcome(contract: Contract, options: Options, target: Target, judged: _Judged, began: float) -> Outcome:
-    """What results come to, with what must not be told masked and what is waived marked."""
+    """The outcome of the results, with secrets masked and waived failures marked."""
     ledger, masking, results = target.ledger, _masking(options, target.ledger), judged.results
     if options.limits.read_only:
         results = [each for each in results if each.verdict is not Verdict.INCONCLUSIVE or each.findings]
@@ -186,7 +186,7 @@ def _outcome(contract: Contract, options: Options, target: Target, judged: _Judg
 
 
 def _not_judged(results: list[Result], judged: _Judged, options: Options, not_run: int) -> list[str]:
-    """What the verdict says nothing of."""
+    """What the verdict does not cover."""
     why = "the run was interrupted" if not judged.is_whole else "deselected, or in need of writes"
     left_out = [f"{not_run} results ({why})"] if not_run else []
     rare = ["rarer input (--explore 0)"] if not options.explore else []
@@ -206,7 +206,7 @@ def _masking(options: Options, ledger: Ledger) -> Masking:
 
 
 def _secrets(options: Options) -> dict[str, str]:
-    """What must not be told, each with what is told in its place."""
+    """What must not be reported, each with its replacement."""
     words = [word for value in options.connection.headers.values() for word in (value, *value.split())]
     sent = identities(options.api_key, options.second_api_key)
     nearly = [value.partition(" ")[2] for identity, value in sent.items() if identity != WRONG]
@@ -215,7 +215,7 @@ def _secrets(options: Options) -> dict[str, str]:
 
 
 def _told(result: Result, masking: Masking) -> Result:
-    """A result whose texts hold no secret; of many findings, those beyond the first few are counted, and not told."""
+    """A result whose texts hold no secret; findings beyond the first few are only counted."""
     findings = [
         replace(
             each,
@@ -230,7 +230,7 @@ def _told(result: Result, masking: Masking) -> Result:
 def _exploration(contract: Contract, options: Options) -> Explore:
     if not options.explore:
         return lambda _visitor: None
-    from contract_tests.explore import Exploration  # noqa: PLC0415 - who does not explore does not wait for Schemathesis
+    from contract_tests.explore import Exploration  # noqa: PLC0415 - Schemathesis is slow to load
 
     return Exploration(contract, -(-options.explore // len(contract.resources)), options.seed)
 
@@ -238,7 +238,7 @@ def _exploration(contract: Contract, options: Options) -> Explore:
 def _look(
     visit_kind: Callable[..., Evidence], judged: _Judged, options: Options, progress: Callable[[str], None]
 ) -> None:
-    """Visit a resource and, if a rule that several requests decide seems broken, once more."""
+    """Visit a resource and, if a rule that several requests decide seems violated, visit it again."""
     rules, resource, looks = judged.latest
     create_path = options.splash_create_path if resource.name == "splash-pages" else None
 

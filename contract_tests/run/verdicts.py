@@ -14,7 +14,7 @@ from contract_tests.rules.observation import NotApplicable, Observation, Satisfi
 
 
 class Verdict(StrEnum):
-    """What is said of a rule, from the strongest to the weakest."""
+    """What a run concludes about a rule, from the strongest to the weakest."""
 
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
     NOT_APPLICABLE = "not applicable"
 
 
-VIOLATED = (Verdict.FAIL, Verdict.WARN)  # what is said of a rule that was seen to be broken
+VIOLATED = (Verdict.FAIL, Verdict.WARN)  # the verdicts on a rule that was found violated
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Result:
     """The verdict on one rule for one resource.
 
     Attributes:
-        witnesses: how often the rule was put to the test and kept.
-        findings: contrary evidence, of the first look and of the second.
+        witnesses: how often the rule was tested and satisfied.
+        findings: contrary evidence of the first visit and of the second.
         reasons: why the rule could not be decided, or does not apply.
-        waived: why a failure is allowed for a time; empty where it is not.
-        unjudged: what was not judged for want of something that the run was not given; empty where nothing was.
+        waived: why a failure is allowed for a time; empty if it is not.
+        unjudged: what was not judged because the run was not given something; empty otherwise.
     """
 
     rule: Rule
@@ -59,7 +59,7 @@ def observe(rule: Rule, resource: Resource, evidence: Evidence) -> list[Observat
 
 
 def needs_second_look(rules: Iterable[Rule], resource: Resource, evidence: Evidence) -> bool:
-    """Whether a rule that several requests decide seems broken."""
+    """Whether a rule that several requests decide seems violated."""
     return any(
         isinstance(observation, Violation)
         for rule in rules
@@ -75,8 +75,8 @@ def judge(rule: Rule, resource: Resource, first: Evidence, second: Evidence | No
         rule: the rule.
         resource: the resource.
         first: what the first visit saw.
-        second: what a second visit saw, if there was one. A rule that several requests decide is broken only if both
-            visits show that.
+        second: what a second visit saw, if there was one. A rule that several requests decide fails only if both
+            visits show a violation.
     """
     looks = [observe(rule, resource, evidence) for evidence in (first, second) if evidence is not None]
     every = [observation for look in looks for observation in look]
@@ -102,7 +102,7 @@ def judge(rule: Rule, resource: Resource, first: Evidence, second: Evidence | No
 
 
 def _once(findings: Iterable[Violation]) -> tuple[Violation, ...]:
-    """Findings without those that say the same of the same request again."""
+    """Findings without repetitions of the same finding about the same request."""
     told: dict[tuple[str, ...], Violation] = {}
     for each in findings:
         request = each.exchange.request
@@ -110,7 +110,7 @@ def _once(findings: Iterable[Violation]) -> tuple[Violation, ...]:
     return tuple(told.values())
 
 
-def overall(  # noqa: PLR0913 - each of these is said in the one word
+def overall(  # noqa: PLR0913 - each of these affects the one word
     results: Iterable[Result],
     *,
     partial: bool,
@@ -124,10 +124,10 @@ def overall(  # noqa: PLR0913 - each of these is said in the one word
     Args:
         results: the verdicts.
         partial: whether some rules or resources were left out.
-        strict: whether advisory rules gate.
-        stale: whether a waiver is of no use any more.
+        strict: whether advisory rules can fail the run.
+        stale: whether a waiver is no longer of use.
         left: whether something that the run made is left behind.
-        interrupted: whether the run was.
+        interrupted: whether the run was interrupted.
     """
     word, status = _overall(list(results), partial=partial, strict=strict)
     if interrupted:
@@ -151,7 +151,7 @@ def _overall(results: list[Result], *, partial: bool, strict: bool) -> tuple[str
 
 
 def unjudged(results: Iterable[Result]) -> list[str]:
-    """What a verdict says nothing of, though its word may be *conforms*: each with the reason in brackets."""
+    """What a verdict does not cover, though its word may be *conforms*: each with the reason in brackets."""
     every = list(results)
     missing = [f"{each.unjudged} ({each.reasons[0]})" for each in every if each.unjudged]
     advisory = sum(each.verdict is Verdict.INCONCLUSIVE and each.rule.level == "advisory" for each in every)

@@ -1,4 +1,4 @@
-"""Waivers: failures that are known, allowed for a time, and said to be so."""
+"""Waivers: failures that are known, allowed for a time, and reported as such."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contract_tests.contract import Contract
 from contract_tests.errors import UsageError
 from contract_tests.run.verdicts import VIOLATED, Result, Verdict
 
-DAYS = 90  # that a waiver lasts, unless it is changed
+DAYS = 90  # that a new waiver lasts, unless it is changed
 FIELDS = ("rule", "kind", "reason", "until")
 
 
@@ -87,17 +87,17 @@ def apply(
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes each date out, and no references between entries."""
+    """Writes every date in full, and no references between entries."""
 
     def ignore_aliases(self, _: Any) -> bool:
         return True
 
 
 def write(path: Path, results: Iterable[Result], today: date, *, strict: bool) -> None:
-    """Begin a file of waivers with what fails; each reason is still to be given.
+    """Write a new file of waivers for everything that fails; each reason still has to be filled in.
 
     Raises:
-        OSError: if it cannot be written; there may be such a file already.
+        OSError: if it cannot be written, for example since there is such a file already.
     """
     until = today + timedelta(days=DAYS)
     entries = [

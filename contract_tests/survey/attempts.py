@@ -1,4 +1,4 @@
-"""The chapter of attempts that must come to nothing, and what then came of them."""
+"""The chapter of attempts that must have no effect, and a check of their effects."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from contract_tests.markers import begins, shows
 from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.visitor import Visitor
 
-CONTROLS = 3  # looks without a create between them
+CONTROLS = 3  # listings without a create in between
 
 
 def omit(visitor: Visitor, before: Listing) -> None:
-    """Try to create without each required field, once, and see what comes of it.
+    """Try a create without each required field, once, and see what happens.
 
-    The form carries a marker in another field that reads show, where there is one; by that its record is recognised,
-    and removed at the end. One that cannot be recognised is never made twice: a second visit looks for it alone.
+    The form carries a marker in another field that reads show, if there is one; by that its record is recognised,
+    and removed at the end. One that cannot be recognised is never made twice: a second visit only looks for it.
     """
     for field in visitor.resource.required:
         before = _look_again(visitor, field) or _omit(visitor, field, before)
@@ -36,7 +36,7 @@ def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
 
 
 def _look_again(visitor: Visitor, field: str) -> Listing | None:
-    """Look for what an earlier visit's create has made, if that could not be recognised, and so not be removed."""
+    """Look for the record of an earlier visit's create, if it could not be recognised and so was not removed."""
     resource = visitor.resource.name
     left = [each for each in visitor.target.ledger.left if each.resource == resource and each.without == field]
     stray = next((each.identifier for each in left if each.identifier and not each.seen), None)
@@ -52,7 +52,7 @@ def _look_again(visitor: Visitor, field: str) -> Listing | None:
 
 
 def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchange:
-    """Send the create; again after a failure, but only if nothing has come of it."""
+    """Send the create, and again after a failure, but only if no record has appeared."""
     form = _without(visitor, field, marker)
     for _ in range(TRIES):
         exchange = visitor.post(form, Expect.REFUSAL, marker=marker, without=field)
@@ -73,12 +73,12 @@ def _without(visitor: Visitor, field: str, marker: str) -> dict[str, FormValue]:
 
 
 def _is_others(visitor: Visitor, row: Record, marker: str) -> bool:
-    """Whether a record is one that the run has made on purpose."""
+    """Whether a record is another one, which the run made on purpose."""
     return any(shows(row, each) for each in visitor.evidence.markers if not begins(marker, each))
 
 
 def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange, after: Listing) -> bool:
-    """Note what the create has made, as far as that is known; whether nobody else makes records meanwhile."""
+    """Note what the create made, as far as known; return whether nobody else makes records meanwhile."""
     ledger, resource = visitor.target.ledger, visitor.resource
     entry = ledger.entries[-1]
     marked = [row for row in came if shows(row, marker)]
@@ -97,7 +97,7 @@ def _is_nameless(row: Record, label: str) -> bool:
 
 
 def try_odd_forms(visitor: Visitor) -> None:
-    """Send a create with rough text, and one that is cut off."""
+    """Send a create with rough text, one that is cut off and, for handlers, one of an unknown type."""
     rough = visitor.least() | {visitor.resource.label: f"{visitor.mark()} <b>\"'\\ {'long' * 100} "}
     visitor.insist(lambda: visitor.post(rough, Expect.OPEN))
     marker = visitor.mark()
@@ -110,7 +110,7 @@ def try_odd_forms(visitor: Visitor) -> None:
 
 
 def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
-    """See, as the account, what came of attempts that must come to nothing."""
+    """List, as the account, to see the effects of attempts that must have none."""
     own = visitor.evidence.own.get(visitor.resource.name, set())
     after = visitor.snapshot(lambda look: own <= set(look.ids), "list after attempts")
     visitor.evidence.access_attempts[visitor.resource.name].extend(replace(each, after=after) for each in attempts)

@@ -1,4 +1,4 @@
-"""The last chapter: all that a run has made is removed, or told of."""
+"""The last chapter: everything that a run has made is removed, or reported."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target.entries import Entry
 from contract_tests.target.target import Target
 
-ALL_PAGES = 1000  # of an account with a million records
+ALL_PAGES = 1000  # enough for an account with a million records
 KEY_REFUSED = (401, 403)
-UNTOLD = (*KEY_REFUSED, 429)  # of a record, such answers tell nothing
+UNTOLD = (*KEY_REFUSED, 429)  # these answers show nothing about a record
 
 
 def clean_up(target: Target, resource: Resource) -> None:
-    """Delete what an earlier run has left of one resource, wherever in the collection it stands."""
+    """Delete what an earlier run has left of one resource, wherever it is in the collection."""
     visitor = Visitor(target, resource, Evidence(target.base_url), "")
     visitor.most_pages = ALL_PAGES
     with target.cleaning_up():
@@ -25,13 +25,13 @@ def clean_up(target: Target, resource: Resource) -> None:
 
 
 def remove_all(visitor: Visitor) -> None:
-    """Delete what is left of the run's records, those too of which no create told, and look once more."""
+    """Delete the run's remaining records, including those that no create returned, and list once more."""
     resource, ledger, evidence = visitor.resource, visitor.target.ledger, visitor.evidence
     if not any(entry.resource == resource.name for entry in ledger.entries):
         return
     left = [entry for entry in ledger.left if entry.resource == resource.name]
     for entry in left:
-        entry.stale = True  # ids may have been given to others meanwhile
+        entry.stale = True  # meanwhile, ids may have been given to other records
     if left:
         visitor.snapshot()
     deletes = _delete_own(visitor)
@@ -45,7 +45,7 @@ def remove_all(visitor: Visitor) -> None:
 
 
 def _without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
-    """Look at the whole, and note as gone what was deleted and is not to be seen any more."""
+    """List the collection, and note as gone what was deleted and is no longer shown."""
     seen = visitor.snapshot(lambda look: not deletes.keys() & set(look.ids), "list after clean-up")
     ledger, resource = visitor.target.ledger, visitor.resource
     for entry in [
@@ -59,7 +59,7 @@ def _without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
 
 
 def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
-    """Delete the run's records that are left; the deletes that succeeded."""
+    """Delete the run's remaining records; return the deletes that succeeded."""
     resource, ledger = visitor.resource.name, visitor.target.ledger
     again = {each.request.identifier for each in visitor.evidence.exchanges if each.request.operation == "delete"}
     deletes = {}
@@ -77,7 +77,7 @@ def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
 
 
 def _forget_missing(visitor: Visitor, seen: Listing) -> None:
-    """Note as gone what was seen and is neither listed nor read now, and creates that have left no trace."""
+    """Note as gone what was seen but is now neither listed nor read, and creates that have left no trace."""
     ledger = visitor.target.ledger
     own = [entry for entry in ledger.left if entry.resource == visitor.resource.name and entry.owner == OWN]
     for entry in own if seen.complete else []:
@@ -90,7 +90,7 @@ def _forget_missing(visitor: Visitor, seen: Listing) -> None:
 
 
 def tidy_up(visitor: Visitor) -> None:
-    """Delete what was made in the other account, once it was seen there."""
+    """Delete what was made in the other account, once it has been seen there."""
     ledger, resource = visitor.target.ledger, visitor.resource.name
     for entry in [entry for entry in ledger.left if entry.owner == OTHER and entry.resource == resource]:
         if entry.identifier is None:
@@ -105,7 +105,7 @@ def tidy_up(visitor: Visitor) -> None:
 
 
 def _look_for(visitor: Visitor, entry: Entry) -> None:
-    """Give a create of the other account that was never answered its id, if it is listed there."""
+    """Find the id of an unanswered create of the other account, if its record is listed there."""
     rows, complete = _listed(visitor, OTHER)
     found = next((row for row in rows if entry.is_in(str(row.get(visitor.resource.label)))), None)
     if found and is_integer(found.get("id")):
@@ -115,16 +115,16 @@ def _look_for(visitor: Visitor, entry: Entry) -> None:
 
 
 def _listed(visitor: Visitor, owner: str) -> tuple[tuple[Record, ...], bool]:
-    """The first page of an account's records, and whether these are all."""
+    """The first page of an account's records, and whether there are no more."""
     page = visitor.list(Expect.OPEN, owner, results_per_page=str(visitor.largest)).page
     return (page.rows, page.total == len(page.rows)) if page else ((), False)
 
 
 def _is_gone(visitor: Visitor, entry: Entry) -> bool:
-    """Whether a record that was deleted is not to be seen any more.
+    """Whether a deleted record is no longer shown.
 
-    Where the read does not tell, the list does: by holding all other records, or, if the key is refused for this record
-    alone, by answering at all.
+    Where the read does not show that, the list does: by holding all other records or, if the key is refused only for
+    this record, by returning any records.
     """
     read = _last_read(visitor, entry)
     if read.shows(visitor.resource):
@@ -137,7 +137,7 @@ def _is_gone(visitor: Visitor, entry: Entry) -> bool:
 
 
 def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
-    """A read of a record, again for as long as reads may lag."""
+    """A read of a record, repeated for as long as reads may lag."""
     return visitor.until(
         "delete at the end",
         lambda: visitor.read(entry.identifier or 0, Expect.OPEN, entry.owner),
@@ -146,7 +146,7 @@ def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
 
 
 def _adopt(visitor: Visitor, seen: Listing) -> bool:
-    """Find listed records with a marker of the run of which no create told, or not this one; whether there are any."""
+    """Adopt listed records with a marker of the run but an id that no create returned; return whether there are any."""
     ledger, resource = visitor.target.ledger, visitor.resource.name
     entries = [entry for entry in ledger.entries if entry.resource == resource and entry.owner == OWN]
     orphans = [entry for entry in entries if entry.marker and not entry.seen and not entry.removed]

@@ -1,4 +1,4 @@
-"""Creates that are never sent blindly twice, and whose records are seen before anything else is done to them."""
+"""Creates that are never repeated blindly, and whose records are seen before anything else is done to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contract_tests.survey.visitor import Visitor, mark_of
 
 
 class InvisibleError(Exception):
-    """A create answered with an id under which its record is not to be seen: it may be somebody else's."""
+    """A create returned an id under which its record cannot be seen; the id may be somebody else's."""
 
 
 def create(  # noqa: PLR0913 - each is about the one create
@@ -25,18 +25,18 @@ def create(  # noqa: PLR0913 - each is about the one create
     *,
     read: bool = True,
 ) -> Creation:
-    """Create a record and, if asked, read it, waiting until the read shows it; never blindly twice.
+    """Create a record, never blindly twice, and read it if asked, waiting until the read shows it.
 
     Args:
-        visitor: who sends the requests.
+        visitor: sends the requests.
         form: the fields, with a marker in the label.
-        label: what sort of create it is.
+        label: which sort of create it is.
         expects: as for a request.
-        known: the ids that are there before.
+        known: the ids that exist before.
         read: whether to read the record.
 
     Raises:
-        InvisibleError: if the id that was answered is not that of the new record.
+        InvisibleError: if the returned id is not that of the new record.
     """
     resource, marker = visitor.resource, mark_of(form[visitor.resource.label])
     exchange, identifier = _send(visitor, form, expects)
@@ -55,7 +55,7 @@ def create(  # noqa: PLR0913 - each is about the one create
 
 
 def _send(visitor: Visitor, form: Mapping[str, FormValue], expects: Expect) -> tuple[Exchange, int | None]:
-    """Send a create, again after a failure if its record is not listed; the last answer, and the record's id."""
+    """Send a create, again after a failure if its record is not listed; return the last answer and the id."""
     exchange = visitor.post(form, expects)
     identifier = exchange.made_id
     for _ in range(TRIES - 1):
@@ -72,13 +72,13 @@ def _send(visitor: Visitor, form: Mapping[str, FormValue], expects: Expect) -> t
 
 
 def overlook(visitor: Visitor, creation: Creation) -> None:
-    """Judge a create by no rule."""
+    """Exclude a create from every rule."""
     visitor.evidence.creations[visitor.resource.name].remove(creation)
     visitor.treat(creation.exchange, Expect.OVERLOOKED)
 
 
 def _is_seen(visitor: Visitor, creation: Creation) -> bool:
-    """Whether the record that a create told of was read or is listed, with its marker."""
+    """Whether the record that a create returned was read or is listed, with its marker."""
     ledger, identifier = visitor.target.ledger, creation.identifier or 0
     if not ledger.allows_write(visitor.resource.name, identifier):
         visitor.look()

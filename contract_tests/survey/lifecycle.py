@@ -15,7 +15,7 @@ from contract_tests.target.target import WriteRefusedError
 
 
 def update(visitor: Visitor, identifier: int) -> Record:
-    """Update a record one field at a time, then all at once; what it then shows."""
+    """Update a record one field at a time, then all at once; return what it shows then."""
     creations = visitor.evidence.creations[visitor.resource.name]
     reads = (creation.read for creation in creations if creation.identifier == identifier and creation.read)
     record = (next(reads, None) or visitor.read(identifier)).record or {}
@@ -32,7 +32,7 @@ def update(visitor: Visitor, identifier: int) -> Record:
 def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue], Expect]]:
     """Forms with what they expect; a name with letters of several scripts may be refused.
 
-    A handler is updated without `is_enabled` both while it is enabled and while it is not; it ends as it did not begin.
+    A handler is updated without `is_enabled` both while it is enabled and while it is not; it ends in the other state.
     """
     resource = visitor.resource
     renamed: dict[str, FormValue] = {"name": f"{visitor.mark()} {SCRIPTS}"}
@@ -41,12 +41,12 @@ def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue
         other, begun = ("0", "1") if record.get("is_enabled") is True else ("1", "0")
         return [
             ({"is_enabled": other}, Expect.SUCCESS),
-            (of_type("slack"), Expect.SUCCESS),
+            (of_type(resource, "slack"), Expect.SUCCESS),
             ({"is_enabled": begun}, Expect.SUCCESS),
             (renamed, Expect.OPEN),
-            (of_type("email") | {resource.label: visitor.mark()}, Expect.SUCCESS),
+            (of_type(resource, "email") | {resource.label: visitor.mark()}, Expect.SUCCESS),
             ({"email": value("email", "text", "other-")}, Expect.SUCCESS),
-            (of_type("slack", "other-") | label | {"is_enabled": other}, Expect.SUCCESS),
+            (of_type(resource, "slack", "other-") | label | {"is_enabled": other}, Expect.SUCCESS),
         ]
     fields = [name for name in resource.shape if name in resource.optional] or [next(iter(resource.optional))]
     apart = [name for name in resource.optional if name.startswith("custom_not_found")]
@@ -56,7 +56,7 @@ def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue
 
 
 def reshape(visitor: Visitor, identifier: int, record: Record, shapes: Iterable[Shape]) -> Record:
-    """Rename a record by forms that are written as this suite and as other clients write them; what it then shows."""
+    """Rename a record by forms as this suite and as other clients write them; return what it shows then."""
     resource = visitor.resource
     file = next((name for name, type_ in resource.optional.items() if type_ == "file"), None)
     for shape in (USUAL, *shapes):
@@ -67,7 +67,7 @@ def reshape(visitor: Visitor, identifier: int, record: Record, shapes: Iterable[
 
 
 def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:
-    """Delete a record, see that it is gone, and try to bring it back by an update; the last look at the whole."""
+    """Delete a record, see that it is gone, and try to bring it back by an update; return the last listing."""
     resource = visitor.resource
     try:
         removal = remove(visitor, identifier, before)

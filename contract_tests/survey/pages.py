@@ -1,4 +1,4 @@
-"""The chapter that looks at pages of all sizes, and what is looked at where nothing is written."""
+"""The chapter that lists pages of all sizes, and what is read where nothing is written."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from contract_tests.survey.visitor import Visitor
 ODD_SIZES = ("7", "5000")
 ODD_PAGES = {"splash-pages": ("-1",)}
 QUIET_TRIES = 3
-DETECTORS = 4  # in a row
+DETECTORS = 4  # lists in a row
 BEYOND = 90  # pages past the end
 MOST_READ = 5  # records of the account that are read where nothing is written
 
 
 def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
-    """Look at pages of all sizes between two looks at the whole, again if others wrote meanwhile; the last look.
+    """List pages of all sizes between two listings, again if others wrote meanwhile; return the last listing.
 
     Args:
-        visitor: who looks.
-        before: the whole, as it was seen last.
-        again: whether pages were looked at before, so that a few are enough.
+        visitor: sends the requests.
+        before: the latest listing.
+        again: whether pages were listed before, so that a few are enough.
     """
     resource, paging_scans = visitor.resource.name, visitor.evidence.paging_scans
     for attempt in range(QUIET_TRIES):
@@ -42,7 +42,7 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
         if scan.is_quiet and scan.agrees:
             break
         if scan.is_quiet:
-            visitor.rest()  # a cache may have kept a page of some time ago
+            visitor.rest()  # a cache may have kept an old page
         before = after
     if not scan.is_quiet or _steady(visitor, scan.before.rows) != _steady(visitor, scan.after.rows):
         _watch(visitor)
@@ -52,7 +52,7 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
 
 
 def _pages(visitor: Visitor, total: int, *, sizes_too: bool) -> list[Page]:
-    """The pages that there are without parameters, and some by small sizes; one of each size, if asked for."""
+    """Pages of the default size, some of the smallest and, if asked for, one of each other size."""
     pages = [visitor.page(), visitor.page(page="1")]
     deepest = -(-total // 10)
     numbers = sorted(number for number in {1, 2, 3, deepest} if 1 <= number <= deepest)
@@ -69,7 +69,7 @@ def _pages(visitor: Visitor, total: int, *, sizes_too: bool) -> list[Page]:
 
 
 def _look_beyond(visitor: Visitor, whole: Listing) -> None:
-    """Look at sizes and pages that there are not, and where a page link leads that is followed as it stands."""
+    """List sizes and pages that do not exist, and follow a page link as it stands."""
     for size in ODD_SIZES:
         visitor.list(Expect.OPEN, results_per_page=size)
     for number in ODD_PAGES.get(visitor.resource.name, ()):
@@ -87,12 +87,12 @@ def _look_beyond(visitor: Visitor, whole: Listing) -> None:
 
 
 def _steady(visitor: Visitor, rows: Iterable[Record]) -> dict[Any, Record]:
-    """Records by id, as far as nothing but a write changes them; further fields may tell the time."""
+    """Records by id, with only the fields that only a write changes; others may show the time."""
     return {id_of(row): {name: row.get(name) for name in steady(visitor.resource)} for row in rows}
 
 
 def _watch(visitor: Visitor) -> None:
-    """Look at the same page a few times in a row, and once more after a rest: is it looking that changes records?"""
+    """List the same page a few times in a row, and once more after a rest, to see whether lists change records."""
     looks = [visitor.page(results_per_page=str(visitor.largest)) for _ in range(DETECTORS)]
     visitor.rest()
     looks.append(visitor.page(results_per_page=str(visitor.largest)))
@@ -103,7 +103,7 @@ def _watch(visitor: Visitor) -> None:
 
 
 def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
-    """Look at pages and at some records, and try to read as a stranger."""
+    """List pages, read some records, and try to read as unauthorized clients."""
     seen = start
     if not visitor.evidence.paging_scans[visitor.resource.name]:
         progress("paging")

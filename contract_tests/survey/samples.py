@@ -19,7 +19,6 @@ TEXTS = {
     "custom_js": "// contract tests",
 }
 SCRIPTS = "Größe 東京"  # letters of several scripts, composed
-TYPE_FIELDS = {"telegram": ("telegram", "telegram_chat_id")}
 LONGEST_PATH = 200
 ADDRESSES = ("webhook", "slack", "discord", "microsoft_teams")
 
@@ -46,7 +45,7 @@ def value(field: str, form_type: str, variant: str = "") -> FormValue:
 
 
 def harmless(field: str, form_type: str, made_up: object) -> FormValue:
-    """A made-up value for a field; an address leads to `example.com` all the same, and no account is hit by chance."""
+    """A made-up value for a field; an address still leads to `example.com`, and no account is hit by chance."""
     if form_type == "file":
         return f"{field}.png", made_up if isinstance(made_up, bytes) else str(made_up).encode(), "image/png"
     if _holds_address(field):
@@ -59,9 +58,9 @@ def _holds_address(field: str) -> bool:
 
 
 def optional(resource: Resource, variant: str = "", *, files: bool = False) -> dict[str, FormValue]:
-    """All optional fields of a form, files if asked for; a handler's type-specific ones are left out."""
+    """The optional fields of a form that go with any type, files if asked for."""
     chosen = {name: type_ for name, type_ in resource.optional.items() if files or type_ != "file"}
-    return {} if resource.types else {name: value(name, type_, variant) for name, type_ in chosen.items()}
+    return {name: value(name, type_, variant) for name, type_ in chosen.items() if name not in resource.types_of}
 
 
 def alone(resource: Resource) -> tuple[str, ...]:
@@ -69,7 +68,8 @@ def alone(resource: Resource) -> tuple[str, ...]:
     return tuple(each for each in resource.types if each != "email")
 
 
-def of_type(handler_type: str, variant: str = "") -> dict[str, FormValue]:
-    """The type of a handler, with the fields that go with it."""
-    fields = TYPE_FIELDS.get(handler_type, (handler_type,))
-    return {"type": handler_type} | {field: value(field, "text", variant) for field in fields}
+def of_type(resource: Resource, handler_type: str, variant: str = "") -> dict[str, FormValue]:
+    """The type of a handler, with all fields that may go with it."""
+    own = [field for field, each in resource.types_of.items() if each == handler_type]
+    values = {field: value(field, resource.optional[field], variant) for field in own}
+    return {"type": handler_type} | values | optional(resource, variant, files=True)

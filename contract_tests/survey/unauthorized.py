@@ -38,13 +38,13 @@ def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessA
 
 
 def _attempts(visitor: Visitor, identity: str) -> tuple[str, ...]:
-    """What an identity tries: reads alone, where nothing is to be written."""
+    """What an identity tries: only reads and lists, if nothing may be written."""
     every = IDENTITIES[identity].tries.get(visitor.resource.name, ())
     return every if visitor.writes else tuple(each for each in every if each in ("list", "read"))
 
 
 def _delete_alone(visitor: Visitor, identity: str) -> list[AccessAttempt]:
-    """Try a delete on a record of its own, where it is not known whose delete removed the one that all tried."""
+    """Try a delete on a separate record, since it is unknown whose delete removed the one that all tried."""
     creation = create(visitor, visitor.least(), "alone", Expect.OPEN, frozenset())
     before = creation.read.record if creation.read else None
     if creation.identifier is None or before is None:
@@ -57,7 +57,7 @@ def _delete_alone(visitor: Visitor, identity: str) -> list[AccessAttempt]:
 
 
 def attempt(visitor: Visitor, identifier: int, identity: str, operation: str, marker: str) -> Exchange:
-    """Try an operation as somebody; the marker is for what is created or changed by it."""
+    """Try an operation with an identity's key; the marker is for what it creates or changes."""
     match operation:
         case "list":
             return visitor.list(Expect.OPEN, identity, results_per_page=str(visitor.largest))

@@ -26,7 +26,7 @@ from contract_tests.target.target import BudgetSpentError, Target
 ENOUGH = 26  # more than the default page size, and three pages of the smallest
 
 
-def visit(  # noqa: PLR0913 - what is done there is chosen by name
+def visit(  # noqa: PLR0913 - callers give the options by name
     target: Target,
     resource: Resource,
     evidence: Evidence | None = None,
@@ -35,18 +35,18 @@ def visit(  # noqa: PLR0913 - what is done there is chosen by name
     explore: Callable[[Visitor], None] = lambda _: None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Evidence:
-    """Look at one resource.
+    """Visit one resource.
 
     Args:
         target: where requests go.
         resource: the resource.
-        evidence: where what is seen is kept.
+        evidence: where to keep what is seen.
         create_path: another path for creates than the documented one, or None.
-        explore: what to do after the fixed chapters, before all that was made is removed.
-        progress: told of each chapter.
+        explore: what to do after the fixed chapters, before everything that was made is removed.
+        progress: called with each chapter.
 
     Returns:
-        What was seen; nothing of the run's is left, unless the target could not be brought to remove it.
+        The evidence; none of the run's records are left, unless the target could not be made to remove them.
     """
     evidence = evidence or Evidence(target.base_url)
     evidence.has_second_key = OTHER in target.keys
@@ -63,12 +63,12 @@ def visit(  # noqa: PLR0913 - what is done there is chosen by name
 
 
 def _look(visitor: Visitor, explore: Callable[[Visitor], None], progress: Callable[[str], None]) -> None:
-    """Look at what is there, and at what becomes of it; where a create is not to be seen, read on alone."""
+    """Go through all chapters; if a created record cannot be seen, go on with reads only."""
     evidence, resource = visitor.evidence, visitor.resource.name
     progress("looking at what is there")
     start = _first_look(visitor)
     first = evidence.exchanges[-1]
-    if not start.pages and (not first.succeeded or first.json is None):  # then nothing is written there
+    if not start.pages and (not first.succeeded or first.json is None):  # nothing is written to such a resource
         evidence.notes[resource] = [f"the list was answered with status {first.status} and no JSON"]
         return
     try:
@@ -83,7 +83,7 @@ def _look(visitor: Visitor, explore: Callable[[Visitor], None], progress: Callab
 
 
 def _read_on(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
-    """Look at what reads show where a create was not to be seen, and nothing more is written."""
+    """Go on with reads after a created record could not be seen, and write nothing more."""
     evidence, resource, seen = visitor.evidence, visitor.resource.name, visitor.snapshot()
     if not evidence.before_after[resource]:
         evidence.before_after[resource].append(
@@ -93,7 +93,7 @@ def _read_on(visitor: Visitor, start: Listing, progress: Callable[[str], None]) 
 
 
 def _first_look(visitor: Visitor) -> Listing:
-    """The whole; by a smaller page size, or none, where the largest is refused or fails."""
+    """The first listing; with a smaller page size, or none, if the largest is refused or fails."""
     start = visitor.snapshot()
     for size in sorted(visitor.resource.page_sizes, reverse=True)[2::2]:
         if start.pages or _is_final(visitor):
@@ -106,7 +106,7 @@ def _first_look(visitor: Visitor) -> Listing:
 
 
 def _is_final(visitor: Visitor) -> bool:
-    """Whether the last answer is none at all, is about the key or the path, or is a success, whatever it shows."""
+    """Whether the last request had no answer, one about the key or the path, or any success."""
     last = visitor.evidence.exchanges[-1]
     return last.status is None or last.succeeded or last.status in (401, 403, 404)
 
@@ -132,7 +132,7 @@ def _chapters(visitor: Visitor, start: Listing, progress: Callable[[str], None])
         seen = page(visitor, seen)
     if not created:
         return None
-    # neither the newest record, which a server that mixes records up is likeliest to take, nor the first of many types
+    # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
     both = created[:2] if not visitor.resource.types else created[1::-1]
     subject, neighbour = both[0], both[-1]
     progress("updating")
@@ -152,7 +152,7 @@ def _chapters(visitor: Visitor, start: Listing, progress: Callable[[str], None])
 def _refused_and_deleted(
     visitor: Visitor, subject: int, neighbour: int, later: Listing, progress: Callable[[str], None]
 ) -> None:
-    """What is to have no influence, and then the end of one record."""
+    """Try what must have no effect, then delete one record."""
     progress("trying other keys")
     attempts = try_access(visitor, neighbour, later)
     progress("leaving out required fields")
@@ -164,18 +164,18 @@ def _refused_and_deleted(
 
 
 def _shapes_of(resource: Resource) -> tuple[Shape, ...]:
-    """The shapes of forms to try on a resource; a server reads the forms of all alike, so they share them."""
+    """The shapes of forms to try on a resource; a server reads all forms alike, so each resource gets some of them."""
     return SHAPES[EVERYWHERE.index(resource.name) :: len(EVERYWHERE)]
 
 
 def _create(visitor: Visitor, start: Listing) -> tuple[list[int], Listing]:
-    """Create one record of each sort; the ids in order, and the whole then."""
+    """Create one record of each sort; return the ids in order, and the listing afterwards."""
     known = frozenset(start.ids)
     first, *_ = _sorts(visitor)
     creation = create(visitor, *first, known)
     if creation.identifier is None and not creation.exchange.failed:
         token = visitor.target.ledger.token
-        visitor.marker = f"ct{int(time.time()):x}{token}"  # a name that was given once may be taken for good
+        visitor.marker = f"ct{int(time.time()):x}{token}"  # a name that was used once may stay taken
         first, *_ = _sorts(visitor)
         again = create(visitor, *first, known)
         if again.identifier is not None:
@@ -191,7 +191,7 @@ def _create(visitor: Visitor, start: Listing) -> tuple[list[int], Listing]:
 
 
 def _let_a_second_pass(visitor: Visitor, began: float) -> None:
-    """Wait until an update falls into another second than the create, where the server's clock is one that runs."""
+    """Wait until an update falls into another second than the create, if the server's clock is running."""
     creations = visitor.evidence.creations.get(visitor.resource.name, [])
     times = [each.read.record.get("datetime") for each in creations if each.read and each.read.record]
     if len(times) > 1 and times[0] == times[1]:
@@ -199,7 +199,7 @@ def _let_a_second_pass(visitor: Visitor, began: float) -> None:
 
 
 def _fill(visitor: Visitor, created: list[int], start: Listing, seen: Listing) -> tuple[list[int], Listing]:
-    """Create as many records as paging needs, until they just fill a page; all ids, and the whole then."""
+    """Create as many records as paging needs, until they exactly fill a page; return all ids and the listing."""
     exact = (start.total or 0) % 10 == 0 and bool(start.total)
     total, more, types = seen.total or 0, list[int](), cycle(alone(visitor.resource))
     while True:
@@ -227,7 +227,7 @@ def _after_creates(visitor: Visitor, before: Listing, made: list[int]) -> Listin
 
 
 def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, Expect]]:
-    """The forms of creates, what sort each is, and what it expects; the first has a name of several words."""
+    """The forms of creates, with the sort of each and what it expects; the first has a name of several words."""
     resource, least = visitor.resource, visitor.least()
     if resource.label == "name":
         least["name"] = f"{least['name']} Test Name"
@@ -237,10 +237,10 @@ def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, Expect]
             (visitor.least(), "least", Expect.SUCCESS),
         ]
     return [
-        (least | of_type("telegram"), "most", Expect.SUCCESS),
+        (least | of_type(resource, "telegram"), "most", Expect.SUCCESS),
         (visitor.least(), "least", Expect.SUCCESS),
         *(
-            (visitor.least() | of_type(each), "another", Expect.SUCCESS)
+            (visitor.least() | of_type(resource, each), "another", Expect.SUCCESS)
             for each in resource.types
             if each != "telegram"
         ),
@@ -251,13 +251,13 @@ def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, Expect]
 
 
 def _marker_of(visitor: Visitor, start: Listing, created: list[int]) -> str:
-    """The beginning of all later markers: ids rarely come twice, so that names of an earlier run are not met again."""
+    """The beginning of all later markers: ids rarely recur, so an earlier run's names are not used again."""
     marker = f"ct{created[0]}{visitor.target.ledger.token}" if created else visitor.marker
     return visitor.marker if plain(marker) in plain(start.rows) else marker
 
 
 def _free_marker(visitor: Visitor, start: Listing) -> str:
-    """The beginning of all markers of a visit, one that no record holds already, and no other visit's."""
+    """The beginning of all markers of a visit, which no record holds already, and no other visit uses."""
     ledger = visitor.target.ledger
     used = [entry.markers for entry in ledger.entries if entry.resource == visitor.resource.name]
     text = plain(f"{start.rows} {used}")

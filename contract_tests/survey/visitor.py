@@ -1,4 +1,4 @@
-"""The steps of a visit: requests that are documented, each with the waiting that a slow replica needs."""
+"""The steps of a visit: documented requests, each with the waiting that slow replicas need."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from contract_tests.multipart import USUAL, Shape
 from contract_tests.target.entries import Entry
 from contract_tests.target.target import Limits, Target
 
-PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)  # seconds between looks, of a lag of 2.1 seconds
-SETTLING = 1.2  # seconds after which no usual replica or cache shows what was before a write, and clocks have moved on
+PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)  # seconds between tries, for a lag of 2.1 seconds
+SETTLING = 1.2  # seconds until no usual replica or cache shows the state before a write, and clocks have moved on
 MOST_PAGES = 5
-GIVEN_UP = (502, 504)  # from a gateway that had no answer from the server
+GIVEN_UP = (502, 504)  # from a gateway that got no answer from the server
 Seen = TypeVar("Seen")
 
 
@@ -29,15 +29,15 @@ class Visitor:
     Args:
         target: where requests go.
         resource: the resource.
-        evidence: where what is seen is kept.
+        evidence: where to keep what is seen.
         marker: the beginning of every text that marks a record of the run.
         create_path: another path for creates than the documented one, or None.
 
     Attributes:
-        writes: whether records of this resource are created, changed and deleted; no more, once one was not to be seen.
+        writes: whether records are created, changed and deleted; false once a created one could not be seen.
         lags: whether reads were seen to lag behind writes.
-        largest: the page size by which the whole is read.
-        most_pages: how many pages of it, at most.
+        largest: the page size of listings.
+        most_pages: how many pages a listing reads at most.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Visitor:
             form: the fields; None for a request without a body.
             expects: as for a request.
             identity: whose key is sent.
-            marker: the text that marks the record, unless that stands first in its name or host.
+            marker: the text that marks the record, unless its name or host begins with it.
             without: the required field that is left out, if one is.
         """
         owner = identity if identity == OTHER else OWN
@@ -116,7 +116,7 @@ class Visitor:
         return self._make(entry, request)
 
     def post_raw(self, marker: str, media_type: str, body: bytes) -> Exchange:
-        """Send a create whose body is no form, or half of one, with a marker somewhere in it."""
+        """Send a create whose body is not a form, or only half of one, with a marker somewhere in it."""
         entry = self.target.ledger.plan(self.resource.name, marker)
         raw = (media_type, body)
         return self._make(
@@ -147,7 +147,7 @@ class Visitor:
         expects: Expect = Expect.SUCCESS,
         shape: Shape = USUAL,
     ) -> Record:
-        """Update a record and read it, waiting until the read shows the new values; what it then shows."""
+        """Update a record and read it, waiting until the read shows the new values; return what it shows then."""
         exchange = self.update(identifier, form, expects, shape=shape)
         texts = {name: value for name, value in form.items() if isinstance(value, str)}
         aspect = f"update {','.join(sorted(form))}"
@@ -157,11 +157,11 @@ class Visitor:
         return read.record or before
 
     def snapshot(self, good: Callable[[Listing], bool] = lambda _: True, aspect: str = "list") -> Listing:
-        """The collection, waiting until it is as expected."""
+        """List the collection, waiting until it is as expected."""
         return self.until(aspect, self.look, good)
 
     def look(self) -> Listing:
-        """The collection as it is listed now."""
+        """List the collection as it is now."""
         pages: list[Page] = []
         complete = False
         while len(pages) < self.most_pages and not complete:
@@ -174,10 +174,10 @@ class Visitor:
         return Listing(tuple(pages), complete)
 
     def until(self, aspect: str, look: Callable[[], Seen], good: Callable[[Seen], bool]) -> Seen:
-        """Look again, for some two seconds, until what is seen is good; once in vain, not again for this aspect.
+        """Call `look` for about two seconds, until its result is good; after a failure, only once for this aspect.
 
-        All looks but the last are taken for what a slow replica showed, and judged by no rule. Where one was met,
-        replicas and caches are given time before each later look.
+        All exchanges but those of the last call count as a slow replica's, and no rule judges them. Once one
+        was seen, replicas and caches are given time before each later call.
         """
         self.settle()
         first = begin = len(self.evidence.exchanges)
@@ -195,7 +195,7 @@ class Visitor:
         return seen
 
     def try_page(self, **query: str) -> None:
-        """List a page that may not be there; one that is counts as documented."""
+        """List a page that may not exist; if it does, the request counts as documented."""
         self.settle_last(self.list(Expect.OPEN, **query))
 
     def settle_last(self, exchange: Exchange) -> None:
@@ -203,12 +203,12 @@ class Visitor:
         self.evidence.exchanges[-1] = exchange.settled(self.resource)
 
     def treat(self, exchange: Exchange, expects: Expect) -> None:
-        """Hold something else against an answer than when the request was sent."""
+        """Judge an answer by another expectation than when the request was sent."""
         place = self.evidence.exchanges.index(exchange)
         self.evidence.exchanges[place] = replace(exchange, treated_as=expects)
 
     def insist(self, look: Callable[[], Exchange]) -> Exchange:
-        """Send what may fail for a moment, up to three times."""
+        """Send a request that may fail temporarily, up to three times."""
         exchange = look()
         for _ in range(TRIES - 1):
             if not exchange.failed:
@@ -227,12 +227,12 @@ class Visitor:
         return exchange.record is not None and holds(text, marker)
 
     def settle(self) -> None:
-        """Give replicas and caches time, where reads were seen to lag."""
+        """Give replicas and caches time, if reads were seen to lag."""
         if self.lags:
             self.rest()
 
     def rest(self, since: float | None = None) -> None:
-        """Wait until no replica or cache shows what was before, and another second has begun, since now or a time."""
+        """Wait, from now or a given time, until no replica or cache is out of date and another second has begun."""
         if since is None:
             time.sleep(SETTLING * self._patience)
         else:
@@ -246,7 +246,7 @@ class Visitor:
         return f"{text}.example.com" if self.resource.label == "host" else text
 
     def least(self, **more: str) -> dict[str, FormValue]:
-        """A form with the required fields alone, and more if given."""
+        """A form with only the required fields, and more if given."""
         form: dict[str, FormValue] = {self.resource.label: self.mark()}
         if "type" in self.resource.required:
             form["type"] = "webhook"
@@ -266,5 +266,5 @@ class Visitor:
 
 
 def mark_of(label: object) -> str:
-    """The marker in a name or host of the run's; a name may go on behind it."""
+    """The marker in a name or host of the run; a name may go on after it."""
     return str(label or "").partition(" ")[0]

@@ -1,1 +1,1 @@
-"""The one way to an implementation: connections, the ledger, what was created."""
+"""The only way to an implementation: connections, the ledger, what was created."""

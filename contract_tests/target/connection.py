@@ -1,4 +1,4 @@
-"""How a target is reached: TLS, a client's certificate, a proxy, further headers."""
+"""How a target is reached: TLS, a client certificate, a proxy, further headers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Connection:
         if self.insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # the command says it once, and loudly
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # the command warns once, and loudly
         if self.client_certificate:
             try:
                 context.load_cert_chain(self.client_certificate, self.client_key)
@@ -88,7 +88,7 @@ class Connection:
 
 
 class _TimedReader(io.RawIOBase):
-    """Reads an answer from a socket; the socket's timeout is for all of it, not for each part."""
+    """Reads an answer from a socket; the socket's timeout applies to all of it, not to each part."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -134,7 +134,7 @@ class _TimedResponse(HTTPResponse):
 
 
 def _timed(pool: urllib3.PoolManager) -> urllib3.PoolManager:
-    """The same connections, whose timeout is for a whole answer."""
+    """The same connections, with a timeout that applies to a whole answer."""
 
     class Http(HTTPConnection):
         response_class = _TimedResponse
@@ -168,7 +168,7 @@ def read_whole(response: urllib3.BaseHTTPResponse) -> bytes:
 
 
 def is_loopback(base_url: str) -> bool:
-    """Whether a base URL leads to this machine."""
+    """Whether a base URL refers to this machine."""
     return bool(LOOPBACK.fullmatch(urlsplit(base_url).hostname or ""))
 
 

@@ -19,13 +19,13 @@ class Entry:
     Attributes:
         markers: the texts by which the record is known as the run's: that of the create, and those of updates.
         owner: whose key made it.
-        identifier: its id, once a create or a list told it.
-        answered: whether the server answered the create, in whatever way; if not, it may be carried out later still.
-        refused: whether the answer was that it was not carried out.
-        without: the required field that it lacked, if it did.
+        identifier: its id, once a create or a list has shown it.
+        answered: whether the server answered the create, in any way; if not, it may still be carried out later.
+        refused: whether the answer reports that it was not carried out.
+        without: the required field that it lacked, if any.
         seen: whether it was read or listed with a marker in it.
         stale: whether that was in an earlier run, so that it must be seen again before it is written to.
-        missing: whether the last look did not find it; a gateway may still carry it out later.
+        missing: whether the last listing did not show it; a gateway may still carry out the create later.
     """
 
     resource: str
@@ -55,7 +55,7 @@ class Entry:
         return any(holds(text, marker) for marker in self.markers)
 
     def __str__(self) -> str:
-        """What there may be of it, for people."""
+        """What may exist of it, for people to read."""
         if self.identifier is None:
             how = "answered without an id" if self.answered else "never answered"
             return f"{self.resource}, perhaps: the create of {self.marker} was {how}"
@@ -90,13 +90,13 @@ def is_finished(path: Path) -> bool:
 
 
 def parsed(path: Path, text: str) -> tuple[str, str, list[Entry], list[str]]:
-    """What the text of a ledger holds.
+    """Parse the text of a ledger.
 
     Returns:
         The target, the account, the creates, and which lines cannot be read.
 
     Raises:
-        UsageError: if it is no ledger.
+        UsageError: if it is not a ledger.
     """
     base_url, account, entries, unread = "", "", dict[int, Entry](), list[str]()
     for number, text_line in enumerate(text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""Who sends requests: the account, another account, and unauthorized clients with no key or one that opens nothing."""
+"""Who sends requests: the account, another account, and unauthorized clients with no key or an invalid one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ EVERYWHERE = (S, D, N)
 
 @dataclass(frozen=True)
 class Identity:
-    """Somebody who sends requests.
+    """A client that sends requests.
 
     Attributes:
-        name: what reports call them.
-        header: the `Authorization` header, from the account's key; None where none is sent.
+        name: what reports call it.
+        header: the `Authorization` header, from the account's key; None if none is sent.
         curl: the same as an argument of curl, with the key from the environment.
-        tries: the operations that the survey tries as them, by resource.
-        is_close: whether a careless comparison of keys lets them in.
+        tries: the operations that the survey tries as this client, by resource.
+        is_close: whether a careless comparison of keys lets it in.
     """
 
     name: str
@@ -38,8 +38,8 @@ def _bearer(key: str) -> str:
     return f'-H "Authorization: Bearer {key}"'
 
 
-# Nobody and another account try everything; the others take turns, so that each tries something of every resource, and
-# every operation is tried by somebody who has some key.
+# The client without a key and the other account try everything; the others take turns, so that every resource and every
+# operation is tried with some key.
 IDENTITIES = {
     each.name: each
     for each in (

@@ -1,4 +1,4 @@
-"""What a run created: written down before each create, so that nothing is ever left behind unknown."""
+"""What a run created: noted before each create, so that nothing is ever left behind unnoticed."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN
 from contract_tests.target.entries import Entry, is_finished, parsed, whole_lines
 
-ALONE = "x"  # in the place of a token, for runs that no other meets
+ALONE = "x"  # instead of a token, for runs that never meet another
 
 
 class Ledger:
     """The creates of one run, as JSON lines in a file: first what the run is about, then each step of each create.
 
     Args:
-        path: the file to make, or None for none.
+        path: the file to create, or None for no file.
         base_url: the target.
-        account: what tells its account from others, as `digest_of` makes it.
-        token: what sets the markers of this run apart from those of all others.
+        account: what identifies the account, as returned by `digest_of`.
+        token: what distinguishes the markers of this run from those of all others.
 
     Raises:
-        UsageError: if there is such a file, and it may be all that is known of what an earlier run left.
+        UsageError: if the file exists, and may be all that is known about what an earlier run left.
     """
 
     def __init__(self, path: Path | None = None, base_url: str = "", account: str = "", token: str = ALONE) -> None:
@@ -47,10 +47,10 @@ class Ledger:
 
     @classmethod
     def resume(cls, path: Path) -> Self:
-        """Take up what an earlier run wrote down; every record must be seen again before it is written to.
+        """Resume the ledger of an earlier run; every record must be seen again before it is written to.
 
         Raises:
-            UsageError: if the file cannot be read, or is no ledger.
+            UsageError: if the file cannot be read, or is not a ledger.
             OSError: if it cannot be written.
         """
         ledger = cls()
@@ -63,7 +63,7 @@ class Ledger:
 
     @property
     def needed(self) -> bool:
-        """Whether there is anything that clean-up may yet find."""
+        """Whether there is anything that clean-up may still find."""
         return bool(self.left or self.unanswered)
 
     def __enter__(self) -> Self:
@@ -78,13 +78,13 @@ class Ledger:
             self._file.close()
 
     def discard(self) -> None:
-        """Remove the file: nothing in it is of use any more."""
+        """Remove the file: nothing in it is of use any longer."""
         if self.path and self._file:
             self._file.close()
             self.path.unlink(missing_ok=True)
 
     def plan(self, resource: str, marker: str, owner: str = OWN, without: str = "") -> Entry:
-        """Note a create that is about to be sent; the first one makes the file.
+        """Note a create that is about to be sent; the first one creates the file.
 
         Raises:
             OSError: if it cannot be written.
@@ -92,7 +92,7 @@ class Ledger:
         if self.path and not self._file:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                self.path.unlink(missing_ok=True)  # that of a run of which nothing is left
+                self.path.unlink(missing_ok=True)  # the ledger of a run that left nothing
                 self._file = self.path.open("x", encoding="utf-8")
             except OSError as error:
                 told = f"the ledger {self.path} cannot be written: {error.strerror}"
@@ -109,13 +109,13 @@ class Ledger:
         self._note("answered", entry)
 
     def complete(self, entry: Entry, identifier: int) -> None:
-        """Note the id that a create answered; it may yet name a record of somebody else."""
+        """Note the id that a create returned; it may still turn out to be that of somebody else's record."""
         entry.identifier = identifier
         entry.answered, entry.missing = True, False
         self._note("created", entry)
 
     def mark(self, resource: str, identifier: int, marker: str) -> None:
-        """Note another text by which a record may be known from now on: an update with it is about to be sent."""
+        """Note another text by which a record may be recognised: an update with it is about to be sent."""
         for entry in self.entries:
             mine = (entry.resource, entry.identifier, entry.owner) == (resource, identifier, OWN)
             if mine and entry.seen and not entry.removed:
@@ -129,7 +129,7 @@ class Ledger:
                 self.vouch(entry)
 
     def awaited(self, resource: str, owner: str = OWN) -> set[int | None]:
-        """The ids under which records of the run's must still be seen, or seen again."""
+        """The ids under which the run's records must still be seen, or seen again."""
         return {
             entry.identifier
             for entry in self.entries
@@ -154,7 +154,7 @@ class Ledger:
         self._note("removed", entry)
 
     def miss(self, entry: Entry) -> None:
-        """Note that a create which was never answered has left nothing so far."""
+        """Note that a create that was never answered has left nothing so far."""
         entry.missing = True
         self._note("missing", entry)
 
@@ -173,20 +173,20 @@ class Ledger:
 
     @property
     def unanswered(self) -> list[Entry]:
-        """The creates of which nothing was found, though nobody knows what became of them."""
+        """The creates whose records were not found, though what became of them is unknown."""
         return [entry for entry in self.entries if entry.missing and entry.identifier is None]
 
     def _of(self, resource: str, identifier: int, owner: str) -> list[Entry]:
-        """The entries of an id: those not removed, for a create may answer an id that was there; or else the latest.
+        """The entries of an id: those not removed, as a create may return an id that existed before; else the latest.
 
-        Some services give an id again when it is free, and some answer that of another record.
+        Some services reuse an id when it is free, and some return that of another record.
         """
         sought = (resource, identifier, owner)
         found = [entry for entry in self.entries if (entry.resource, entry.identifier, entry.owner) == sought]
         return [entry for entry in found if not entry.removed] or found[-1:]
 
     def _note(self, event: str, entry: Entry) -> None:
-        """Write down a step; where the disk is full, the run goes on with what it knows, and cleans up all the same."""
+        """Write down a step; if the disk is full, the run goes on with what it knows, and still cleans up."""
         with suppress(OSError):
             self._write(self._line(event, entry))
 
@@ -203,11 +203,11 @@ class Ledger:
 
 
 def digest_of(api_key: str, salt: str = "") -> str:
-    """What tells an API key from others and does not give it away: a salt, and a hash with it."""
+    """What identifies an API key without revealing it: a salt, and a hash with it."""
     salt = salt or token_hex(8)
     return f"{salt}:{sha256(f'{salt}:{api_key}'.encode()).hexdigest()[:16]}"
 
 
 def is_key_of(account: str, api_key: str) -> bool:
-    """Whether a digest is that of a key; one that is not there is anybody's."""
+    """Whether a digest is that of a key; a missing digest matches any key."""
     return not account or digest_of(api_key, account.partition(":")[0]) == account

@@ -1,4 +1,4 @@
-"""A few reads that tell whether there is such a service, and whether the key opens it."""
+"""A few lists that show whether there is such a service, and whether it accepts the key."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def preflight(target: Target, resources: Iterable[Resource]) -> None:
     refused = [exchange for exchange in lists if exchange.status not in (None, *REASONS)]
     if any(
         _is_list(_list(target, resource, *ASKED)) for resource in every if refused
-    ):  # it may want to be asked for a page
+    ):  # it may require a page parameter
         return
     answered = [exchange for exchange in lists if exchange.status is not None]
     raise UnusableTargetError(_reason((refused or answered or lists)[0]))
 
 
 def _check_second_key(target: Target, resources: list[Resource]) -> None:
-    """Refuse to judge the walls between accounts by a key that opens none."""
+    """Refuse to judge the separation of accounts with a second key that no list accepts."""
     if OTHER in target.keys:
         lists = [_list(target, resources[0], identity=OTHER)]
         if not _is_list(lists[0]):
@@ -65,7 +65,7 @@ def _list(target: Target, resource: Resource, *query: tuple[str, str], identity:
 
 
 def _is_list(exchange: Exchange) -> bool:
-    """Whether a list succeeded, with JSON or what was meant to be some."""
+    """Whether a list succeeded, with JSON or what was meant to be JSON."""
     return exchange.succeeded and (exchange.json is not None or b'"data"' in exchange.body)
 
 

@@ -26,7 +26,7 @@ EPOCH = 1e9
 MOST_REDIRECTS = 5
 LEAST_WAIT, MOST_WAIT = 0.5, 90.0  # seconds for a rate limit to pass
 SPENT, TIME_UP = "the budget of requests was spent", "the time for the run was up"
-KEPT, KEPT_A_RECORD = 10, 3  # requests for removing what a run has made, and for each record of it
+KEPT, KEPT_A_RECORD = 10, 3  # requests kept for clean-up, and for each record to remove
 REDIRECTS = {301, 302, 303, 307, 308}
 
 
@@ -48,12 +48,12 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """How hard a target may be pressed.
+    """How hard a target may be pushed.
 
     Attributes:
-        requests: how many may be sent; room is kept for clean-up.
+        requests: how many may be sent; some are kept for clean-up.
         seconds: how long the run may take, clean-up aside; None for as long as it takes.
-        interval: seconds between two requests at least.
+        interval: minimum seconds between two requests.
         timeout: seconds to wait for an answer, to its last byte.
         patience: seconds to wait, in all, for rate limits to pass.
         lag: seconds by which reads may lag behind writes.
@@ -76,12 +76,12 @@ class Target:
         base_url: where the implementation answers.
         keys: the `Authorization` header of each identity; an identity without one sends none.
         ledger: what the run created.
-        limits: how hard the target may be pressed.
+        limits: how hard the target may be pushed.
         connection: how it is reached.
 
     Attributes:
-        interrupted: tells whether the run is to end; asked before each request, clean-up aside.
-        waiting: told for how many seconds the run waits, because the server says that there were too many requests.
+        interrupted: returns whether the run must end; called before each request, clean-up aside.
+        waiting: called with the seconds for which the run waits because the server reports too many requests.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Target:
 
     @contextmanager
     def cleaning_up(self) -> Iterator[None]:
-        """Send requests for which some of the budget was kept, whatever the time: what was made is removed."""
+        """Allow requests from the budget that is kept for clean-up, whatever the time."""
         self._counting = False
         try:
             yield
@@ -124,12 +124,12 @@ class Target:
         self._pool.clear()
 
     def send(self, request: Request) -> Exchange:
-        """Send a request; again after a rate limit, and up to three times after a failure, but for creates.
+        """Send a request; again after a rate limit and, except for creates, up to three times if it fails.
 
         Raises:
             BudgetSpentError: if no more may be sent.
             WriteRefusedError: if it would write to a record that is not the run's own.
-            KeyboardInterrupt: if the run is to end.
+            KeyboardInterrupt: if the run must end.
         """
         if self.limits.read_only and request.method != "GET":
             raise WriteRefusedError("this run is to write nothing")
@@ -160,10 +160,10 @@ class Target:
         return exchange
 
     def _check_owner(self, request: Request) -> None:
-        """Refuse to write to what is not the run's own, or may not be for whoever is to write.
+        """Refuse to write to what is not the run's own record, or may not be for the identity that writes.
 
-        Accounts may share ids: before somebody else's key writes to one of the account's records, it must be told
-        that there is none under this id, or be shown that very record.
+        Accounts may share ids: before somebody else's key writes to one of the account's records, a read with
+        it must be refused under this id, or show that very record.
         """
         resource, identifier, identity = request.resource, request.identifier or 0, request.identity
         if self.ledger.allows_write(resource, identifier, identity):
@@ -179,7 +179,7 @@ class Target:
                 raise WriteRefusedError(f"{resource} {identifier} may be a record of somebody else's, to {identity}")
 
     def _note_strange(self, exchange: Exchange) -> None:
-        """Note to whom an id of the run's is nobody else's: a read was refused, or showed the record itself."""
+        """Note an identity without its own record under an id: its read was refused, or showed the run's record."""
         request, text = exchange.request, exchange.body.decode("utf-8", "replace")
         refused = exchange.status is not None and not exchange.failed and not re.search(r'"id\W*:\W*\d', text)
         if refused or self.ledger.is_shown(request.resource, request.identifier or 0, text):
@@ -221,7 +221,7 @@ class Target:
         )
 
     def _go_on(self) -> None:
-        """Refuse to send more if the run is to end; some requests are kept for removing what was made so far."""
+        """Refuse to send more if the run must end; some requests are kept for removing what was made so far."""
         if self.interrupted():
             raise KeyboardInterrupt
         unfinished = len(self.ledger.left)
@@ -244,7 +244,7 @@ class Target:
         self._timeout = min(self.limits.timeout, max(self._left(), LEAST_WAIT) if self._counting else math.inf)
         self.sent += 1
         if method == "POST":
-            self._pool.clear()  # where a server closes the connection meanwhile, nobody knows what became of a write
+            self._pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
         response = self._pool.request(
             method,
             url,
@@ -276,13 +276,13 @@ def _joined(url: str, location: str) -> str:
 
 
 def _is_safe(url: str, there: str) -> bool:
-    """Whether a key may be sent on to another URL: to the same host, and never without TLS where there was some."""
+    """Whether a redirect may receive the key: it leads to the same host, and does not drop TLS."""
     before, after = urlsplit(url), urlsplit(there)
     return before.netloc == after.netloc and after.scheme in (before.scheme, "https")
 
 
 def _seconds(said: str) -> float:
-    """How long a header says to wait: some say how long, in seconds, and some say when, as a date or a Unix time."""
+    """The seconds to wait, from a header that holds seconds, or a time as a date or Unix time."""
     if re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", said.strip(), re.ASCII):
         seconds = float(said)
         return seconds - time.time() if seconds > EPOCH else seconds

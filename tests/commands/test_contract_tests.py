@@ -235,5 +235,5 @@ def test_rules_lists_every_rule_and_open_point(capsys: pytest.CaptureFixture[str
 def test_rules_explains_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", "representations.color-is-hex"]) == 0
     explained = capsys.readouterr().out
-    assert "A `color` is a number sign and six hex digits." in explained
+    assert "A `color` is a number sign followed by six hex digits." in explained
     assert "Holds for  splash-pages\n" in explained

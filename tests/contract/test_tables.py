@@ -33,7 +33,7 @@ def test_every_statement_stands_in_a_table_and_an_excluded_one_in_no_other() -> 
 def test_each_statement_is_written_down_once_with_a_level_that_fits_the_tables() -> None:
     written = (ROOT / "docs" / "specification.md").read_text("utf-8")
     stated = sorted(number for number in NUMBERS if isinstance(number, int))
-    assert stated == list(range(1, len(stated) + 1))
+    assert stated == list(range(1, len(stated) + 1)), "docs/specification.md: number statements without a gap"
     assert NUMBERS - set(stated) == {f"D{number}" for number in range(1, len(NUMBERS) - len(stated) + 1)}
     levels = dict(re.findall(r"\*\*(D?\d+)\*\* \((\w+)\)", written))
     assert set(levels.values()) == {"stated", "open", "descriptive", "implied"}

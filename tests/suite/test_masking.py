@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+from zlib import crc32
 
 import pytest
 from faulty import BASE_URL, CONTRACT, looks
@@ -96,6 +97,22 @@ def test_secrets_are_told_nowhere() -> None:
     assert masked.headers == hidden | {"X-Reason": "is [key]"}
 
 
+# Here all that lacks a marker counts as somebody else's, so a defect must not hide the markers or the structure.
+HIDING = {
+    "byte-order-mark",
+    "host-is-an-object",
+    "key-is-forbidden",
+    "key-is-not-understood",
+    "lists-are-scripts",
+    "name-is-translated",
+    "reads-show-the-oldest",
+    "rows-are-arrays",
+    "update-resets-the-name",
+    "warning-before-lists",
+}
+SOME = [name for name in DEFECTS if crc32(name.encode()) % 6 == 0 and name not in HIDING]
+
+
 def plants_canaries(call: Call, serve: Serve) -> Response:
     """A server whose records are the account's own, and hold what nobody is to read, but for those that a run makes."""
     answer = serve(call)
@@ -120,7 +137,7 @@ def planted(value: Any) -> Any:
     return {name: planted(each) for name, each in value.items()}
 
 
-@pytest.mark.parametrize("name", [*list(DEFECTS)[::6], "none"])
+@pytest.mark.parametrize("name", [*SOME, "none"])
 def test_no_finding_tells_what_others_have_written(no_pauses: None, name: str) -> None:
     defect = DEFECTS.get(name)
     resource = CONTRACT.resources[

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mock_server.contract import shipped_contract
+
 TOTALS = (
     "pagination.page-is-filled",
     "pagination.total-pages-is-the-ceiling",
@@ -32,11 +34,7 @@ UPDATES = (
     *STATE,
 )
 BACK = (
-    "forms.name-comes-back",
-    "forms.host-comes-back",
-    "forms.type-comes-back",
-    "forms.email-comes-back",
-    "forms.custom-index-url-comes-back",
+    *(rule for rule in sorted(shipped_contract().rules) if rule.endswith("-comes-back")),
     "forms.type-fields-show-in-settings",
 )
 READ = "lifecycle.created-record-is-read"
