@@ -71,6 +71,7 @@ def test_an_open_point_says_what_may_be_chosen(point: dict[str, object]) -> None
     assert point.keys() == {"id", "section", "numbers", "statement", "values", "default"}
     values = point["values"]
     assert isinstance(values, dict)
+    assert point["numbers"]
     assert point["default"] in values
     assert len(values) > 1
     assert {type(value) for value in values} == {str}

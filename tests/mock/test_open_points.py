@@ -48,7 +48,8 @@ def test_every_value_of_every_open_point_shows_and_keeps_the_contract(
     among = WITHIN.get(name, {})
     shown = transcript(among | {name: value})
     assert shown != (transcript(among) if among else default_transcript), (
-        f'the mock does nothing with {name}={value}, or tests/walk.py never meets it: act on choices["{name}"]'
+        f'tests/walk.py gets the same answers with {name}={value}: act on choices["{name}"] in mock_server/, or let the'
+        " walk send a request that shows it"
     )
 
 

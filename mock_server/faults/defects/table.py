@@ -59,7 +59,9 @@ def by_name(tables: Iterable[Table], rules: Container[str]) -> dict[str, Defect]
         if defect.name in defects:
             raise ValueError(f'two defects are called "{defect.name}"; name one of them otherwise')
         if rule not in rules:
-            raise ValueError(f'the defect "{defect.name}" breaks "{rule}", which is no rule of openapi.yaml')
+            raise ValueError(
+                f'the defect "{defect.name}" breaks "{rule}", which is no rule of openapi.yaml; add it to x-rules'
+            )
         defects[defect.name] = defect
     return defects
 
