@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TextIO
 
 from rich.console import Console
 
@@ -17,12 +18,12 @@ class Screen(Console):
     def on_broken_pipe(self) -> None:
         """Go on without a reader."""
         self.quiet = True
-        go_on_unread()
+        go_on_unread(sys.stderr if self.stderr else sys.stdout)
 
 
-def go_on_unread() -> None:
-    """Discard everything that is still printed."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def go_on_unread(stream: TextIO) -> None:
+    """Discard everything that is still printed to a stream."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def complain(text: str) -> None:
@@ -35,4 +36,4 @@ def say(text: str) -> None:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        go_on_unread()
+        go_on_unread(sys.stdout)

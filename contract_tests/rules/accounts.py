@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 
 from contract_tests.contract import Resource
 from contract_tests.evidence import AccessAttempt, Evidence, Record
@@ -23,6 +23,7 @@ from contract_tests.rules.observation import (
 from contract_tests.rules.operations import own_requests
 
 SEPARATION = "separation of accounts"
+Attempts = list[AccessAttempt]
 
 
 def bearer_key_is_accepted(evidence: Evidence, resource: Resource) -> Observations:
@@ -48,7 +49,7 @@ def strangers_read_no_record(evidence: Evidence, resource: Resource) -> Observat
 
 def strangers_create_nothing(evidence: Evidence, resource: Resource) -> Observations:
     """Creates by unauthorized clients, and the account's list afterwards."""
-    return _made_nothing(_by(evidence, resource, "create", other=False), resource)
+    return _made_nothing(_by(evidence, resource, "create", other=False), evidence, resource)
 
 
 def strangers_update_nothing(evidence: Evidence, resource: Resource) -> Observations:
@@ -58,62 +59,58 @@ def strangers_update_nothing(evidence: Evidence, resource: Resource) -> Observat
 
 def strangers_delete_nothing(evidence: Evidence, resource: Resource) -> Observations:
     """Deletes by unauthorized clients, and the account's reads afterwards."""
-    return _removed_nothing(evidence, resource, other=False)
+    return _removed_nothing(_by(evidence, resource, "delete", other=False), evidence, resource)
 
 
 def other_account_sees_no_list(evidence: Evidence, resource: Resource) -> Observations:
     """Lists by another account."""
-    return _if_given(
-        evidence, resource, "list", _shown_nothing(_by(evidence, resource, "list", other=True), evidence, resource)
-    )
+    return _if_given(evidence, resource, "list", _shown_nothing)
 
 
 def other_account_reads_nothing(evidence: Evidence, resource: Resource) -> Observations:
     """Reads by another account."""
-    return _if_given(
-        evidence, resource, "read", _shown_nothing(_by(evidence, resource, "read", other=True), evidence, resource)
-    )
+    return _if_given(evidence, resource, "read", _shown_nothing)
 
 
 def other_account_creates_apart(evidence: Evidence, resource: Resource) -> Observations:
     """Creates by another account, and this one's list afterwards."""
-    return _if_given(
-        evidence, resource, "create", _made_nothing(_by(evidence, resource, "create", other=True), resource)
-    )
+    return _if_given(evidence, resource, "create", _made_nothing)
 
 
 def other_account_updates_nothing(evidence: Evidence, resource: Resource) -> Observations:
     """Updates by another account, and this one's reads afterwards."""
-    return _if_given(
-        evidence,
-        resource,
-        "update",
-        _changed_nothing(_by(evidence, resource, "update", other=True), evidence, resource),
-    )
+    return _if_given(evidence, resource, "update", _changed_nothing)
 
 
 def other_account_deletes_nothing(evidence: Evidence, resource: Resource) -> Observations:
     """Deletes by another account, and this one's reads afterwards."""
-    return _if_given(evidence, resource, "delete", _removed_nothing(evidence, resource, other=True))
+    return _if_given(evidence, resource, "delete", _removed_nothing)
 
 
-def _by(evidence: Evidence, resource: Resource, operation: str, *, other: bool) -> Iterator[AccessAttempt]:
-    for attempt in evidence.access_attempts[resource.name]:
-        if attempt.exchange.request.operation == operation and (attempt.identity == OTHER) == other:
-            yield attempt
+def _by(evidence: Evidence, resource: Resource, operation: str, *, other: bool) -> Attempts:
+    return [each for each in _tried(evidence, resource, operation) if (each.identity == OTHER) == other]
 
 
-def _if_given(evidence: Evidence, resource: Resource, operation: str, observations: Observations) -> Observations:
+def _tried(evidence: Evidence, resource: Resource, operation: str) -> Attempts:
+    return [each for each in evidence.access_attempts[resource.name] if each.exchange.request.operation == operation]
+
+
+def _if_given(
+    evidence: Evidence,
+    resource: Resource,
+    operation: str,
+    judge: Callable[[Attempts, Evidence, Resource], Observations],
+) -> Observations:
     """The observations about another account, if there is one without its own record under the id."""
     if not evidence.has_second_key:
         yield NotApplicable("no second key", SEPARATION)
-    elif any(_by(evidence, resource, "read", other=True)) and not any(_by(evidence, resource, operation, other=True)):
+    elif _by(evidence, resource, "read", other=True) and not _by(evidence, resource, operation, other=True):
         yield NotApplicable("the other account may have a record of its own under the id that was tried", SEPARATION)
     else:
-        yield from observations
+        yield from judge(_by(evidence, resource, operation, other=True), evidence, resource)
 
 
-def _shown_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence, resource: Resource) -> Observations:
+def _shown_nothing(access_attempts: Attempts, evidence: Evidence, resource: Resource) -> Observations:
     """None of the account's records are shown; to another account, which may have similar ones, none of the run's."""
     known: dict[tuple[str, str, str], bool] = {}
     for attempt in access_attempts:
@@ -155,7 +152,7 @@ def _holds_marker(attempt: AccessAttempt, evidence: Evidence, resource: Resource
     return any(re.search(rf'"{re.escape(marker.casefold())}(?!\d)', body) for marker in markers)
 
 
-def _made_nothing(access_attempts: Iterator[AccessAttempt], resource: Resource) -> Observations:
+def _made_nothing(access_attempts: Attempts, _: Evidence, resource: Resource) -> Observations:
     for attempt in access_attempts:
         if attempt.after is None or attempt.after.exchange is None:
             yield Undecided("the account's list could not be read then")
@@ -165,9 +162,9 @@ def _made_nothing(access_attempts: Iterator[AccessAttempt], resource: Resource) 
         yield decide(attempt.exchange, "no record", received, kept=kept)
 
 
-def _changed_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidence, resource: Resource) -> Observations:
+def _changed_nothing(access_attempts: Attempts, evidence: Evidence, resource: Resource) -> Observations:
     """The name or host identifies the attempt to blame; else those that succeeded are to blame, or all if none did."""
-    attempts = [each for each in evidence.access_attempts[resource.name] if each.exchange.request.operation == "update"]
+    attempts = _tried(evidence, resource, "update")
     steady_ones = [name for name in steady(resource) if name not in (resource.label, "last_datetime")]
     for attempt in access_attempts:
         record, before = attempt.read.record if attempt.read else None, attempt.before or {}
@@ -188,16 +185,15 @@ def _changed_nothing(access_attempts: Iterator[AccessAttempt], evidence: Evidenc
         yield decide(attempt.exchange, "the record as it was", received, kept=kept)
 
 
-def _removed_nothing(evidence: Evidence, resource: Resource, *, other: bool) -> Observations:
+def _removed_nothing(access_attempts: Attempts, evidence: Evidence, resource: Resource) -> Observations:
     """If the record is gone, the attempts that succeeded are to blame, or all if none did."""
-    attempts = [each for each in evidence.access_attempts[resource.name] if each.exchange.request.operation == "delete"]
-    for attempt in attempts:
-        if (attempt.identity == OTHER) == other:
-            observation = _still_there(attempt, evidence, resource)
-            if isinstance(observation, Violation) and not _is_to_blame(attempt, attempts):
-                yield Undecided("the record was gone already")
-            else:
-                yield observation
+    attempts = _tried(evidence, resource, "delete")
+    for attempt in access_attempts:
+        observation = _still_there(attempt, evidence, resource)
+        if isinstance(observation, Violation) and not _is_to_blame(attempt, attempts):
+            yield Undecided("the record was gone already")
+        else:
+            yield observation
 
 
 def _is_to_blame(attempt: AccessAttempt, attempts: list[AccessAttempt]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -141,3 +142,21 @@ def test_without_a_terminal_a_line_of_progress_comes_now_and_then(
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) > 1
     assert lines[-1].startswith("contract-tests: domains: creating  ·  70 requests  ·  0 s")
+
+
+def test_a_reader_of_errors_that_goes_away_does_not_take_the_verdict_along() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    options = ("--resources", "domains", "--explore", "0", "--lag", "0")
+    with MockServer(fixture="empty", defects=("deletes-do-nothing",)) as server:  # standard error says what is left
+        ended = subprocess.run(
+            [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, *options],
+            stdout=subprocess.PIPE,
+            stderr=write,
+            text=True,
+            env=ENVIRONMENT,
+            check=False,
+        )
+    os.close(write)
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[-1].startswith("does not conform")
