@@ -64,8 +64,7 @@ def busy() -> Iterator[MockServer]:
 
 
 @pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (NARROW, "dark")], ids=["wide, light", "narrow, dark"])
 def test_each_page_can_be_used_by_everybody(
     browser: Browser, busy: MockServer, path: str, size: tuple[int, int], scheme: Literal["light", "dark"]
 ) -> None:

@@ -206,9 +206,9 @@ def test_no_key_is_a_mistake() -> None:
     ("options", "status", "line"),
     [
         ([], 0, f"{EVERY - 3} passed, 3 skipped"),
-        (["-n", "2"], 0, f"{EVERY - 3} passed, 3 skipped"),
-        (["-k", "next-is-null"], 0, f"3 passed, {EVERY - 3} deselected"),
-        (["-x", "--public-base-url", "https://links.example.com"], 1, "1 failed"),
+        (["-n", "2", "--explore", "0"], 0, f"{EVERY - 3} passed, 3 skipped"),
+        (["-k", "next-is-null", "--explore", "0"], 0, f"3 passed, {EVERY - 3} deselected"),
+        (["-x", "--explore", "0", "--public-base-url", "https://links.example.com"], 1, "1 failed"),
         (["--max-requests", "30"], 6, "errors in"),
     ],
     ids=["all", "xdist", "selected", "first failure", "undecided"],

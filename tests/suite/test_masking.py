@@ -110,7 +110,7 @@ HIDING = {
     "update-resets-the-name",
     "warning-before-lists",
 }
-SOME = [name for name in DEFECTS if crc32(name.encode()) % 6 == 0 and name not in HIDING]
+SOME = [name for name in DEFECTS if crc32(name.encode()) % 9 == 0 and name not in HIDING]
 
 
 def plants_canaries(call: Call, serve: Serve) -> Response:
