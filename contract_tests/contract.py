@@ -126,6 +126,9 @@ def _form_type(schema: dict[str, Any]) -> str:
 
 
 def _rule(entry: dict[str, Any], every: list[str]) -> Rule:
+    missing = {"id", "level", "decided_by", "section", "statement", "numbers"} - entry.keys()
+    if missing:
+        raise ValueError(f"openapi.yaml, x-rules: {entry.get('id', entry)} lacks {', '.join(sorted(missing))}")
     return Rule(**entry | {"numbers": tuple(entry["numbers"]), "resources": tuple(entry.get("resources", every))})
 
 

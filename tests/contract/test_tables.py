@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import copy
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
+import yaml
 from conformance import DOCUMENT
 
-from contract_tests.contract import ROOT
+from contract_tests.contract import ROOT, Contract
 from contract_tests.statements import statements
 
 RULES, OPEN, EXCLUDED = DOCUMENT["x-rules"], DOCUMENT["x-open-points"], DOCUMENT["x-excluded"]
@@ -75,3 +78,12 @@ def test_an_open_point_says_what_may_be_chosen(point: dict[str, object]) -> None
     assert point["default"] in values
     assert len(values) > 1
     assert {type(value) for value in values} == {str}
+
+
+def test_a_rule_that_lacks_a_key_is_named_with_the_key(tmp_path: Path) -> None:
+    document = copy.deepcopy(DOCUMENT)
+    del document["x-rules"][0]["section"]
+    path = tmp_path / "openapi.yaml"
+    path.write_text(yaml.safe_dump(document), "utf-8")
+    with pytest.raises(ValueError, match=rf"x-rules: {re.escape(RULES[0]['id'])} lacks section"):
+        Contract(path)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from faulty import CONTRACT, honest, survey_alone, verdicts
+from faulty import CONTRACT, honest, looks, survey_alone, verdicts
 
 from contract_tests.explore import Exploration
+from contract_tests.open_points import DETECTORS, observed
 from contract_tests.run.verdicts import Verdict
 from contract_tests.survey import Visitor
 from mock_server import Settings
+from mock_server.clock import system_clock
 from mock_server.contract import shipped_contract
 
 POINTS = shipped_contract().open_points
@@ -27,6 +29,15 @@ def not_kept(settings: Settings, explore: Callable[[Visitor], None] = survey_alo
 @pytest.mark.parametrize("choices", SINGLE, ids=lambda choices: "=".join(*choices.items()))
 def test_each_value_of_each_open_point_conforms(choices: dict[str, str]) -> None:
     assert not_kept(Settings(fixture="empty", records=27, choices=choices)) == []
+
+
+def test_each_detector_sees_a_choice(no_pauses: None) -> None:
+    seen: set[str] = set()
+    for records, clock, choices in ((0, None, {}), (40, None, {"domain-starts": "enabled"}), (0, system_clock, {})):
+        settings = Settings(fixture="empty", records=records, clock=clock, choices=choices)
+        for resource in RESOURCES:
+            seen |= set(observed(looks(honest, resource, settings, Exploration(CONTRACT, 170, 0))[0].exchanges))
+    assert set(DETECTORS) - seen == set(), "contract_tests/open_points/: these detectors see nothing on the mock"
 
 
 @pytest.mark.parametrize("seed", range(10))
