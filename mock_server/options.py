@@ -18,6 +18,7 @@ ENVIRONMENT = "MOCK_CONTROL_TOKEN"
 DATA, BEHAVIOUR, ACCESS, OUTPUT = "what it holds", "how it behaves", "who reaches it", "what it prints"
 FIXTURE = "demo|empty|FILE"
 CLOCK = "start at the fixture's time and advance a second a write, or use the machine's time"
+DEFAULTS = Settings()
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -54,7 +55,7 @@ class Option:
 
 def _option(flag: str, group: str, text: str, setting: str = "", switch: Any = None, **how: Any) -> Option:
     """An option with its setting's default."""
-    default = getattr(Settings(), setting, None)
+    default = getattr(DEFAULTS, setting, None)
     if isinstance(default, (tuple, Mapping)):
         how |= {"action": "append", "default": []}
     elif setting and "action" not in how:

@@ -53,7 +53,7 @@ def create_elsewhere(resources: tuple[Resource, ...], choices: Choices, base_pat
     return elsewhere
 
 
-def other_spelling(path: str) -> str:
+def _other_spelling(path: str) -> str:
     """The path with its trailing slash added or removed."""
     return path.removesuffix("/") if path.endswith("/") else f"{path}/"
 
@@ -70,7 +70,7 @@ def _spellings(resource: Resource, choices: Choices) -> Iterator[tuple[str, str,
         spelled += [(paths["update"], method, "update") for method in UPDATE]
     yield from spelled
     if choices["other-slash"] == "served" or moved != "no":
-        yield from ((other_spelling(path), method, name) for path, method, name in spelled)
+        yield from ((_other_spelling(path), method, name) for path, method, name in spelled)
 
 
 def _listed(resource: Resource, choices: Choices) -> str:

@@ -1,4 +1,4 @@
-"""Masks what is never kept of a request: keys, tokens and passwords, whoever they belong to."""
+"""Masks keys, tokens and passwords in whatever is kept of a request or an answer."""
 
 from __future__ import annotations
 

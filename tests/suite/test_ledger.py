@@ -1,4 +1,4 @@
-"""The ledger: what a run may write to, what it removes, and what it tells of that is left."""
+"""The ledger: what a run may write to, what it removes, and what it reports as left behind."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ DEFECTS: Table = {
     ],
     "pagination.self-names-this-page": [
         defect("self-is-the-first", "`self` names page 1.", link("self", lambda body: body["links"]["first"])),
-        defect("self-is-the-next", "`self` names the page behind this one.",
+        defect("self-is-the-next", "`self` names the page after this one.",
                link("self", lambda body: page_url(body, body["meta"]["page"] + 1))),
     ],
     "pagination.next-names-the-next-page": [
@@ -93,7 +93,7 @@ DEFECTS: Table = {
                link("next", lambda body: body["links"]["next"] or body["links"]["last"])),
         defect("next-of-the-last-is-empty", "On the last page, `next` is an empty text.",
                link("next", lambda body: body["links"]["next"] or "")),
-        defect("next-after-a-full-last-page", "On a last page that is full, `next` names a page behind it.",
+        defect("next-after-a-full-last-page", "On a last page that is full, `next` names a page after it.",
                link("next", lambda body: page_url(body, body["meta"]["page"] + 1),
                     lambda body: not body["links"]["next"] and is_full(body))),
     ],
