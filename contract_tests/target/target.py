@@ -245,6 +245,9 @@ class Target:
         self.sent += 1
         if method == "POST":
             self._pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
+        return self._fetch(method, url, body, headers)
+
+    def _fetch(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         response = self._pool.request(
             method,
             url,

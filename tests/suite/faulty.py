@@ -44,8 +44,7 @@ class FaultyTarget(Target):
         app = create_app(settings)
         self.wsgi = WsgiClient(Faults(app, app.url_map, app.extensions["mock_server"], [fault]))
 
-    def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Any:
-        self.sent += 1
+    def _fetch(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Any:
         parts = urlsplit(url)
         answer = self.wsgi.open(
             parts.path, method=method, query_string=parts.query, headers=headers, data=body, base_url=BASE_URL
