@@ -25,6 +25,7 @@ from mock_server.faults.call import Transformation
 from mock_server.faults.defects import defects_named, needs
 from mock_server.faults.middleware import Faults
 from mock_server.http.cors import Cors, KnownHosts
+from mock_server.http.lean_flask import LeanFlask
 from mock_server.journal.recorder import Recorder, Recording
 from mock_server.open_points.choices import Choices, ChoicesOfEachRequest
 from mock_server.open_points.grease import Grease, Voice
@@ -59,7 +60,7 @@ def create_app(
     settings = settings or Settings()
     conditions.check(settings.conditions)
     service = _service(settings, before)
-    app, base_path = Flask(__name__, static_folder=None), settings.base_path
+    app, base_path = LeanFlask(__name__, static_folder=None), settings.base_path
     app.extensions["mock_server"] = service
     for routes in (create_blueprint(service), create_elsewhere(service.contract.resources, service.choices, base_path)):
         app.register_blueprint(routes, url_prefix=base_path or None)
@@ -89,7 +90,7 @@ def _service(settings: Settings, before: Service | None) -> Service:
     else:
         choices = Choices(contract.open_points, chosen, settings.grease)
     new_records = NewRecords(choices, settings.seed)
-    representations = Representations(choices, Voice(settings.grease))
+    representations = Representations(choices, None if settings.grease is None else Voice(settings.grease))
     uploads = before.forms.uploads if before else Uploads()
     reader = FixtureReader(contract.resources, new_records, uploads)
     return Service(

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from mock_server import printed
 from mock_server.errors import SettingsError
+from mock_server.log import BatchHandler
 from mock_server.options import ENVIRONMENT, OPTIONS, settings_of
 from mock_server.server import MockServer
 
@@ -48,8 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if getattr(options, f"list_{name}"):
             return _say(text())
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
-    logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
-    logging.basicConfig(level=options.log_level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # nobody is shown them
+    handler = BatchHandler()
+    logging.basicConfig(
+        level=options.log_level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S", handlers=[handler]
+    )
     try:
         server = _server(options)
         with server:
@@ -61,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 time.sleep(SECONDS_TO_NOTICE)
     except SettingsError as error:
         parser.error(str(error))
+    handler.close()
     remarks = printed.remarks(server)
     _say(remarks or "Stopped.")
     os._exit(REMARKED if options.fail_on_remarks and server.running.journal.remarked else 0)  # even if threads hang

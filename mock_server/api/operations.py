@@ -23,7 +23,7 @@ from mock_server.contract import Contract, Resource
 from mock_server.errors import Refusal
 from mock_server.http.request_notes import notes_of
 from mock_server.open_points.choices import Choices
-from mock_server.settings import Settings
+from mock_server.settings import Settings, is_sandbox
 from mock_server.store.accounts import Account, Accounts
 from mock_server.store.collection import Collection, Record, UnknownIdError, ValueTakenError, size_of
 from mock_server.store.new_record import NewRecords
@@ -60,7 +60,7 @@ class Service:
         scheme, key = scheme_and_key(request.environ)
         exact = self.choices["scheme-letters"] == "exact"
         if (scheme if exact else scheme.capitalize()) == SCHEME and key:
-            account = self.accounts.get(key, owner_of(request.environ))
+            account = self.accounts.get(key, owner_of(request.environ) if is_sandbox(key) else "")
             if account:
                 return account
             problem = "This API key is not known"
@@ -127,8 +127,7 @@ def _list(service: Service, resource: Resource) -> Response:
     records, total = _collection(resource).page(partial(_positions, service.paging, number, size))
     page = service.paging.locate(number, size, total)
     links = service.paging.links(page, f"{service.base_url()}/api/{resource.link_collection}")
-    envelope = service.representations.listed(resource, records, service.paging.meta(page), links)
-    return service.representations.json(envelope, 200)
+    return service.representations.listed(resource, records, service.paging.meta(page), links)
 
 
 def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int, int]:
@@ -137,8 +136,7 @@ def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int,
 
 
 def _read(service: Service, resource: Resource, identifier: str) -> Response:
-    record = _collection(resource).get(_number(identifier))
-    return service.representations.json(service.representations.read(resource, record), 200)
+    return service.representations.shown(resource, _collection(resource).get(_number(identifier)))
 
 
 def _create(service: Service, resource: Resource) -> Response:
@@ -147,8 +145,7 @@ def _create(service: Service, resource: Resource) -> Response:
     collection = _collection(resource)
     service.accounts.make_room(g.account, collection, size_of(given))
     record = collection.add(lambda number: service.new_records.values(resource, number) | given, g.account.clock)
-    envelope = service.representations.written(resource, record)
-    return service.representations.json(envelope, int(service.choices["create-status"]))
+    return service.representations.written(resource, record, int(service.choices["create-status"]))
 
 
 def _update(service: Service, resource: Resource, identifier: str) -> Response:
@@ -157,8 +154,8 @@ def _update(service: Service, resource: Resource, identifier: str) -> Response:
     form = _form(service, resource, "update")
     service.accounts.make_room(g.account, collection, size_of(form))
     change = partial(_changed, service, resource, form)
-    envelope = service.representations.written(resource, collection.update(number, change))
-    return service.representations.json(envelope, int(service.choices["update-status"]))
+    record = collection.update(number, change)
+    return service.representations.written(resource, record, int(service.choices["update-status"]))
 
 
 def _changed(service: Service, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:

@@ -22,20 +22,22 @@ MEDIA_TYPES = {
     "vendor": "application/vnd.api+json",
     "html": "text/html; charset=utf-8",
 }
+_dumped = json.JSONEncoder(ensure_ascii=False).encode
 GENERIC_KEYS = {"telegram": "token", "telegram_chat_id": "chat"}
 
 
 class Representations:
-    """Represents records, as the open points choose.
+    """Represents records, as the open points choose; the JSON of a record is written once and kept with it.
 
     Args:
         choices: the open points.
-        voice: makes the last changes to JSON.
+        voice: makes the last changes to JSON, if any.
     """
 
-    def __init__(self, choices: Choices, voice: Callable[[Any], Any] = lambda payload: payload) -> None:
+    def __init__(self, choices: Choices, voice: Callable[[Any], Any] | None = None) -> None:
         self._choices = choices
         self._voice = voice
+        self._mark = object()  # of the JSON that is written with these choices
 
     def record(self, resource: Resource, record: Record) -> dict[str, Any]:
         """A record's read representation."""
@@ -58,30 +60,59 @@ class Representations:
         """The envelope of one record."""
         return self._further({"data": self.record(resource, record)}, version="1.0")
 
-    def written(self, resource: Resource, record: Record) -> dict[str, Any]:
-        """The envelope of a create or update."""
+    def shown(self, resource: Resource, record: Record, status: int = 200) -> Response:
+        """The answer that shows one record."""
+        return self._enveloped(status, data=[self._text(resource, record)])
+
+    def written(self, resource: Resource, record: Record, status: int) -> Response:
+        """The answer to a create or update."""
         if self._choices["write-answer"] == "record":
-            return self.read(resource, record)
-        return self._further({"data": self._further({"id": record.id}, kind=resource.name)}, version="1.0")
+            return self.shown(resource, record, status)
+        return self._enveloped(status, data=[_dumped(self._further({"id": record.id}, kind=resource.name))])
 
     def listed(
-        self, resource: Resource, records: list[Record], meta: Mapping[str, int], links: Mapping[str, str | None]
-    ) -> dict[str, Any]:
-        """The envelope of one page."""
-        envelope = {
-            "data": [self.record(resource, record) for record in records],
-            "meta": self._further(dict(meta), count=len(records)),
-            "links": dict(links),
-        }
-        return self._further(envelope, version="1.0")
+        self, resource: Resource, records: list[Record], meta: dict[str, int], links: Mapping[str, str | None]
+    ) -> Response:
+        """The answer that shows one page."""
+        data = ["["]
+        for record in records:
+            data += (self._text(resource, record), ", ")
+        data[len(data) - bool(records) :] = "]"
+        meta = self._further(meta, count=len(records))
+        return self._enveloped(200, data=data, meta=[_dumped(meta)], links=[_dumped(links)])
 
     def json(self, payload: Any, status: int) -> Response:
         """An answer with a JSON body."""
-        escaped = self._choices["json-escapes"] == "escaped"
-        text = json.dumps(self._voice(payload), ensure_ascii=escaped, sort_keys=self._choices["key-order"] == "sorted")
+        return self._answer([_dumped(payload)], status)
+
+    def _text(self, resource: Resource, record: Record) -> str:
+        """The JSON of a record."""
+        if record.json and record.json[0] is self._mark:
+            return record.json[1]
+        text = _dumped(self.record(resource, record))
+        record.keep(self._mark, text)
+        return text
+
+    def _enveloped(self, status: int, **parts: list[str]) -> Response:
+        """An answer whose envelope has these parts, which are JSON in pieces."""
+        if self._choices["further-keys"] == "some":
+            parts["version"] = ['"1.0"']
+        pieces: list[str] = []
+        for name, part in parts.items():
+            pieces += (', "' if pieces else '{"', name, '": ', *part)
+        return self._answer([*pieces, "}"], status)
+
+    def _answer(self, pieces: list[str], status: int) -> Response:
+        """An answer with a JSON body in pieces, which are joined once, because they may be large."""
+        escaped, is_sorted = self._choices["json-escapes"] == "escaped", self._choices["key-order"] == "sorted"
+        if escaped or is_sorted or self._voice:
+            payload = json.loads("".join(pieces))
+            payload = self._voice(payload) if self._voice else payload
+            pieces = [json.dumps(payload, ensure_ascii=escaped, sort_keys=is_sorted)]
         if escaped:
-            text = text.replace("/", "\\/")
-        return Response(f"{text}\n", status, content_type=MEDIA_TYPES[self._choices["media-type"]])
+            pieces = [pieces[0].replace("/", "\\/")]
+        body = "".join([*pieces, "\n"]).encode()
+        return Response(body, status, content_type=MEDIA_TYPES[self._choices["media-type"]])
 
     def _settings(self, resource: Resource, record: Record) -> dict[str, Any]:
         own = [field for field in resource.fields.values() if field.applies_when and field.applies_to(record.values)]

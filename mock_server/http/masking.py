@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -21,14 +21,15 @@ def is_secret(name: str) -> bool:
     return any(map(name.casefold().__contains__, WORDS))  # faster than a pattern, and asked of each answer
 
 
-def masked(texts: Mapping[str, str]) -> dict[str, str]:
-    """Texts by name, without secrets; an Authorization header keeps its scheme."""
-    return {name: _without_key(text) if is_secret(name) else masked_pairs(text) for name, text in texts.items()}
+@lru_cache(1024)  # clients send the same headers again and again
+def masked_header(name: str, text: str) -> str:
+    """The text of a header without secrets; an Authorization header keeps its scheme."""
+    return _without_key(text) if is_secret(name) else masked_pairs(text)
 
 
 def masked_query(query: str) -> str:
     """A query string without secrets."""
-    if not is_secret(unquote_plus(query)):
+    if not query or not is_secret(unquote_plus(query)):
         return query
     pairs = (pair.partition("=") for pair in query.split("&"))
     return "&".join(

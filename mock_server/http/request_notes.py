@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 KEY = "mock_server.notes"
 
 
-@dataclass
+@dataclass(slots=True)
 class Notes:
     """Notes about one request.
 
@@ -42,5 +42,7 @@ class Notes:
 
 def notes_of(environ: WSGIEnvironment) -> Notes:
     """The notes about a request."""
-    notes: Notes = environ.setdefault(KEY, Notes())
+    notes: Notes | None = environ.get(KEY)
+    if notes is None:
+        notes = environ[KEY] = Notes()
     return notes

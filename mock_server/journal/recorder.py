@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from gzip import decompress
 from http import HTTPStatus
 from io import BytesIO
+from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from werkzeug.datastructures import EnvironHeaders
 from werkzeug.http import parse_options_header
 
 from mock_server.api.authentication import scheme_and_key
@@ -23,7 +25,7 @@ from mock_server.api.operations import Service
 from mock_server.faults.forced import ForcedAnswers
 from mock_server.http.answers import whole
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
-from mock_server.http.masking import MASKED, is_secret, masked, masked_answer, masked_body, masked_query
+from mock_server.http.masking import MASKED, is_secret, masked_answer, masked_body, masked_header, masked_query
 from mock_server.http.request_notes import Notes, notes_of
 from mock_server.journal.journal import Entry, File, Journal
 from mock_server.journal.remarks import Remarks
@@ -37,6 +39,8 @@ log = logging.getLogger("mock_server")
 LONGEST_TEXT = 2000  # characters of a body, a field, a path
 LONGEST_READ = 64 * 2**10  # bytes of a body that are looked at
 MOST_FIELDS = 100
+LINE = "%s %s %s %.1f ms%s"
+PLAIN = re.compile(r"[\w/.-]*", re.ASCII)
 BY_HAND = "mock_server.console"  # set for requests by the console, which get no remarks and no forced answers
 HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # on the console's origin
 
@@ -82,11 +86,9 @@ class Recorder:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request; it is in the log and the journal before its answer is sent."""
         began, head = perf_counter(), _Head()
-        self._force(environ)
-        entry, sent = self._begun(environ) if self._journal.most_entries else None, b""
-        if entry:
-            sent = environ["wsgi.input"].read(self._most + 1)
-            environ["wsgi.input"] = BytesIO(sent)
+        if self._forced.every:
+            self._force(environ)
+        sent = _body(environ, self._most) if self._journal.most_entries else b""
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
             head.status, head.headers = int(status[:3]), headers
@@ -98,54 +100,78 @@ class Recorder:
         finally:
             notes = notes_of(environ)
             milliseconds = (perf_counter() - began + notes.delay) * 1000
-            if entry:
+            if self._journal.most_entries:
+                entry = self._entry(environ, head, sent, b"".join(answer))
                 entry.milliseconds = round(milliseconds, 1)
-                self._complete(entry, environ, sent, head, b"".join(answer))
                 self._journal.add(entry)
             if log.isEnabledFor(logging.INFO):
-                method, target = environ["REQUEST_METHOD"], _target(environ)
-                log.info("%s %s %s %.1f ms%s", method, target, head.status, milliseconds, _ignored(notes))
+                told = (environ["REQUEST_METHOD"], _target(environ), head.status, milliseconds, _ignored(notes))
+                log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, LINE, told, None))  # seeks no caller
         return answer
 
     def _force(self, environ: WSGIEnvironment) -> None:
         """Give a request the preference that is forced on it, unless it has one itself."""
-        if (
-            self._forced.every
-            and not {"HTTP_PREFER", BY_HAND} & environ.keys()
-            and environ["REQUEST_METHOD"] != "OPTIONS"
-        ):
-            known = self._begun(environ)
-            forced = self._forced.take(known.method, known.path, known.account)
+        if not {"HTTP_PREFER", BY_HAND} & environ.keys() and environ["REQUEST_METHOD"] != "OPTIONS":
+            forced = self._forced.take(environ["REQUEST_METHOD"], _path(environ), self._account(environ))
             environ["HTTP_PREFER"] = notes_of(environ).forced = forced
 
-    def _begun(self, environ: WSGIEnvironment) -> Entry:
-        headers = {name: value[:LONGEST_TEXT] for name, value in list(EnvironHeaders(environ))[:MOST_FIELDS]}
+    def _account(self, environ: WSGIEnvironment) -> str:
         _, key = scheme_and_key(environ)
-        return Entry(
-            time=datetime.now(UTC).isoformat(" ", "milliseconds")[:-6],
-            account=self._keys.get(key) or (key if is_sandbox(key) else ""),
-            method=environ["REQUEST_METHOD"],
-            path=environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")[:LONGEST_TEXT],
-            query=masked_query(environ["QUERY_STRING"])[:LONGEST_TEXT],
-            headers=masked(headers),
-        )
+        return self._keys.get(key) or (key if is_sandbox(key) else "")
 
-    def _complete(self, entry: Entry, environ: WSGIEnvironment, sent: bytes, head: _Head, answer: bytes) -> None:
-        """Note what became of a request."""
+    def _entry(self, environ: WSGIEnvironment, head: _Head, sent: bytes, answer: bytes) -> Entry:
+        """A request, and what became of it."""
         notes = notes_of(environ)
-        entry.status = None if notes.broken == "dropped" else head.status
-        headers = {name: value[:LONGEST_TEXT] for name, value in head.headers[:MOST_FIELDS]}
-        entry.answer_headers = masked(headers)
-        body = _plain(answer, entry)
-        entry.answer = masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT)
-        entry.forced, entry.broken = notes.forced, notes.broken
-        _note_form(entry, _parts(entry, environ, sent), sent)
-        entry.remarks = [] if BY_HAND in environ else list(self._remarks.about(entry, notes, body))
+        body = _plain(answer, head.headers)
+        headers = ((name, text) for key, text in environ.items() if (name := _header_name(key)))
+        entry = Entry(
+            time=datetime.now(UTC).isoformat(" ", "milliseconds")[:-6],
+            account=self._account(environ),
+            method=environ["REQUEST_METHOD"],
+            path=_path(environ),
+            query=masked_query(environ["QUERY_STRING"])[:LONGEST_TEXT],
+            headers=_masked(headers),
+            status=None if notes.broken == "dropped" else head.status,
+            forced=notes.forced,
+            broken=notes.broken,
+            answer_headers=_masked(head.headers),
+            answer=masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT),
+        )
+        if sent:
+            _note_form(entry, _parts(entry, environ, sent), sent)
+        if BY_HAND not in environ:
+            entry.remarks = list(self._remarks.about(entry, notes, body))
+        return entry
 
 
-def _plain(body: bytes, entry: Entry) -> bytes:
+def _body(environ: WSGIEnvironment, most: int) -> bytes:
+    """The body of a request, which can be read once more."""
+    if environ.get("CONTENT_LENGTH", "0") == "0" and "HTTP_TRANSFER_ENCODING" not in environ:
+        return b""
+    sent: bytes = environ["wsgi.input"].read(most + 1)
+    environ["wsgi.input"] = BytesIO(sent)
+    return sent
+
+
+def _path(environ: WSGIEnvironment) -> str:
+    path: str = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
+    return path[:LONGEST_TEXT]
+
+
+@lru_cache(1024)
+def _header_name(key: str) -> str:
+    """The header that a key of a WSGI environment stands for, or an empty string."""
+    known = key[5:] if key.startswith("HTTP_") else key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else ""
+    return known.replace("_", "-").title()
+
+
+def _masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {name: masked_header(name, text[:LONGEST_TEXT]) for name, text in islice(headers, MOST_FIELDS)}
+
+
+def _plain(body: bytes, headers: Iterable[tuple[str, str]]) -> bytes:
     """The body of an answer as it was before it was compressed."""
-    return decompress(body) if entry.answer_headers.get("Content-Encoding") == "gzip" and body else body
+    return decompress(body) if body and ("Content-Encoding", "gzip") in headers else body
 
 
 def _parts(entry: Entry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
@@ -178,9 +204,11 @@ def _note_form(entry: Entry, parts: Mapping[str, Part], body: bytes) -> None:
 
 def _target(environ: WSGIEnvironment) -> str:
     """Path and query on one line, whatever is in them."""
-    path = quote(environ["PATH_INFO"].encode("latin-1"), safe="/:@!$&'()*+,;=~-._")
-    query = quote(masked_query(environ["QUERY_STRING"]), safe="/:@!$&'()*+,;=~-._%?[]")
-    return f"{path}?{query}" if query else path
+    path, query = environ["PATH_INFO"], masked_query(environ["QUERY_STRING"])
+    shown = path if PLAIN.fullmatch(path) else quote(path.encode("latin-1"), safe="/:@!$&'()*+,;=~-._")
+    if not query:
+        return shown
+    return shown + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")
 
 
 def _ignored(notes: Notes) -> str:

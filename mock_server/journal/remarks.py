@@ -11,6 +11,7 @@ from mock_server.http.request_notes import Notes
 from mock_server.journal.journal import Entry, Remark
 
 MOST_KNOWN = 5000  # pairs of an account and a resource
+API = re.compile("/+api(/|$)")
 TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
 OVERRIDE = "X-Http-Method-Override"
 
@@ -27,6 +28,8 @@ class Remarks:
         self._contract = contract
         self._base_path = base_path
         self._lists = {resource.paths["list"].rstrip("/"): resource for resource in contract.resources}
+        linked = {f"/api/{resource.link_collection}": resource for resource in contract.resources}
+        self._linked = {path: resource for path, resource in linked.items() if path not in self._lists}
         self._sizes: dict[tuple[str, str], str] = {}
         self._unread: dict[tuple[str, str], str] = {}
 
@@ -53,9 +56,9 @@ class Remarks:
             answer: the body of its answer.
         """
         path = entry.path.removeprefix(self._base_path)
-        if entry.method == "OPTIONS" or not re.match("/+api(/|$)", path):
+        if entry.method == "OPTIONS" or not API.match(path):
             return
-        query = dict(parse_qsl(entry.query, keep_blank_values=True))
+        query = dict(parse_qsl(entry.query, keep_blank_values=True)) if entry.query else {}
         known = [*self._about_path(entry, path), *_about_method(entry)]
         if resource := self._lists.get(path.rstrip("/")) if entry.method == "GET" else None:
             self._note_pages(entry, resource, query, answer)
@@ -83,18 +86,17 @@ class Remarks:
                 " and the form be lost.",
                 "operations.writes-not-redirected",
             )
-        for resource in self._contract.resources:
-            collection, listed = f"/api/{resource.link_collection}", resource.paths["list"]
-            if entry.method == "GET" and path.rstrip("/") == collection != listed.rstrip("/"):
-                yield Remark(
-                    f'Page links of {resource.name} name "{resource.link_collection}", where no list is; take the'
-                    f" page's number from the link, and ask {listed} for it.",
-                    "pagination.links-name-the-collection",
-                )
+        if entry.method == "GET" and (resource := self._linked.get(path.rstrip("/"))):
+            yield Remark(
+                f'Page links of {resource.name} name "{resource.link_collection}", where no list is; take the'
+                f" page's number from the link, and ask {resource.paths['list']} for it.",
+                "pagination.links-name-the-collection",
+            )
 
     def _note_pages(self, entry: Entry, resource: Resource, query: Mapping[str, str], answer: bytes) -> None:
         """Note whether anything but page 1 of several was ever read."""
-        pages, place = TOTAL_PAGES.search(answer), (entry.account, resource.name)
+        at, place = max(0, answer.rfind(b'"total_pages"')), (entry.account, resource.name)
+        pages = TOTAL_PAGES.match(answer, at)
         if pages and (query.get("page", "1") != "1" or int(pages[1]) == 1):
             _remember(self._unread, place, "")
         elif pages:

@@ -85,15 +85,15 @@ class Voice:
     """Reorders the keys of each answer and rewords errors, differently each time.
 
     Args:
-        seed: the seed, or None to leave everything as it is.
+        seed: the seed.
     """
 
-    def __init__(self, seed: int | None) -> None:
+    def __init__(self, seed: int) -> None:
         self._seed = seed
 
     def __call__(self, payload: Any) -> Any:
         """The payload to write as JSON instead."""
-        if self._seed is None or not isinstance(payload, dict):
+        if not isinstance(payload, dict):
             return payload
         chance = _chance(self._seed, "voice", _request.get())
         turned = _turned(payload, chance.randrange(MOST_KEYS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from json import dumps
 from sys import getsizeof
@@ -14,17 +14,28 @@ from typing import Any
 from sortedcontainers import SortedKeyList
 
 Values = Mapping[str, Any]
-BARE, PLACE = 600, 220  # bytes that a record takes besides its values, and that its place in a collection takes
+BARE, PLACE = 1100, 220  # bytes that a record takes besides its values, and that its place in a collection takes
+LONGEST_JSON = 2000  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record: its id, its values by field, when it was made and last updated, if ever (UTC)."""
+    """One record: its id, its values by field, when it was made and last updated, if ever (UTC).
+
+    Attributes:
+        json: its JSON, and the mark of who wrote it; None if it is long, or if nobody has looked at it yet.
+    """
 
     id: int
     values: Values
     created: datetime
     updated: datetime | None = None
+    json: tuple[object, str] | None = field(default=None, init=False, compare=False, repr=False)
+
+    def keep(self, mark: object, text: str) -> None:
+        """Keep its JSON, unless it is long, for whoever has the same mark to use again."""
+        if getsizeof(text) <= LONGEST_JSON:
+            object.__setattr__(self, "json", (mark, text))
 
 
 class UnknownIdError(LookupError):

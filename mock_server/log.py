@@ -1,0 +1,49 @@
+"""Log lines, written by a thread a few times a second: no request waits for whoever reads them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+
+MOST_WAITING = 10_000  # lines; older ones are lost if nobody reads
+SECONDS_BETWEEN, SECONDS_TO_FINISH = 0.05, 1.0
+
+
+class BatchHandler(logging.StreamHandler):  # type: ignore[type-arg]
+    """Writes lines to standard error, several at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: deque[logging.LogRecord] = deque(maxlen=MOST_WAITING)
+        self._came, self._over = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line until it is written."""
+        self._waiting.append(record)
+        if not self._came.is_set():
+            self._came.set()
+
+    def close(self) -> None:
+        """Write what is left, if somebody reads it."""
+        self._over.set()
+        self._came.set()
+        self._thread.join(SECONDS_TO_FINISH)
+        super().close()
+
+    def _write(self) -> None:
+        while not self._over.wait(SECONDS_BETWEEN):
+            self._came.wait()
+            self._came.clear()
+            self._write_waiting()
+        self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        records = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        try:
+            self.stream.write("".join([f"{self.format(each)}{self.terminator}" for each in records]))
+            self.stream.flush()
+        except (OSError, ValueError):  # a log that cannot be written is no reason to stop
+            pass
