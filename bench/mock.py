@@ -1,98 +1,134 @@
-"""Measures the mock server; every figure is a ratio of two things measured in this run, but the time to start."""
+"""Measures the mock beside other mocks and two limits, prints a table, and writes it with a plot to `docs/`.
+
+The servers take turns in one run; what counts are ratios, because machines differ and are noisy. `--rounds` repeats the
+whole and takes medians.
+"""
 
 from __future__ import annotations
 
+import argparse
+import os
+import platform
+import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from functools import partial
-from http.client import HTTPConnection
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from threading import Thread
-from urllib.parse import urlsplit
+from tempfile import TemporaryDirectory
 
-from werkzeug.serving import WSGIRequestHandler, make_server
+from load import USED, rate
+from plot import bars
+from servers import BARE, PEER_SERVERS, PEERS, PLAIN, PORT, RECORDS, Server, memory, mock_with
 
-from mock_server import MockServer, create_app
+DOCS = Path(__file__).parents[1] / "docs"
+SERVERS = (mock_with(RECORDS), *PEER_SERVERS, PLAIN, BARE)
+OURS = SERVERS[0].name
+RATES = ("reads", "lists of 25", "lists of 1,000", "creates", "1 MB uploads", "a mix")
+PAGES = ("page 1", "last page")
+FIRST, MEMORY = "first answer", "memory"
+GROWTH = (100, 1000, 10_000, 100_000, 1_000_000)
 
-HEADERS = {"Authorization": "Bearer demo-key-harbour"}
-SMALL, LARGE = 100, 1_000_000
-ROUNDS, REQUESTS = 15, 100
-STARTS = 5
+TEXT = """# Speed
 
+`make bench` measured this, and measures it again on your machine: {machine}; 16 connections, load by {used}. The first
+row is what the mock does; the others are multiples of it.
 
-class _KeptAlive(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"
+{table}
 
-    def log_request(self, *_: object) -> None:
-        pass
+{notes}
+
+![The rates of each server as bars](speed.svg)
+
+With more records, as multiples of page 1 with 100 of them:
+
+{growth}
+"""
+
+Figures = dict[str, float]
 
 
 def main() -> None:
-    print(f"first answer after start      {median(start_time() for _ in range(STARTS)):.2f} s")
-    for name, ratio in page_ratios().items():
-        print(f"{name:30}{ratio:.2f} times the same page of {SMALL} records")
-    print(f"requests a second             {served_ratio():.1f} times those of werkzeug's server")
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=1, help="how often each server is measured (1)")
+    parser.add_argument("--seconds", type=int, default=3, help="of each load (3)")
+    parser.add_argument("--only", help="servers whose name contains this text; nothing is written then")
+    options = parser.parse_args()
+    _install_peers()
+    chosen = [each for each in SERVERS if options.only is None or re.search(options.only, each.name)]
+    rounds = [{each.name: measured(each, options.seconds) for each in chosen} for _ in range(options.rounds)]
+    figures = {name: _medians([each[name] for each in rounds]) for name in rounds[0]}
+    print(table := _table(figures))
+    if options.only is None:
+        print(growth := _growth(options.seconds))
+        _write(figures, table, growth)
 
 
-def start_time() -> float:
-    """Seconds from the start of the command to its first answer."""
-    began = time.perf_counter()
-    command: list[str | Path] = [Path(sys.executable).with_name("mock-server"), "--port", "0", "--log-level", "error"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        get(connect(process.stdout.readline().split()[-1]), "/api/domains/")
-        taken = time.perf_counter() - began
-        process.terminate()
-    return taken
+def _install_peers() -> None:
+    """Install the other mocks, once, into `bench/peers`."""
+    if not PEERS.exists():
+        subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=PEERS.parent, check=True)
 
 
-def page_ratios() -> dict[str, float]:
-    """How long pages of a large collection take, against the first page of a small one."""
-    with (
-        MockServer(fixture="empty", records=SMALL) as small,
-        MockServer(fixture="empty", records=LARGE) as large,
-    ):
-        near, far = connect(small.base_url), connect(large.base_url)
-        pages = {f"page {page:6} of {LARGE:,}": page for page in (1, LARGE // 50, LARGE // 25)}
-        return {
-            label: compared(partial(get, far, f"/api/domains/?page={page}"), partial(get, near, "/api/domains/"))
-            for label, page in pages.items()
-        }
+def measured(server: Server, seconds: float, names: Sequence[str] = RATES) -> Figures:
+    """The rates of a server, how long it takes to start, and its memory after all of that."""
+    with TemporaryDirectory() as folder, server.running(Path(folder)) as (process, first):
+        print(f"  {server.name} ...", file=sys.stderr)
+        rates = {name: rate(PORT, server.calls[name], seconds) for name in names if name in server.calls}
+        return {FIRST: first, **rates, MEMORY: memory(process)}
 
 
-def served_ratio() -> float:
-    """How many requests Granian answers in the time in which werkzeug's server answers one."""
-    plain = make_server("127.0.0.1", 0, create_app(), threaded=True, request_handler=_KeptAlive)
-    Thread(target=plain.serve_forever, daemon=True).start()
-    with MockServer() as server:
-        ours, theirs = connect(server.base_url), connect(f"http://127.0.0.1:{plain.port}")
-        return compared(partial(get, theirs, "/api/domains/1"), partial(get, ours, "/api/domains/1"))
+def _medians(several: list[Figures]) -> Figures:
+    return {name: median(each[name] for each in several) for name in several[0]}
 
 
-def compared(one: Callable[[], None], other: Callable[[], None]) -> float:
-    """The time of one over that of the other, the median of rounds in which both take turns."""
-    return median(seconds(one) / seconds(other) for _ in range(ROUNDS))
+def _table(figures: Mapping[str, Figures]) -> str:
+    """What this mock does in a second, and what the others do as a multiple of that."""
+    rows = [["", FIRST, *RATES, MEMORY]]
+    for name, each in figures.items():
+        ours = figures.get(OURS, each)
+        rates = [
+            "-" if what not in each else f"{each[what]:,.0f}/s" if name == OURS else f"x {each[what] / ours[what]:.2f}"
+            for what in RATES
+        ]
+        rows.append([name, f"{each[FIRST]:.1f} s", *rates, f"{each[MEMORY]:.0f} MB"])
+    return _aligned(rows)
 
 
-def seconds(action: Callable[[], None]) -> float:
-    began = time.perf_counter()
-    for _ in range(REQUESTS):
-        action()
-    return time.perf_counter() - began
+def _growth(seconds: float) -> str:
+    """How the mock does with more and more records."""
+    rows = [["records of each resource", FIRST, *PAGES, MEMORY]]
+    before: Figures = {}
+    for size in GROWTH:
+        each = measured(mock_with(size), seconds, PAGES)
+        before = before or each
+        rates = [f"x {each[name] / before['page 1']:.2f}" for name in PAGES]
+        rows.append([f"{size:,}", f"{each[FIRST]:.1f} s", *rates, f"{each[MEMORY]:.0f} MB"])
+    return _aligned(rows)
 
 
-def connect(base_url: str) -> HTTPConnection:
-    return HTTPConnection(urlsplit(base_url).netloc)
+def _aligned(rows: list[list[str]]) -> str:
+    """A table that is Markdown as well."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["| " + " | ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) + " |" for row in rows]
+    line = "|" + "|".join(["-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:])]) + "|"
+    return "\n".join([lines[0], line, *lines[1:]])
 
 
-def get(connection: HTTPConnection, path: str) -> None:
-    connection.request("GET", path, headers=HEADERS)
-    answer = connection.getresponse()
-    answer.read()
-    assert answer.status == 200, path
+def _machine() -> str:
+    """What the figures were measured on."""
+    found = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
+    return f"{os.cpu_count()} cores ({found[1] if found else platform.machine()}), Python {platform.python_version()}"
 
 
-main()
+def _write(figures: Mapping[str, Figures], table: str, growth: str) -> None:
+    notes = "\n".join(f"- {each.name}: {each.note}." for each in SERVERS)
+    text = TEXT.format(machine=_machine(), used=USED, table=table, growth=growth, notes=notes)
+    (DOCS / "speed.md").write_text(text)
+    shown = {name: {what: each.get(what, 0) / figures[OURS][what] for what in RATES} for name, each in figures.items()}
+    (DOCS / "speed.svg").write_text(bars(shown))
+
+
+if __name__ == "__main__":
+    main()

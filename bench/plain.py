@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from itertools import count
 from threading import Lock
+from typing import Any
 
 from flask import Flask, Response, request
 from sortedcontainers import SortedDict
 
 KEY = "Bearer demo-key-harbour"
 RECORDS = 1000
+FIXED = b'{"data": {}}'
 
 app = Flask(__name__, static_folder=None)
 records: SortedDict[int, bytes] = SortedDict()
@@ -80,3 +82,11 @@ def answered(body: bytes, status: int = 200) -> Response:
 
 for position in range(RECORDS):
     put(f"host-{position}.example.com")
+
+
+async def bare(scope: dict[str, Any], _: Any, send: Any) -> None:
+    """One fixed answer to every request, as an ASGI application."""
+    if scope["type"] == "http":
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(FIXED)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": FIXED})

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from mock_server import printed
 from mock_server.errors import SettingsError
-from mock_server.log import BatchHandler
+from mock_server.http.log import BatchHandler
 from mock_server.options import ENVIRONMENT, OPTIONS, settings_of
 from mock_server.server import MockServer
 

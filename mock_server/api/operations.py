@@ -25,8 +25,9 @@ from mock_server.http.request_notes import notes_of
 from mock_server.open_points.choices import Choices
 from mock_server.settings import Settings, is_sandbox
 from mock_server.store.accounts import Account, Accounts
-from mock_server.store.collection import Collection, Record, UnknownIdError, ValueTakenError, size_of
+from mock_server.store.collection import Collection, UnknownIdError, ValueTakenError
 from mock_server.store.new_record import NewRecords
+from mock_server.store.records import Record, size_of
 
 ID = re.compile(r"[0-9]{1,30}", re.ASCII)
 REQUESTS_A_MINUTE = 60

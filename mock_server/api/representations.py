@@ -12,7 +12,7 @@ from flask import Response
 
 from mock_server.contract import Field, Resource
 from mock_server.open_points.choices import Choices
-from mock_server.store.collection import Record
+from mock_server.store.records import Record
 from mock_server.store.uploads import Upload
 
 HOURS_FROM_UTC = {"utc": 0, "ahead": 9, "behind": -5}

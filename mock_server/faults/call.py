@@ -20,7 +20,8 @@ from mock_server.contract import Resource
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart
 from mock_server.store.accounts import Account
-from mock_server.store.collection import Collection, Record, UnknownIdError
+from mock_server.store.collection import Collection, UnknownIdError
+from mock_server.store.records import Record
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment

@@ -13,12 +13,18 @@ HIDDEN = "[not shown: it may hold a key]"
 SCHEMES = ("bearer", "basic", "digest", "token")
 WORDS = ("key", "token", "secret", "passw", "credential", "authorization", "cookie", "session")
 PAIR = re.compile(r"(?<![\w%.\[\]-])([\w%.\[\]-]{1,300})=([^&;,\s\"'<>]+)")
+LONGEST_KEPT = 2000  # characters
 LONGEST_JSON = 64 * 2**10  # characters that are parsed
 
 
-def is_secret(name: str) -> bool:
-    """Whether a name suggests a secret."""
-    return any(map(name.casefold().__contains__, WORDS))  # faster than a pattern, and asked of each answer
+def is_secret(text: str) -> bool:
+    """Whether a name, or anything in a text, suggests a secret."""
+    return _has_word(text) if len(text) <= LONGEST_KEPT else _has_word.__wrapped__(text)
+
+
+@lru_cache(512)  # the same headers, fields and answers come again and again
+def _has_word(text: str) -> bool:
+    return any(map(text.casefold().__contains__, WORDS))
 
 
 @lru_cache(1024)  # clients send the same headers again and again

@@ -18,8 +18,9 @@ from mock_server.errors import Refusal, SettingsError
 from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import leaping
 from mock_server.settings import Settings, is_sandbox
-from mock_server.store.collection import Collection, Contents, IdSequence, Record, Tally
+from mock_server.store.collection import Collection, Contents, IdSequence, Order, Tally
 from mock_server.store.fixtures import Fixture, FixtureReader
+from mock_server.store.records import NONE, Generated, Records
 
 EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
 BEYOND_32_BITS = 5_000_000_000
@@ -87,11 +88,10 @@ class Accounts:
 
     def _begin(self, reader: FixtureReader) -> None:
         settings, fixture = self._settings, reader.read(self._settings.fixture)
-        self._tally = Tally()
-        self._start = fixture.now
-        self._generate(fixture, reader)
-        following = self._following()
-        sequences = {each.name: IdSequence(_highest(fixture, each), following) for each in self._resources}
+        self._tally, self._start = Tally(), fixture.now
+        generated, following = self._generated(fixture, reader), self._following()  # for the first account
+        highest = {each.name: _highest(fixture, each) + settings.records for each in self._resources}
+        sequences = {name: IdSequence(last, following) for name, last in highest.items()}
         self._by_key = {
             account.api_key: Account(
                 account.name,
@@ -99,7 +99,7 @@ class Accounts:
                     resource.name: Collection(
                         sequences[resource.name],
                         Contents(
-                            {record.id: record for record in account.records[resource.name]},
+                            Records(account.records[resource.name], generated.pop(resource.name, NONE)),
                             self._order(resource),
                             self._unique(resource),
                         ),
@@ -259,13 +259,13 @@ class Accounts:
         seed = self._settings.grease
         return Ticking(self._start) if seed is None else leaping(self._start, seed)
 
-    def _generate(self, fixture: Fixture, reader: FixtureReader) -> None:
-        start = fixture.now - timedelta(days=365)
-        for resource in self._resources:
-            above = _highest(fixture, resource)
-            fixture.accounts[0].records[resource.name].extend(
-                reader.generated(resource, self._settings.records, above, start)
-            )
+    def _generated(self, fixture: Fixture, reader: FixtureReader) -> dict[str, Generated]:
+        """The further records of the first account, by resource."""
+        start, count = fixture.now - timedelta(days=365), self._settings.records
+        return {
+            resource.name: reader.generated(resource, count, _highest(fixture, resource), start)
+            for resource in self._resources
+        }
 
     def _following(self) -> Callable[[int], int]:
         """The function from an id to the next one."""
@@ -277,14 +277,14 @@ class Accounts:
             case _:
                 return lambda last: last + 1
 
-    def _order(self, resource: Resource) -> Callable[[Record], Any]:
+    def _order(self, resource: Resource) -> Order:
         match self._choices["order"]:
             case "by-name":
-                return lambda record: (str(record.values[resource.label]).casefold(), record.id)
+                return lambda number, records: (str(records[number].values[resource.label]).casefold(), number)
             case "oldest-first":
-                return lambda record: record.id
+                return lambda number, _: number
             case _:
-                return lambda record: -record.id
+                return lambda number, _: -number
 
     def _unique(self, resource: Resource) -> str | None:
         return "host" if "host" in resource.fields and self._choices["host-taken"] != "accepted" else None

@@ -5,37 +5,16 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from json import dumps
-from sys import getsizeof
 from typing import Any
 
 from sortedcontainers import SortedKeyList
 
-Values = Mapping[str, Any]
-BARE, PLACE = 1100, 220  # bytes that a record takes besides its values, and that its place in a collection takes
-LONGEST_JSON = 2000  # bytes
+from mock_server.store.records import Record, Records, Values, size_of
 
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One record: its id, its values by field, when it was made and last updated, if ever (UTC).
-
-    Attributes:
-        json: its JSON, and the mark of who wrote it; None if it is long, or if nobody has looked at it yet.
-    """
-
-    id: int
-    values: Values
-    created: datetime
-    updated: datetime | None = None
-    json: tuple[object, str] | None = field(default=None, init=False, compare=False, repr=False)
-
-    def keep(self, mark: object, text: str) -> None:
-        """Keep its JSON, unless it is long, for whoever has the same mark to use again."""
-        if getsizeof(text) <= LONGEST_JSON:
-            object.__setattr__(self, "json", (mark, text))
+PLACE = 220  # bytes that a record's place in a collection takes
+Order = Callable[[int, Mapping[int, Record]], Any]
 
 
 class UnknownIdError(LookupError):
@@ -88,23 +67,23 @@ class Contents:
 
     Args:
         records: the records by id.
-        order: what lists are sorted by; it must differ between any two records.
+        order: from an id to what lists are sorted by; it must differ between any two records.
         unique: a text field whose value no two records may share, ignoring case, or None.
     """
 
-    def __init__(self, records: dict[int, Record], order: Callable[[Record], Any], unique: str | None = None) -> None:
+    def __init__(self, records: Records, order: Order, unique: str | None = None) -> None:
         self.records, self.order, self.unique = records, order, unique
         self.index = SortedKeyList(
-            records, key=lambda identifier: order(records[identifier])
+            records.ids, key=lambda identifier: order(identifier, records)
         )  # no reference cycle, so it is freed at once
-        self.taken = Counter(map(self.claim, records.values())) if unique else Counter()
+        self._taken = Counter(map(self.claim, records.values())) if unique else Counter()
         self._arranged: Contents | None = None
 
     def copy(self) -> Contents:
         """The same records for one collection only."""
-        return Contents(dict(self.records), self.order, self.unique)
+        return Contents(self.records.copy(), self.order, self.unique)
 
-    def arranged(self, order: Callable[[Record], Any], unique: str | None) -> Contents:
+    def arranged(self, order: Order, unique: str | None) -> Contents:
         """The same records in another order, built once for all collections that share them."""
         known = self._arranged
         if known is None or (known.order, known.unique) != (order, unique):
@@ -114,6 +93,24 @@ class Contents:
     def claim(self, record: Record) -> str:
         """The unique value of a record, in lower case."""
         return str(record.values[self.unique]).lower() if self.unique else ""
+
+    def take(self, value: str) -> None:
+        """Take a unique value for one record.
+
+        Raises:
+            ValueTakenError: if a record has it.
+        """
+        if self.unique:
+            namesake = self.records.generated_with(value)
+            if self._taken[value] or (namesake and self.claim(namesake) == value):
+                raise ValueTakenError(value)
+            self._taken[value] += 1
+
+    def release(self, value: str) -> None:
+        """Let another record take a unique value."""
+        self._taken[value] -= 1  # a snapshot may hold a value twice
+        if self._taken[value] <= 0:
+            del self._taken[value]
 
 
 class Collection:
@@ -144,9 +141,9 @@ class Collection:
     @property
     def price(self) -> int:
         """How much memory the next write takes besides its values, in bytes: that of a copy of shared contents."""
-        return PLACE * len(self._contents.records) if self._is_shared else 0
+        return PLACE * len(self._contents.index) if self._is_shared else 0
 
-    def arrange(self, order: Callable[[Record], Any], unique: str | None) -> None:
+    def arrange(self, order: Order, unique: str | None) -> None:
         """Use another order and another unique field."""
         with self._lock:
             self._contents = self._contents.arranged(order, unique)
@@ -165,7 +162,7 @@ class Collection:
             identifier = self.ids.next()
             record = Record(identifier, values(identifier), now())
             contents = self._own()
-            self._claim_value(record)
+            contents.take(contents.claim(record))
             self._count(size_of(record.values))
             contents.records[identifier] = record
             contents.index.add(identifier)
@@ -194,8 +191,8 @@ class Collection:
             new = replace(change(old), id=identifier, created=old.created)
             contents = self._own()
             if contents.claim(new) != contents.claim(old):
-                self._claim_value(new)
-                self._release_value(old)
+                contents.take(contents.claim(new))
+                contents.release(contents.claim(old))
             self._count(size_of(new.values) - size_of(old.values))
             contents.index.remove(identifier)
             contents.records[identifier] = new  # never absent for concurrent readers
@@ -214,7 +211,7 @@ class Collection:
             contents.index.remove(identifier)
             self._count(-size_of(record.values))
             del contents.records[identifier]
-            self._release_value(record)
+            contents.release(contents.claim(record))
 
     def forget(self) -> None:
         """Stop counting its memory, because nobody uses it again."""
@@ -254,28 +251,3 @@ class Collection:
     def _count(self, size: int) -> None:
         self.written += size
         self._tally.bytes += size
-
-    def _release_value(self, record: Record) -> None:
-        taken, value = self._contents.taken, self._contents.claim(record)
-        taken[value] -= 1  # a snapshot may hold a value twice
-        if taken[value] <= 0:
-            del taken[value]
-
-    def _claim_value(self, record: Record) -> None:
-        contents = self._contents
-        if contents.unique:
-            if contents.claim(record) in contents.taken:
-                raise ValueTakenError(contents.claim(record))
-            contents.taken[contents.claim(record)] += 1
-
-
-def size_of(values: Values) -> int:
-    """About how much memory a record with these values takes, in bytes."""
-    return BARE + sum(map(_size, values.values()))
-
-
-def _size(value: Any) -> int:
-    """What a value takes: for a text, its escaped form in answers, if that is longer; for a file, its details too."""
-    if isinstance(value, str):
-        return max(getsizeof(value), len(dumps(value)))
-    return getsizeof(value) + sum(getsizeof(getattr(value, name)) for name in getattr(value, "__slots__", ()))

@@ -6,10 +6,9 @@ import mimetypes
 import re
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -18,8 +17,8 @@ from mock_server.contract import Field, Resource, shipped
 from mock_server.documents import read_document
 from mock_server.errors import SettingsError
 from mock_server.settings import check_key
-from mock_server.store.collection import Record
 from mock_server.store.new_record import TIME_FORMAT, NewRecords
+from mock_server.store.records import Generated, Record
 from mock_server.store.uploads import Uploads
 
 SHIPPED = ("demo", "empty")
@@ -179,18 +178,24 @@ class FixtureReader:
         except ValueError as error:
             raise SettingsError(f"{place} is a data: URL whose content is no base64") from error
 
-    def generated(self, resource: Resource, count: int, above: int, start: datetime) -> Iterator[Record]:
-        """Make `count` records, with ids above one in use, made one second apart after a start."""
-        choices = {field.name: cycle(field.values) for field in resource.fields.values() if field.values}
-        for identifier in range(above + 1, above + 1 + count):
+    def generated(self, resource: Resource, count: int, above: int, start: datetime) -> Generated:
+        """Invent `count` records, with ids above one in use, made one second apart after a start."""
+        ids = range(above + 1, above + 1 + count)
+
+        def make(identifier: int) -> Record:
             values = self._new_records.values(resource, identifier)
-            values |= {name: next(several) for name, several in choices.items()}
+            fields = resource.fields.values()
             values |= {
-                field.name: _invented(resource, field, identifier)
-                for field in resource.fields.values()
-                if (field.required and not field.values) or (field.applies_when and field.applies_to(values))
+                each.name: each.values[(identifier - ids[0]) % len(each.values)] for each in fields if each.values
             }
-            yield Record(identifier, values, start + timedelta(seconds=identifier))
+            values |= {
+                each.name: _invented(resource, each, identifier)
+                for each in fields
+                if (each.required and not each.values) or (each.applies_when and each.applies_to(values))
+            }
+            return Record(identifier, values, start + timedelta(seconds=identifier))
+
+        return Generated(ids, make)
 
 
 def _content(path: Path, folder: Path) -> bytes:

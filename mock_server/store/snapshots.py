@@ -11,8 +11,8 @@ from urllib.parse import quote
 from mock_server.clock import Ticking
 from mock_server.contract import Resource
 from mock_server.store.accounts import Account, Accounts
-from mock_server.store.collection import Record
 from mock_server.store.new_record import TIME_FORMAT
+from mock_server.store.records import Record
 from mock_server.store.uploads import Upload, Uploads
 
 

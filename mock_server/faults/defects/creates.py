@@ -10,7 +10,7 @@ from mock_server.faults.call import Call, Serve, Transformation, content, done
 from mock_server.faults.defects.defect import D, N, S, Table, defect
 from mock_server.faults.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, toggled
 from mock_server.faults.defects.means import Body, also, on, says
-from mock_server.store.collection import Record
+from mock_server.store.records import Record
 
 
 def _old_id(choose: Callable[[list[Record]], Record]) -> Transformation:

@@ -10,7 +10,7 @@ from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.defects.defect import Table, defect
 from mock_server.faults.defects.effects import changes_a_neighbour, removes_a_neighbour, renamed, touches, undone
 from mock_server.faults.defects.means import also
-from mock_server.store.collection import Record
+from mock_server.store.records import Record
 
 FEW = 10  # records
 

@@ -10,7 +10,7 @@ from werkzeug.wrappers import Response
 
 from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.defects.means import made_id
-from mock_server.store.collection import Record
+from mock_server.store.records import Record
 
 
 def neighbour(call: Call, answer: Response) -> Record | None:

@@ -1,0 +1,102 @@
+"""Records, and records that are made only when somebody looks at them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+from json import dumps
+from sys import getsizeof
+from typing import Any
+
+Values = Mapping[str, Any]
+BARE = 1100  # bytes that a record takes besides its values
+LONGEST_JSON = 2000  # bytes
+NUMBER = re.compile(r"[0-9]{1,15}")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record: its id, its values by field, when it was made and last updated, if ever (UTC).
+
+    Attributes:
+        json: its JSON, and the mark of who wrote it; None if it is long, or if nobody has looked at it yet.
+    """
+
+    id: int
+    values: Values
+    created: datetime
+    updated: datetime | None = None
+    json: tuple[object, str] | None = field(default=None, init=False, compare=False, repr=False)
+
+    def keep(self, mark: object, text: str) -> None:
+        """Keep its JSON, unless it is long, for whoever has the same mark to use again."""
+        if getsizeof(text) <= LONGEST_JSON:
+            object.__setattr__(self, "json", (mark, text))
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Records that can be made at any time, always the same: their ids, and what makes the record with an id."""
+
+    ids: range
+    make: Callable[[int], Record]
+
+
+NONE = Generated(range(0), lambda _: NotImplemented)
+
+
+class Records(dict[int, Record]):
+    """Records by id; those that are generated are made, and kept, when they are first looked up.
+
+    What dictionaries do with all items leaves out what is not made yet; `ids` has all of them.
+    """
+
+    def __init__(self, made: Iterable[Record], generated: Generated, gone: Iterable[int] = ()) -> None:
+        super().__init__((record.id, record) for record in made)
+        self._generated, self._gone = generated, set(gone)
+
+    def __missing__(self, identifier: int) -> Record:
+        """Make a generated record."""
+        if identifier not in self._generated.ids or identifier in self._gone:
+            raise KeyError(identifier)
+        record = self[identifier] = self._generated.make(identifier)
+        return record
+
+    def __delitem__(self, identifier: int) -> None:
+        """Remove a record for good."""
+        if identifier in self._generated.ids:
+            self._gone.add(identifier)
+        super().__delitem__(identifier)
+
+    @property
+    def ids(self) -> Iterator[int]:
+        """All ids."""
+        generated = self._generated.ids
+        return chain(
+            (each for each in self if each not in generated), (each for each in generated if each not in self._gone)
+        )
+
+    def copy(self) -> Records:
+        """The same records, to be changed separately."""
+        return Records(self.values(), self._generated, self._gone)
+
+    def generated_with(self, text: str) -> Record | None:
+        """The generated record whose id is the number in a text, because the texts of generated records hold it."""
+        found = NUMBER.search(text)
+        number = int(found[0]) if found else 0
+        return self[number] if number in self._generated.ids and number not in self._gone else None
+
+
+def size_of(values: Values) -> int:
+    """About how much memory a record with these values takes, in bytes."""
+    return BARE + sum(map(_size, values.values()))
+
+
+def _size(value: Any) -> int:
+    """What a value takes: for a text, its escaped form in answers, if that is longer; for a file, its details too."""
+    if isinstance(value, str):
+        return max(getsizeof(value), len(dumps(value)))
+    return getsizeof(value) + sum(getsizeof(getattr(value, name)) for name in getattr(value, "__slots__", ()))
