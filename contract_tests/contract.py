@@ -70,12 +70,13 @@ class Contract:
         self.resources = {name: self._resource(name) for name in names}
 
     def resolve(self, node: Any) -> Any:
-        """Follow a reference within the document."""
+        """Follow a reference within the document; what stands beside a reference to a schema is added."""
         while isinstance(node, dict) and "$ref" in node:
-            reference = node["$ref"]
+            reference, beside = node["$ref"], {name: value for name, value in node.items() if name != "$ref"}
             node = self.document
             for step in reference.removeprefix("#/").split("/"):
                 node = node[step]
+            node = {**node, **beside} if beside else node
         return node
 
     def _resource(self, name: str) -> Resource:

@@ -97,7 +97,7 @@ class Contract:
         self.text = self.path.read_text(encoding="utf-8")
         self.document: dict[str, Any] = load_yaml(self.text)
         self.resources = tuple(self._resource(tag["name"]) for tag in self.document["tags"])
-        self.rules = frozenset(rule["id"] for rule in self.document["x-rules"])
+        self.rules = frozenset(rule.get("id", "") for rule in self.document["x-rules"])
         self.open_points = {point.name: point for point in map(_open_point, self.document["x-open-points"])}
         parameters = self.document["components"]["parameters"]
         size = parameters["results_per_page"]["schema"]
@@ -106,12 +106,13 @@ class Contract:
         self.default_page: int = parameters["page"]["schema"]["default"]
 
     def resolve(self, node: Any) -> Any:
-        """Follow a reference within the document."""
+        """Follow a reference within the document; what stands beside a reference to a schema is added."""
         while isinstance(node, dict) and "$ref" in node:
-            reference = node["$ref"]
+            reference, beside = node["$ref"], {name: value for name, value in node.items() if name != "$ref"}
             node = self.document
             for step in reference.removeprefix("#/").split("/"):
                 node = node[step.replace("~1", "/").replace("~0", "~")]
+            node = {**node, **beside} if beside else node
         return node
 
     def _resource(self, tag: str) -> Resource:
@@ -175,6 +176,9 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _open_point(entry: dict[str, Any]) -> OpenPoint:
+    missing = {"id", "section", "numbers", "statement", "values", "default"} - entry.keys()
+    if missing:
+        raise ValueError(f"openapi.yaml, x-open-points: {entry.get('id', entry)} lacks {', '.join(sorted(missing))}")
     return OpenPoint(entry["id"].removeprefix("open."), entry["statement"], entry["values"], entry["default"])
 
 

@@ -23,7 +23,7 @@ UNSEEN = {
     "blank-required": REFUSED_FOR_ANYTHING,
     "bad-value": REFUSED_FOR_ANYTHING,
     "boolean-words": REFUSED_FOR_ANYTHING,
-    "host-letters": "A run gives its hosts small letters, to recognise its records by them.",
+    "host-letters": "One odd request writes a host in capitals, and may be refused for another reason.",
     "url-form": "Most URLs of a run are written in the one usual way already.",
 }
 

@@ -17,6 +17,7 @@ from contract_tests.exchange import OWN, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.rules import judge_of
 from contract_tests.rules.observation import Satisfied, Violation
+from mock_server.contract import shipped_contract
 
 CONTRACT = Contract()
 S, D, N = (CONTRACT.resources[name] for name in ("splash-pages", "domains", "notification-handlers"))
@@ -24,6 +25,9 @@ BASE_URL = "https://links.example.com/prefix"
 TIME = "2026-03-02 09:00:00"
 FINDINGS = Path(__file__).parents[1] / "golden" / "findings.txt"
 NUMBERS = count(1)
+SHAPES = {each.name: each.shape for each in shipped_contract().resources}
+UNSET = {"string": "", "integer": 0, "boolean": False}  # what a field holds that a record below does not name
+NEVER_UNSET = {"id", "settings", "datetime", "last_datetime"}
 
 
 def record(resource: Resource, identifier: int, **values: Any) -> dict[str, Any]:
@@ -33,7 +37,6 @@ def record(resource: Resource, identifier: int, **values: Any) -> dict[str, Any]
         D.name: {
             "scheme": "https://",
             "host": f"d{identifier}.example.com",
-            "custom_index_url": "",
             "is_enabled": False,
         },
         N.name: {
@@ -43,7 +46,9 @@ def record(resource: Resource, identifier: int, **values: Any) -> dict[str, Any]
             "is_enabled": True,
         },
     }
-    return {"id": identifier, **known[resource.name], "last_datetime": None, "datetime": TIME, **values}
+    shape = SHAPES[resource.name].items()
+    later = {name: UNSET[schema["type"]] for name, schema in shape if name not in NEVER_UNSET}
+    return {"id": identifier, **later, **known[resource.name], "last_datetime": None, "datetime": TIME, **values}
 
 
 def answer(  # noqa: PLR0913 - whatever an exchange may have

@@ -183,6 +183,16 @@ def test_a_delete_by_somebody_else_removes_nothing(evidence: Evidence, expected:
     assert said("accounts.strangers-delete-nothing", evidence) == expected
 
 
+def test_the_writes_of_another_account_have_rules_of_their_own() -> None:
+    now = MINE | {"custom_index_url": "https://ct9-4z"}
+    exchange = sent("update", identity=OTHER)
+    evidence = tried("update", exchange, identity=OTHER, marker="ct9-4z.example.com", read=read(now, identifier=7))
+    assert said("accounts.other-account-updates-nothing", evidence) == "V"
+    exchange = sent("delete", status=404, identity=OTHER)
+    evidence = tried("delete", exchange, identity=OTHER, read=MISSED, after=GONE)
+    assert said("accounts.other-account-deletes-nothing", evidence) == "V"
+
+
 def test_a_second_key_that_was_not_given_leaves_the_separation_of_accounts_unjudged() -> None:
     for rule in ("sees-no-list", "reads-nothing", "creates-apart", "updates-nothing", "deletes-nothing"):
         assert said(f"accounts.other-account-{rule}", visit(THERE, made(7, {}))) == "N"

@@ -160,10 +160,18 @@ def test_a_create_without_a_required_field_makes_nothing(
     assert said("forms.name-required", evidence) == said("forms.type-required", evidence) == ""
 
 
+@pytest.mark.parametrize("field", ["name", "type"])
+def test_each_required_field_of_a_handler_has_its_rule(field: str) -> None:
+    omission = Omission(field, made(9, {}, N), "m1", (record(N, 9),), is_quiet=True)
+    assert said(f"forms.{field}-required", visit(omissions={N.name: [omission]}), N) == "V"
+
+
 def test_which_creates_each_rule_on_accepted_fields_looks_at() -> None:
     least = made(7, {"host": "a"})
     more = answer("create", status=422, form={"host": "a", "custom_index_url": "b"})
     assert said("forms.required-fields-alone-suffice", visit(least, more)) == "S"
+    refused = answer("create", status=422, form={"host": "a"})
+    assert said("forms.required-fields-alone-suffice", visit(least, refused)) == "SV"
     assert said("forms.optional-fields-are-accepted-on-create", visit(least, more)) == "V"
     file = answer("update", status=415, resource=S, form=LOGO, identifier=7)
     assert said("forms.files-are-accepted", visit(file, written(7, {"name": "a"}, S)), S) == "V"
@@ -246,6 +254,7 @@ def test_an_address_comes_back_in_the_settings(settings: Any, expected: str) -> 
     evidence = created(N, EMAIL, {"name": "a", "type": "email", "settings": settings})
     assert said("forms.email-comes-back", evidence, N) == expected
     assert said("forms.type-comes-back", evidence, N) == "S"
+    assert said("forms.type-comes-back", created(N, EMAIL, {"name": "a", "type": "slack"}), N) == "V"
 
 
 @pytest.mark.parametrize(
@@ -466,9 +475,9 @@ def test_an_update_adds_no_record_of_the_run() -> None:
         ({"host": "B"}, {"host": "b"}, {"host": "b"}, "", "S"),
         ({"host": "b"}, {"host": "a", "scheme": "http://"}, {"host": "b"}, "S", "S"),
         ({"host": "b"}, {"custom_index_url": "x"}, {"host": "b", "custom_index_url": ""}, "S", "V"),
-        ({"custom_index_url": "x"}, {}, {"custom_index_url": "x", "host": "z"}, "S", "VS"),
+        ({"custom_index_url": "x"}, {}, {"custom_index_url": "x", "host": "z"}, "S", "SV"),
         ({"custom_index_url": "x"}, {}, {"custom_index_url": "x", "scheme": "http://"}, "S", "SV"),
-        ({"custom_index_url": ""}, {"custom_index_url": "x"}, {"custom_index_url": "x"}, "", "SS"),
+        ({"custom_index_url": ""}, {"custom_index_url": "x"}, {"custom_index_url": "x"}, "", "S"),
     ],
 )
 def test_an_update_changes_what_it_names_and_leaves_the_rest(
@@ -476,7 +485,7 @@ def test_an_update_changes_what_it_names_and_leaves_the_rest(
 ) -> None:
     evidence = updated(D, form, now, before)
     assert said("lifecycle.update-changes-what-it-names", evidence) == changes
-    assert said("lifecycle.update-leaves-other-fields", evidence) == leaves
+    assert set(said("lifecycle.update-leaves-other-fields", evidence)) == set(leaves)  # a letter for each other field
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,16 @@ def test_a_server_with_a_defect_fails_by_its_rules_name_and_for_no_unrelated_rea
         if results[defect.rule].verdict in VIOLATED:
             break
     own = results[defect.rule]
-    assert own.verdict is (Verdict.WARN if own.rule.level == "advisory" else Verdict.FAIL), own.reasons
+    assert own.verdict in VIOLATED, (
+        f"{defect.rule} says {own.verdict} ({'; '.join(own.reasons)}): does {name} break it whatever is chosen (needs)?"
+    )
+    assert own.verdict is (Verdict.WARN if own.rule.level == "advisory" else Verdict.FAIL)
     assert all(finding.expected and finding.received for finding in own.findings)
     others = {rule for rule, result in results.items() if result.verdict in VIOLATED} - {defect.rule, *defect.also}
-    assert others == set(), f"if no server can break {defect.rule} without them, add them to CONSEQUENCES"
+    assert others == set(), (
+        f"{sorted(others)} fail, too: if a server that is right could break them, correct their functions; if no server"
+        f" can break {defect.rule} without them, add them to CONSEQUENCES in mock_server/faults/defects/consequences.py"
+    )
 
 
 @pytest.mark.parametrize(("rule", "resource"), EVERY, ids=[f"{rule.id}-{resource}" for rule, resource in EVERY])

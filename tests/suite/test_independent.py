@@ -22,8 +22,9 @@ def test_an_implementation_that_shares_nothing_with_the_mock_conforms(
     for resource in CONTRACT.resources.values():
         rules = [rule for rule in CONTRACT.rules.values() if resource.name in rule.resources]
         evidence = visit(target, resource)
-        assert not needs_second_look(rules, resource, evidence)
         results = [judge(rule, resource, evidence) for rule in rules]
         kept = (Verdict.PASS, Verdict.NOT_APPLICABLE)
-        assert [(each.id, each.findings, each.reasons) for each in results if each.verdict not in kept] == []
+        broken = [(each.id, each.findings, each.reasons) for each in results if each.verdict not in kept]
+        assert broken == [], f"tests/suite/independent.py breaks {[each[0] for each in broken]}: let it keep them"
+        assert not needs_second_look(rules, resource, evidence)
     assert target.ledger.left == []
