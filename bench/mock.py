@@ -24,7 +24,7 @@ from servers import BARE, PEER_SERVERS, PEERS, PLAIN, PORT, RECORDS, Server, mem
 DOCS = Path(__file__).parents[1] / "docs"
 SERVERS = (mock_with(RECORDS), *PEER_SERVERS, PLAIN, BARE)
 OURS = SERVERS[0].name
-RATES = ("reads", "lists of 25", "lists of 1,000", "creates", "1 MB uploads", "a mix")
+RATES = ("reads", "lists of 25", "lists of 1,000", "creates", "a mix", "1 MB uploads")
 PAGES = ("page 1", "last page")
 FIRST, MEMORY = "first answer", "memory"
 GROWTH = (100, 1000, 10_000, 100_000, 1_000_000)

@@ -137,7 +137,7 @@ PLAIN = Server(
     "a limit: no rules, journal, log or CORS",
     lambda _: [
         *(BIN / "granian", "--interface", "wsgi", "--port", str(PORT), "--log-level", "error"),
-        *("--working-dir", HERE, "plain:app"),
+        *("--blocking-threads", "1", "--working-dir", HERE, "plain:app"),
     ],
     OURS,
 )

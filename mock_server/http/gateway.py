@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mock_server.http import incoming
 from mock_server.http.answers import close, whole
 from mock_server.http.incoming import Body, Message, environ_of
-from mock_server.http.request_notes import Notes, notes_of
+from mock_server.http.request_notes import notes_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -71,7 +71,7 @@ class Gateway:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        start, body, notes = await self._received(scope, receive)
+        start, body, delay, late = await self._received(scope, receive)
         if not isinstance(body, list):
             return await self._stream(start, body, receive, send)
         size = sum(map(len, body))
@@ -79,17 +79,21 @@ class Gateway:
             start, body, size = *TOO_MUCH, 0
         self._held += size
         try:
-            await self._wait(notes.delay)
+            if delay:
+                await self._wait(delay)
             await send(start)
-            if notes.late:
+            if late:
                 await send({"type": "http.response.body", "body": b"", "more_body": True})
-                await self._wait(notes.late)
-            await (self._send_long(body, send) if size > LONG else _send_short(body, send))
+                await self._wait(late)
+            if size > LONG:
+                await self._send_long(body, send)
+            else:
+                await send({"type": "http.response.body", "body": b"".join(body)})
         finally:
             self._held -= size
 
-    async def _received(self, scope: Message, receive: Receive) -> tuple[Message, Iterable[bytes], Notes]:
-        """Read a request and answer it, and then release its body."""
+    async def _received(self, scope: Message, receive: Receive) -> tuple[Message, Iterable[bytes], float, float]:
+        """Read a request and answer it, and then release its body; with the delays of the answer and its body."""
         environ = environ_of(scope)
         notes = notes_of(environ)
         if "HTTP_TRANSFER_ENCODING" in environ or environ.get("CONTENT_LENGTH", "0") != "0":
@@ -102,7 +106,7 @@ class Gateway:
                 del self._bodies[read]
         else:
             start, body = await self._answer(environ)
-        return start, body, Notes(delay=notes.delay, late=notes.late)
+        return start, body, notes.delay, notes.late
 
     def stop(self) -> None:
         """Shut down the threads of the control plane."""
@@ -206,12 +210,6 @@ def _called(site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[byt
     if isinstance(body, list) or not any(name.lower() == b"content-length" for name, _ in start["headers"]):
         return start, body
     return start, whole(body)
-
-
-async def _send_short(body: list[bytes], send: Send) -> None:
-    for piece in body[:-1]:
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": body[-1] if body else b""})
 
 
 async def _gone(receive: Receive) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import MutableMapping
+from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
@@ -82,6 +83,13 @@ class Body:
         self._kept, self.counted = len(self._parts[0]), 0
 
 
+@lru_cache(1024)
+def _key(raw_name: bytes) -> str:
+    """The key of a header in a WSGI environment; none for a header that would be taken for the one with hyphens."""
+    name = raw_name.decode("latin-1").upper().replace("-", "_")
+    return "" if b"_" in raw_name else name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
+
+
 def environ_of(scope: Message) -> WSGIEnvironment:
     """The WSGI environment of a request, still without its body.
 
@@ -109,11 +117,9 @@ def environ_of(scope: Message) -> WSGIEnvironment:
         "wsgi.run_once": False,
     }
     for raw_name, raw_value in scope["headers"]:
-        if b"_" in raw_name:  # it would be taken for the header with hyphens, which filters look for
+        name, value = _key(raw_name), raw_value.decode("latin-1")
+        if not name:
             continue
-        name = raw_name.decode("latin-1").upper().replace("-", "_")
-        name = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
-        value = raw_value.decode("latin-1")
         if name in environ:
             value = f"{environ[name]}{'; ' if name == 'HTTP_COOKIE' else ', '}{value}"
         environ[name] = value

@@ -81,12 +81,12 @@ class Entry:
     @property
     def size(self) -> int:
         """About how many bytes it takes to keep."""
-        texts = [self.path, self.query, self.body, self.answer, *self.files]
-        for pairs in (self.headers, self.fields, self.answer_headers):
-            texts += [*pairs, *pairs.values()]
-        for file in self.files.values():
-            texts += [file.name, file.media_type]
-        return BARE + sum(map(len, texts)) + sum(len(each.what) for each in self.remarks)
+        texts = [self.path, self.query, self.body, self.answer, *self.headers.values(), *self.answer_headers.values()]
+        for name, text in self.fields.items():
+            texts += (name, text)
+        for name, file in self.files.items():
+            texts += (name, file.name, file.media_type)
+        return BARE + sum(map(len, texts)) + sum([len(each.what) for each in self.remarks])
 
 
 class Journal:
@@ -102,13 +102,14 @@ class Journal:
         self._entries: deque[tuple[Entry, int]] = deque()
         self._bytes = 0
         self._numbers = count(1)
-        self._added = threading.Condition()
+        self._lock = threading.Lock()
+        self._added, self._followers = threading.Condition(self._lock), 0
         self.remarked: dict[tuple[str, str | None], int] = {}
 
     def add(self, entry: Entry) -> None:
         """Keep a request, and drop the oldest ones if there is no room."""
         size = entry.size
-        with self._added:
+        with self._lock:
             entry.number = next(self._numbers)
             self._entries.append((entry, size))
             self._bytes += size
@@ -118,7 +119,8 @@ class Journal:
                 known = (remark.what, remark.rule)
                 if known in self.remarked or len(self.remarked) < self.most_entries:
                     self.remarked[known] = self.remarked.get(known, 0) + 1
-            self._added.notify_all()
+            if self._followers:
+                self._added.notify_all()
 
     def find(self, **filters: str) -> list[Entry]:
         """The requests that match, oldest first.
@@ -127,17 +129,17 @@ class Journal:
             filters: `account`, `method`, `status` and `path` (with `*` for anything) of the requests; `remarks` is `1`
                 for requests with remarks; `after` is the number of an entry.
         """
-        with self._added:
+        with self._lock:
             return [entry for entry, _ in self._entries if _matches(entry, filters)]
 
     def entry(self, number: int) -> Entry | None:
         """One request, if it is still kept."""
-        with self._added:
+        with self._lock:
             return next((entry for entry, _ in self._entries if entry.number == number), None)
 
     def clear(self) -> None:
         """Forget all requests and remarks."""
-        with self._added:
+        with self._lock:
             self._entries.clear()
             self.remarked.clear()
             self._bytes = 0
@@ -148,7 +150,9 @@ class Journal:
         while True:
             with self._added:
                 if self._latest <= last:
+                    self._followers += 1
                     self._added.wait(seconds)
+                    self._followers -= 1
                 new = [entry for entry, _ in self._entries if entry.number > last and _matches(entry, filters)]
                 last = max(last, self._latest)
             yield from new

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import parse_qsl
 
 from mock_server.contract import Contract, Resource
@@ -30,6 +31,7 @@ class Remarks:
         self._lists = {resource.paths["list"].rstrip("/"): resource for resource in contract.resources}
         linked = {f"/api/{resource.link_collection}": resource for resource in contract.resources}
         self._linked = {path: resource for path, resource in linked.items() if path not in self._lists}
+        self._page_sizes = tuple(map(str, contract.page_sizes))
         self._sizes: dict[tuple[str, str], str] = {}
         self._unread: dict[tuple[str, str], str] = {}
 
@@ -58,7 +60,7 @@ class Remarks:
         path = entry.path.removeprefix(self._base_path)
         if entry.method == "OPTIONS" or not API.match(path):
             return
-        query = dict(parse_qsl(entry.query, keep_blank_values=True)) if entry.query else {}
+        query = _parsed(entry.query)
         known = [*self._about_path(entry, path), *_about_method(entry)]
         if resource := self._lists.get(path.rstrip("/")) if entry.method == "GET" else None:
             self._note_pages(entry, resource, query, answer)
@@ -107,8 +109,8 @@ class Remarks:
             if name not in ("page", "results_per_page"):
                 yield Remark(f'The parameter "{name[:40]}" is not documented and has no influence.')
         size, page = query.get("results_per_page"), query.get("page", "1")
-        if size is not None and size not in map(str, self._contract.page_sizes):
-            sizes = ", ".join(map(str, self._contract.page_sizes))
+        if size is not None and size not in self._page_sizes:
+            sizes = ", ".join(self._page_sizes)
             yield Remark(
                 f'The page size "{size[:40]}" is none of {sizes}; a service takes its default instead.',
                 "pagination.other-sizes-are-not-used",
@@ -137,6 +139,11 @@ class Remarks:
             if path.rstrip("/") == each.paths["create"] or (path.startswith(record) and path != record):
                 return each
         return None
+
+
+@lru_cache(256)  # clients ask for the same pages again and again
+def _parsed(query: str) -> Mapping[str, str]:
+    return dict(parse_qsl(query, keep_blank_values=True))
 
 
 def _remember(memory: dict[tuple[str, str], str], place: tuple[str, str], text: str) -> None:

@@ -98,5 +98,7 @@ def size_of(values: Values) -> int:
 def _size(value: Any) -> int:
     """What a value takes: for a text, its escaped form in answers, if that is longer; for a file, its details too."""
     if isinstance(value, str):
+        if value.isascii() and value.isprintable() and not {'"', "\\"} & set(value):
+            return getsizeof(value)
         return max(getsizeof(value), len(dumps(value)))
     return getsizeof(value) + sum(getsizeof(getattr(value, name)) for name in getattr(value, "__slots__", ()))
