@@ -37,8 +37,9 @@ prove: .venv/.dev  ## show that each rule falls when it should, and only then
 mutation: .venv/.mutation  ## change the rules' code, and see that a test tells
 	$(BIN)/python tests/mutation.py
 
-bench: .venv/.dev  ## measure
-	$(BIN)/python bench/mock.py
+bench: .venv/.dev  ## measure: beside other mocks, layer by layer, and the suite
+	$(BIN)/python bench/mock.py $(ARGS)
+	$(BIN)/python bench/layers.py
 	$(BIN)/python bench/suite.py
 
 soak: .venv/.mock  ## let hostile clients loose on a mock, and print what memory that takes

@@ -5,18 +5,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from html import unescape
 from typing import Any
+
+LONGEST_KEPT = 2000  # characters
 
 
 def plain(text: object) -> str:
     """The letters and digits of a text, in lower case; HTML entities are decoded first."""
-    return re.sub(r"[\W_]+", "", unescape(str(text))).casefold()
+    whole = str(text)
+    return _plain(whole) if len(whole) <= LONGEST_KEPT else _plain.__wrapped__(whole)
+
+
+@lru_cache(4096)  # the same records are shown again and again
+def _plain(text: str) -> str:
+    return re.sub(r"[\W_]+", "", unescape(text)).casefold()
 
 
 def holds(text: str, marker: str) -> bool:
     """Whether a text holds a marker; no text holds an empty one."""
-    return bool(plain(marker)) and re.search(rf"{plain(marker)}{_end(marker)}", plain(text)) is not None
+    sought, letters = plain(marker), plain(text)
+    return bool(sought) and sought in letters and re.search(rf"{sought}{_end(marker)}", letters) is not None
 
 
 def begins(text: object, marker: str) -> bool:
