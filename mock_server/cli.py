@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 time.sleep(SECONDS_TO_NOTICE)
     except SettingsError as error:
         parser.error(str(error))
-    handler.close()
+    handler.finish()
     remarks = printed.remarks(server)
     _say(remarks or "Stopped.")
     os._exit(REMARKED if options.fail_on_remarks and server.running.journal.remarked else 0)  # even if threads hang

@@ -88,7 +88,9 @@ class Gateway:
             if size > LONG:
                 await self._send_long(body, send)
             else:
-                await send({"type": "http.response.body", "body": b"".join(body)})
+                for piece in body[:-1]:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await send({"type": "http.response.body", "body": body[-1] if body else b""})
         finally:
             self._held -= size
 

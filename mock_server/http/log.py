@@ -26,12 +26,11 @@ class BatchHandler(logging.StreamHandler):  # type: ignore[type-arg]
         if not self._came.is_set():
             self._came.set()
 
-    def close(self) -> None:
-        """Write what is left, if somebody reads it."""
+    def finish(self) -> None:
+        """Write what is left, if somebody reads it, and no more; `close` is called by others, such as Granian."""
         self._over.set()
         self._came.set()
         self._thread.join(SECONDS_TO_FINISH)
-        super().close()
 
     def _write(self) -> None:
         while not self._over.wait(SECONDS_BETWEEN):
