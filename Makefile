@@ -12,7 +12,7 @@ suite: .venv/.dev  ## install contract-tests
 	@echo "$(BIN)/contract-tests is ready"
 
 test: .venv/.dev  ## run all tests
-	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
 
 lint: .venv/.dev  ## check the code, and the contract where Node is there
 	$(BIN)/ruff check .

@@ -126,7 +126,8 @@ def _write(figures: Mapping[str, Figures], table: str, growth: str) -> None:
     notes = "\n".join(f"- {each.name}: {each.note}." for each in SERVERS)
     text = TEXT.format(machine=_machine(), used=USED, table=table, growth=growth, notes=notes)
     (DOCS / "speed.md").write_text(text)
-    shown = {name: {what: each.get(what, 0) / figures[OURS][what] for what in RATES} for name, each in figures.items()}
+    plotted = {name: each for name, each in figures.items() if name != BARE.name}  # it would dwarf all others
+    shown = {name: {what: each.get(what, 0) / figures[OURS][what] for what in RATES} for name, each in plotted.items()}
     (DOCS / "speed.svg").write_text(bars(shown))
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -58,8 +60,10 @@ class Server:
                 self._wait(process, folder)
                 yield process.pid, time.perf_counter() - began
             finally:
-                os.killpg(process.pid, 15)
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
                 process.wait()
+                _wait_until_free()
 
     def _wait(self, process: subprocess.Popen[bytes], folder: Path) -> None:
         method, path, headers, _ = self.calls["reads"][0]
@@ -76,6 +80,15 @@ class Server:
             finally:
                 connection.close()
         raise TimeoutError(self.name)
+
+
+def _wait_until_free() -> None:
+    """Wait until nobody listens any more: a server may have started others, such as Java."""
+    for _ in range(SECONDS_TO_START * 10):
+        with suppress(OSError), socket.create_server(("127.0.0.1", PORT)):
+            return
+        time.sleep(0.1)
+    raise TimeoutError(f"something still listens on port {PORT}")
 
 
 def memory(group: int) -> float:

@@ -74,12 +74,10 @@ class Representations:
         self, resource: Resource, records: list[Record], meta: dict[str, int], links: Mapping[str, str | None]
     ) -> Response:
         """The answer that shows one page."""
-        data = ["["]
-        for record in records:
-            data += (self._text(resource, record), ", ")
-        data[len(data) - bool(records) :] = "]"
+        data = [", "] * (2 * len(records) - 1)
+        data[::2] = [self._text(resource, record) for record in records]
         meta = self._further(meta, count=len(records))
-        return self._enveloped(200, data=data, meta=[_dumped(meta)], links=[_dumped(links)])
+        return self._enveloped(200, data=["[", *data, "]"], meta=[_dumped(meta)], links=[_dumped(links)])
 
     def json(self, payload: Any, status: int) -> Response:
         """An answer with a JSON body."""
