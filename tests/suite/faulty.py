@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
 
-from contract_tests.contract import Contract
+from contract_tests.contract import Contract, Rule
 from contract_tests.evidence import Evidence
 from contract_tests.run.verdicts import Result, judge, needs_second_look
 from contract_tests.survey import Visitor, visit
@@ -65,6 +65,11 @@ def survey_alone(_: Visitor) -> None:
     pass
 
 
+def rules_of(resource: str) -> list[Rule]:
+    """The rules that hold for a resource."""
+    return [rule for rule in CONTRACT.rules.values() if resource in rule.resources]
+
+
 def looks(
     fault: Transformation,
     resource_name: str,
@@ -75,7 +80,7 @@ def looks(
     """What a run sees of one resource: one visit and, where it is needed, another."""
     target = FaultyTarget(fault, settings or Settings(fixture="empty", records=28), limits)
     resource = CONTRACT.resources[resource_name]
-    rules = [rule for rule in CONTRACT.rules.values() if resource_name in rule.resources]
+    rules = rules_of(resource_name)
     first = visit(target, resource, explore=explore)
     second = visit(target, resource, explore=explore) if needs_second_look(rules, resource, first) else None
     return first, second, target
@@ -90,7 +95,7 @@ def verdicts(
     """The verdict on each rule for one resource."""
     first, second, _ = looks(fault, resource_name, settings, explore)
     resource = CONTRACT.resources[resource_name]
-    rules = [rule for rule in CONTRACT.rules.values() if resource_name in rule.resources]
+    rules = rules_of(resource_name)
     return {rule.id: judge(rule, resource, first, second) for rule in rules}
 
 
