@@ -62,13 +62,13 @@ class Representations:
 
     def shown(self, resource: Resource, record: Record, status: int = 200) -> Response:
         """The answer that shows one record."""
-        return self._enveloped(status, data=[self._text(resource, record)])
+        return self._enveloped(status, [self._text(resource, record)])
 
     def written(self, resource: Resource, record: Record, status: int) -> Response:
         """The answer to a create or update."""
         if self._choices["write-answer"] == "record":
             return self.shown(resource, record, status)
-        return self._enveloped(status, data=[_dumped(self._further({"id": record.id}, kind=resource.name))])
+        return self._enveloped(status, [_dumped(self._further({"id": record.id}, kind=resource.name))])
 
     def listed(
         self, resource: Resource, records: list[Record], meta: dict[str, int], links: Mapping[str, str | None]
@@ -76,8 +76,8 @@ class Representations:
         """The answer that shows one page."""
         data = [", "] * (2 * len(records) - 1)
         data[::2] = [self._text(resource, record) for record in records]
-        meta = self._further(meta, count=len(records))
-        return self._enveloped(200, data=["[", *data, "]"], meta=[_dumped(meta)], links=[_dumped(links)])
+        rest = _dumped({"meta": self._further(meta, count=len(records)), "links": links})
+        return self._enveloped(200, ["[", *data, "], ", rest[1:-1]])
 
     def json(self, payload: Any, status: int) -> Response:
         """An answer with a JSON body."""
@@ -91,14 +91,10 @@ class Representations:
         record.keep(self._mark, text)
         return text
 
-    def _enveloped(self, status: int, **parts: list[str]) -> Response:
-        """An answer whose envelope has these parts, which are JSON in pieces."""
-        if self._choices["further-keys"] == "some":
-            parts["version"] = ['"1.0"']
-        pieces: list[str] = []
-        for name, part in parts.items():
-            pieces += (', "' if pieces else '{"', name, '": ', *part)
-        return self._answer([*pieces, "}"], status)
+    def _enveloped(self, status: int, data: list[str]) -> Response:
+        """An answer whose envelope holds this, which is JSON in pieces; what follows `data` stands at its end."""
+        version = ', "version": "1.0"' if self._choices["further-keys"] == "some" else ""
+        return self._answer(['{"data": ', *data, version, "}"], status)
 
     def _answer(self, pieces: list[str], status: int) -> Response:
         """An answer with a JSON body in pieces, which are joined once, because they may be large."""

@@ -1,4 +1,4 @@
-"""Flask without what this API never uses: sessions, asynchronous views, several hosts."""
+"""Flask without what this API never uses: sessions, asynchronous views, several hosts, teardown functions."""
 
 from __future__ import annotations
 
@@ -35,6 +35,12 @@ class LeanFlask(Flask):
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """The function, which is no coroutine here."""
         return func
+
+    def do_teardown_request(self, *_: Any) -> None:
+        """Call no function, because none is registered."""
+
+    def do_teardown_appcontext(self, *_: Any) -> None:
+        """Call no function, because none is registered."""
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
         """The routes for a request, whatever host it names."""

@@ -13,7 +13,7 @@ from gzip import decompress
 from http import HTTPStatus
 from io import BytesIO
 from itertools import islice
-from time import perf_counter
+from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -125,7 +125,7 @@ class Recorder:
         body = _plain(answer, head.headers)
         headers = ((name, text) for key, text in environ.items() if (name := _header_name(key)))
         entry = Entry(
-            time=datetime.now(UTC).isoformat(" ", "milliseconds")[:-6],
+            time=_now(),
             account=self._account(environ),
             method=environ["REQUEST_METHOD"],
             path=_path(environ),
@@ -151,6 +151,17 @@ def _body(environ: WSGIEnvironment, most: int) -> bytes:
     sent: bytes = environ["wsgi.input"].read(most + 1)
     environ["wsgi.input"] = BytesIO(sent)
     return sent
+
+
+def _now() -> str:
+    """The time in UTC, to the millisecond."""
+    seconds, milliseconds = divmod(int(time() * 1000), 1000)
+    return f"{_second(seconds)}.{milliseconds:03}"
+
+
+@lru_cache(1)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _path(environ: WSGIEnvironment) -> str:
