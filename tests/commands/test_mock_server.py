@@ -70,6 +70,15 @@ def test_a_signal_ends_it_at_once_and_cleanly_with_a_connection_open(number: sig
         assert re.fullmatch(r"\d\d:\d\d:\d\d GET /api/domains/ 200 \d+\.\d ms\n", process.stderr.read())
 
 
+def test_a_log_that_nobody_reads_stops_nothing() -> None:
+    with running() as (process, lines):
+        client = Client(over_network(lines[0].split()[-1]))
+        for _ in range(100):  # twice what a pipe holds
+            assert client.get(f"/api/domains/?filler={'x' * 1500}").status == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=5) == 0
+
+
 def test_a_port_is_free_again_at_once() -> None:
     with running() as (process, lines):
         port = lines[0].rpartition(":")[2].strip()
