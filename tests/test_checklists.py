@@ -126,6 +126,7 @@ def test_a_rule_has_cases_on_hand_made_exchanges(rule: Rule) -> None:
     assert named, f"tests/rules/: add cases of {rule.id}"
     findings = (ROOT / "tests" / "golden" / "findings.txt").read_text("utf-8")
     assert f"{rule.id}: expected" in findings, f"tests/rules/: add a case in which {rule.id} is violated"
+    assert f"{rule.id}: Satisfied\n" in findings, f"tests/rules/: add a case in which {rule.id} is satisfied"
 
 
 @pytest.mark.parametrize("rule", CONTRACT.rules.values(), ids=lambda rule: rule.id)

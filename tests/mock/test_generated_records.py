@@ -21,8 +21,8 @@ def a_client(app: Flask) -> Client:
     return Client(in_process(app))
 
 
-def first_page(client: Client, size: int = 10) -> Any:
-    return client.get(f"/api/domains/?results_per_page={size}").json
+def first_page(client: Client) -> Any:
+    return client.get("/api/domains/?results_per_page=10").json
 
 
 def test_a_record_far_down_is_the_same_in_a_list_and_in_a_read() -> None:

@@ -184,7 +184,9 @@ def said(rule: str, evidence: Evidence, resource: Resource = D) -> str:
             assert isinstance(each.exchange, Exchange), each
         if isinstance(each, Violation):
             _look(f"{rule}: expected {each.expected}; received {each.received}")
-        elif not isinstance(each, Satisfied):
+        elif isinstance(each, Satisfied):
+            _look(f"{rule}: Satisfied")
+        else:
             _look(f"{rule}: {type(each).__name__}, {each.reason}")
     return "".join(type(each).__name__[0] for each in observations)
 

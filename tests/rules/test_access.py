@@ -191,6 +191,11 @@ def test_the_writes_of_another_account_have_rules_of_their_own() -> None:
     exchange = sent("delete", status=404, identity=OTHER)
     evidence = tried("delete", exchange, identity=OTHER, read=MISSED, after=GONE)
     assert said("accounts.other-account-deletes-nothing", evidence) == "V"
+    evidence = tried("delete", exchange, identity=OTHER, read=read(MINE), after=AFTER)
+    assert said("accounts.other-account-deletes-nothing", evidence) == "S"
+    refused = sent("update", status=404, identity=OTHER)
+    evidence = tried("update", refused, identity=OTHER, marker="ct9-4z.example.com", read=read(MINE, identifier=7))
+    assert said("accounts.other-account-updates-nothing", evidence) == "S"
 
 
 def test_a_second_key_that_was_not_given_leaves_the_separation_of_accounts_unjudged() -> None:

@@ -31,7 +31,7 @@ def test_a_rule_passes_on_an_honest_server_with_a_witness(rule: object, resource
         assert result.verdict is Verdict.NOT_APPLICABLE
     else:
         assert (result.verdict, result.findings) == (Verdict.PASS, ())
-        assert result.witnesses > 0
+        assert result.witnesses > 0, f"openapi.yaml: the resources of {result.rule.id} name {resource}: does it apply?"
 
 
 @pytest.mark.parametrize("name", DEFECTS)
