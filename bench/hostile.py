@@ -151,6 +151,11 @@ def long_keys(mock: Mock, count: int = 2000) -> None:
     assert mock.ask("GET", "/") == HTTPStatus.OK
 
 
+def header_names(mock: Mock, count: int = 2000) -> None:
+    """Requests with a long header each, every time by another name."""
+    each(count, lambda n: mock.ask("GET", "/api/domains/1", b"", "", 60, **{f"X-{n}-".ljust(50_000, "x"): "1"}))
+
+
 def many_sandboxes(mock: Mock, count: int = 1000) -> None:
     """Sandboxes that read, and then write once."""
     each(count, lambda n: mock.ask("GET", "/api/domains/1", key=f"sandbox-{n}"))

@@ -24,6 +24,7 @@ ATTACKS: dict[str, tuple[Attack, tuple[str, ...]]] = {
     "500 long answers that wait": (lambda mock: hostile.long_answers(mock, 500), ("--records", "1000")),
     "80 bodies of 16 MiB of part headers": (lambda mock: hostile.part_headers(mock, 80), ()),
     "2,000 long keys": (hostile.long_keys, ()),
+    "2,000 long names of headers": (hostile.header_names, ()),
     "1,000 sandboxes of 9,000 records": (hostile.many_sandboxes, ("--records", "3000")),
     "names of control characters, and their lists": (hostile.escaped_texts, ()),
     "8 urlencoded forms of 15 MB": (hostile.urlencoded, ()),

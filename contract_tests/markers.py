@@ -18,7 +18,7 @@ def plain(text: object) -> str:
     return _plain(whole) if len(whole) <= LONGEST_KEPT else _plain.__wrapped__(whole)
 
 
-@lru_cache(4096)  # the same records are shown again and again
+@lru_cache(1024)  # the same records are shown again and again
 def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", "", unescape(text)).casefold()
 

@@ -83,7 +83,7 @@ class Body:
         self._kept, self.counted = len(self._parts[0]), 0
 
 
-@lru_cache(1024)
+@lru_cache(128)  # not more, because a client may send long names
 def _key(raw_name: bytes) -> str:
     """The key of a header in a WSGI environment; none for a header that would be taken for the one with hyphens."""
     name = raw_name.decode("latin-1").upper().replace("-", "_")

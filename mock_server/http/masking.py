@@ -27,7 +27,7 @@ def _has_word(text: str) -> bool:
     return any(map(text.casefold().__contains__, WORDS))
 
 
-@lru_cache(1024)  # clients send the same headers again and again
+@lru_cache(128)  # clients send the same headers again and again; not more, because names may be long
 def masked_header(name: str, text: str) -> str:
     """The text of a header without secrets; an Authorization header keeps its scheme."""
     return _without_key(text) if is_secret(name) else masked_pairs(text)

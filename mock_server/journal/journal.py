@@ -81,11 +81,11 @@ class Entry:
     @property
     def size(self) -> int:
         """About how many bytes it takes to keep."""
-        texts = [self.path, self.query, self.body, self.answer, *self.headers.values(), *self.answer_headers.values()]
-        for name, text in self.fields.items():
-            texts += (name, text)
-        for name, file in self.files.items():
-            texts += (name, file.name, file.media_type)
+        texts = [self.path, self.query, self.body, self.answer, *self.files]
+        for pairs in (self.headers, self.fields, self.answer_headers):
+            texts += [*pairs, *pairs.values()]
+        for file in self.files.values():
+            texts += [file.name, file.media_type]
         return BARE + sum(map(len, texts)) + sum([len(each.what) for each in self.remarks])
 
 

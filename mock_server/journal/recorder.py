@@ -169,7 +169,7 @@ def _path(environ: WSGIEnvironment) -> str:
     return path[:LONGEST_TEXT]
 
 
-@lru_cache(1024)
+@lru_cache(128)  # not more, because a client may send long names
 def _header_name(key: str) -> str:
     """The header that a key of a WSGI environment stands for, or an empty string."""
     known = key[5:] if key.startswith("HTTP_") else key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else ""
