@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
+from load import Call
 from urllib3.filepost import encode_multipart_formdata
 
 HERE = Path(__file__).parent
@@ -27,7 +28,6 @@ PORT, RECORDS = 9399, 1000
 SECONDS_TO_START = 60
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4096  # 1 MB
 
-Call = tuple[str, str, Mapping[str, str], bytes]
 Calls = Mapping[str, list[Call]]
 
 
@@ -103,15 +103,14 @@ def memory(group: int) -> float:
     return pages * resource.getpagesize() / 1e6
 
 
-def _calls(listed: str, read: str, created: str, form: dict[str, str] | None, **more: str) -> Calls:
+def _calls(listed: str, read: str, created: str, form: dict[str, str] | None) -> Calls:
     """The requests to a server: `{}` stands for an id or a page, and `[]` for a page size."""
     key = {"Authorization": KEY}
     reads: list[Call] = [("GET", read.format(number), key, b"") for number in range(1, RECORDS, 10)]
     pages = RECORDS // 25
     lists: list[Call] = [("GET", listed.replace("[]", "25").format(n), key, b"") for n in range(1, pages + 1)]
-    calls = {"reads": reads, "lists of 25": lists}
-    if "long" not in more:
-        calls["lists of 1,000"] = [("GET", listed.replace("[]", "1000").format(1), key, b"")]
+    long: list[Call] = [("GET", listed.replace("[]", "1000").format(1), key, b"")]
+    calls = {"reads": reads, "lists of 25": lists, "lists of 1,000": long}
     if form is None:
         body, media_type = json.dumps({"name": "Spring sale", "title": "Sale"}).encode(), "application/json"
     else:
@@ -187,9 +186,7 @@ def _wiremock(folder: Path) -> None:
         (folder / "mappings" / f"{number}.json").write_text(json.dumps(stub))
 
 
-CONTRACT_CALLS = _calls(
-    "/api/domains/?page={}&results_per_page=[]", "/api/domains/{}", "/api/projects", FORM, long="no"
-)
+CONTRACT_CALLS = {name: calls for name, calls in OURS.items() if name != "lists of 1,000"}
 PEER_SERVERS = (
     Server(
         "Prism 5",

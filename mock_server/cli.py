@@ -50,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return _say(text())
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # nobody is shown them
+    logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
     handler = BatchHandler()
     logging.basicConfig(
         level=options.log_level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S", handlers=[handler]

@@ -28,7 +28,7 @@ class _NoSessions(SessionInterface):
 
 
 class LeanFlask(Flask):
-    """A Flask application whose requests cost two thirds."""
+    """A Flask application whose requests take two thirds of the usual time."""
 
     session_interface = _NoSessions()
 

@@ -1,4 +1,4 @@
-"""Log lines, written by a thread a few times a second: no request waits for whoever reads them."""
+"""Writes log lines from a thread, a few times a second, so that a slow reader of the log delays no request."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ class BatchHandler(logging.StreamHandler):  # type: ignore[type-arg]
         try:
             self.stream.write("".join([f"{self.format(each)}{self.terminator}" for each in records]))
             self.stream.flush()
-        except (OSError, ValueError):  # a log that cannot be written is no reason to stop
-            pass
+        except Exception:  # noqa: BLE001 - whatever a line or a stream does, the thread goes on
+            self.handleError(records[-1])
