@@ -205,6 +205,7 @@ class Evidence:
         shaped: updates whose forms are written as other clients write them.
         own: the ids that the run created, by resource.
         notes: why something could not be tried, by resource.
+        explored_from: after how many of the run's requests its exploration began, if there was one.
     """
 
     base_url: str
@@ -223,6 +224,7 @@ class Evidence:
     notes: dict[str, list[str]] = field(default_factory=_lists)
     has_second_key: bool = False
     public_base_url: str | None = None
+    explored_from: int | None = None
 
     def of(self, resource: str, *operations: str, expects: Expect = Expect.SUCCESS) -> Iterator[Exchange]:
         """The account's own exchanges for some operations on a resource."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from wire import Client, over_network
 
-from contract_tests.survey import visitor
+from contract_tests.survey import waiting
 from mock_server import MockServer
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ CHROMIUM = [
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visitor, "PAUSES", (0.0,))
-    monkeypatch.setattr(visitor, "SETTLING", 0.0)
+    monkeypatch.setattr(waiting, "PAUSES", (0.0,))
+    monkeypatch.setattr(waiting, "SETTLING", 0.0)
     monkeypatch.setattr("contract_tests.target.target.PAUSE", 0.0)
 
 

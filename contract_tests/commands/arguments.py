@@ -48,12 +48,13 @@ def add_run(add: Add) -> None:
 
 
 def _add_measures(add: Add) -> None:
+    add("--jobs", type=_number, default=3, metavar="N", help="visit N resources side by side (default: %(default)s)")
     add("--max-requests", type=_number, metavar="N", help="never send more than N requests")
     add("--deadline", type=_duration, metavar="10m", help="stop after this time, clean-up aside")
     add(
         "--explore",
         type=_count,
-        default=600,
+        default=360,
         metavar="N",
         help="generate about N further requests (default: %(default)s)",
     )

@@ -1,13 +1,15 @@
 """What a visit does after the survey: probes, requests that Schemathesis generates, a walk of creates and changes.
 
-Nothing fails here: everything seen goes into the visit's evidence, for the rules to judge.
+Nothing fails here: everything seen goes into the visit's evidence, for the rules to judge. All is drawn before any of it
+is sent, so a seed yields the same requests wherever possible, whatever the answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from threading import Lock
 from typing import Any
 
 import schemathesis
@@ -19,16 +21,12 @@ from schemathesis.core.result import Ok
 from contract_tests.contract import Contract
 from contract_tests.explore.generated import Generated
 from contract_tests.explore.probes import Proceed, probe
-from contract_tests.explore.walk import Walk
+from contract_tests.explore.walk import Step, Walk
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target.target import BudgetSpentError
 
 STEPS = 10  # of a walk, each of about three requests
-
-
-class _EnoughError(BaseException):
-    """The run may send no more requests; like an interrupt, this stops Hypothesis."""
+_DRAWING = Lock()  # Hypothesis draws in one thread at a time
 
 
 @dataclass(frozen=True)
@@ -51,15 +49,13 @@ class Exploration:
         whole, visitor.most_pages = visitor.most_pages, 1
         try:
             self._explore(visitor)
-        except _EnoughError as error:
-            raise BudgetSpentError(str(error)) from error
         finally:
             visitor.most_pages = whole
 
     def _explore(self, visitor: Visitor) -> None:
-        end = visitor.target.sent + self.requests
+        end = visitor.sent + self.requests
         probe(visitor, _until(visitor, end))
-        left = max(0, end - visitor.target.sent)
+        left = max(0, end - visitor.sent)
         self._generate(visitor, left // 3)
         self._walk(visitor, left - left // 3)
 
@@ -70,19 +66,23 @@ class Exploration:
         return schema
 
     def _generate(self, visitor: Visitor, requests: int) -> None:
-        generated, proceed = Generated(visitor), _until(visitor, visitor.target.sent + requests)
+        generated, proceed = Generated(visitor), _until(visitor, visitor.sent + requests)
         operations = self._schema.include(tag=visitor.resource.name).get_all_operations()
-        cases = one_of([found.ok().as_strategy() for found in operations if isinstance(found, Ok)])
-
-        def attempt(case: schemathesis.Case[Any]) -> None:
-            proceed(lambda: generated.send(case))
-
-        seed(self.seed)(_settings(max(1, requests))(given(cases)(attempt)))()
+        drawn: list[schemathesis.Case[Any]] = []
+        with _DRAWING:
+            cases = one_of([found.ok().as_strategy() for found in operations if isinstance(found, Ok)])
+            seed(self.seed)(_settings(max(1, requests))(given(cases)(lambda case: drawn.append(case))))()  # noqa: PLW0108 - it needs a function
+        for case in drawn:
+            proceed(partial(generated.send, case))
 
     def _walk(self, visitor: Visitor, requests: int) -> None:
-        proceed = _until(visitor, visitor.target.sent + requests)
-        factory: Any = seed(self.seed)(lambda: Walk(visitor, proceed))
-        run_state_machine_as_test(factory, settings=_settings(requests // STEPS + 1, STEPS))
+        proceed = _until(visitor, visitor.sent + requests)
+        steps: list[Step] = []
+        factory: Any = seed(self.seed)(lambda: Walk(visitor, steps))
+        with _DRAWING:
+            run_state_machine_as_test(factory, settings=_settings(requests // STEPS + 1, STEPS))
+        for step in steps:
+            proceed(step)
 
 
 def _settings(examples: int, steps: int = 1) -> settings:
@@ -98,16 +98,10 @@ def _settings(examples: int, steps: int = 1) -> settings:
 
 
 def _until(visitor: Visitor, end: int) -> Proceed:
-    """Carry out steps until this many requests have been sent to the target; then do nothing.
-
-    What is drawn never depends on an answer, so that a seed yields the same requests wherever possible.
-    """
+    """Carry out steps until this many requests have been sent by a visitor; then do nothing."""
 
     def proceed(step: Callable[[], object]) -> None:
-        if visitor.target.sent < end:
-            try:
-                step()
-            except BudgetSpentError as error:
-                raise _EnoughError(str(error)) from error
+        if visitor.sent < end:
+            step()
 
     return proceed

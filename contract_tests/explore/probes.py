@@ -44,6 +44,8 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
         proceed: carries out a step, as long as there is room for it.
     """
     proceed(partial(_edges, visitor))
+    for step in _odd_lists(visitor):
+        proceed(step)
     subject: list[int] = []
     proceed(lambda: subject.extend(_made(visitor, {}, Expect.SUCCESS)))
     if subject:
@@ -111,7 +113,7 @@ def _alike(visitor: Visitor) -> None:
     """Create two records with one name, or one host in two spellings; rename one of them, and delete it."""
     resource, label = visitor.resource, visitor.resource.label
     first = create(visitor, visitor.least(), "alike", Expect.SUCCESS, frozenset())
-    before = visitor.snapshot(lambda look: first.identifier in look.ids, "list after create")
+    before = visitor.snapshot(lambda look: first.identifier in look.ids, "create")
     if first.identifier is None or not first.read or not first.read.record:
         return
     form = dict(first.form)
@@ -126,7 +128,7 @@ def _alike(visitor: Visitor) -> None:
     visitor.evidence.creations[resource.name].append(creation)
     if second == first.identifier or read.record is None:
         return
-    seen = visitor.snapshot(lambda look: second in look.ids, "list after create")
+    seen = visitor.snapshot(lambda look: second in look.ids, "create")
     before_after = visitor.evidence.before_after[resource.name]
     before_after.append(BeforeAfter("create", before, seen, made=frozenset({second})))
     with suppress(WriteRefusedError):
@@ -135,28 +137,32 @@ def _alike(visitor: Visitor) -> None:
             resource.name, first.identifier, mark
         )  # a server that mistakes both for one renames both
         renamed = visitor.change(second, {label: mark}, read.record)
-        later = visitor.snapshot(lambda look: look.by_id.get(second) == renamed, "list after update")
+        later = visitor.snapshot(lambda look: look.by_id.get(second) == renamed, "update")
         before_after.append(BeforeAfter("update", seen, later, changed=frozenset({second})))
         visitor.change(second, {label: str(form[label])}, renamed, Expect.OPEN)
         remove(visitor, second, visitor.snapshot())
 
 
 def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
-    """Steps that need no record: creates of each type, names of several scripts, odd sizes, pages, ids and bodies."""
+    """Steps that need no record: creates of each type, names of several scripts, odd ids and bodies."""
     for handler_type in alone(visitor.resource):
         yield partial(_made, visitor, {"type": handler_type}, Expect.SUCCESS)
     if visitor.resource.label == "name":
         yield partial(_made, visitor, {"name": f"{visitor.mark()} {SCRIPTS}"}, Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
-    for size in ODD_SIZES:
-        yield partial(_list, visitor, results_per_page=size)
-    for page in ODD_NUMBERS:
-        yield partial(_list, visitor, page=page)
     for identifier in ODD_IDS:
         yield partial(_read, visitor, identifier)
     for media_type, body in BODIES:
         yield partial(_post_raw, visitor, media_type, body)
     yield partial(_post_nothing, visitor)
+
+
+def _odd_lists(visitor: Visitor) -> Iterator[Callable[[], object]]:
+    """Lists of odd sizes and pages."""
+    for size in ODD_SIZES:
+        yield partial(_list, visitor, results_per_page=size)
+    for page in ODD_NUMBERS:
+        yield partial(_list, visitor, page=page)
 
 
 def _edges(visitor: Visitor) -> None:

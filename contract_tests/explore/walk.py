@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import hypothesis.strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule
@@ -10,7 +12,6 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from contract_tests.contract import Resource
 from contract_tests.evidence import BeforeAfter, Listing, Record
 from contract_tests.exchange import Expect, FormValue
-from contract_tests.explore.probes import Proceed
 from contract_tests.rules.observation import TOGGLED
 from contract_tests.survey.creating import create
 from contract_tests.survey.lifecycle import remove
@@ -19,27 +20,28 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
 
 Form = dict[str, FormValue]
+Step = Callable[[], None]
 VARIANTS = st.sampled_from(("", "other-", "third-"))
 LETTERS = st.text("aZ09éŁЖяΩ東한", min_size=1, max_size=12)
 
 
 class Walk(RuleBasedStateMachine):
-    """Walks through one resource, and keeps what it sees for the rules to judge.
+    """Draws a walk through one resource; the steps are carried out later, and what they see is for the rules to judge.
 
     The next step and its values never depend on an answer: a record that could not be created keeps its place, and
     steps on it do nothing. Hypothesis begins with a walk of the Hypothesis rules whose names come first.
 
     Args:
-        visitor: sends the requests.
-        proceed: carries out a step, as long as the walk may go on.
+        visitor: sends the requests, when the steps are carried out.
+        steps: where to add the steps.
     """
 
     places = Bundle("places")
 
-    def __init__(self, visitor: Visitor, proceed: Proceed) -> None:
+    def __init__(self, visitor: Visitor, steps: list[Step]) -> None:
         super().__init__()
         self.visitor = visitor
-        self.proceed = proceed
+        self.steps = steps
         self.ids: list[int | None] = []
         self.model: dict[int, Record] = {}
         self.refused = False
@@ -48,7 +50,7 @@ class Walk(RuleBasedStateMachine):
     @initialize(target=places, data=st.data())
     def begin(self, data: st.DataObject) -> int:
         """List the collection, and create a first record."""
-        self.proceed(self._begin)
+        self.steps.append(self._begin)
         return self._place(data)
 
     def _begin(self) -> None:
@@ -61,16 +63,18 @@ class Walk(RuleBasedStateMachine):
 
     def _place(self, data: st.DataObject) -> int:
         form = data.draw(creates(self.visitor.resource))
+        place = len(self.ids)
         self.ids.append(None)
-        if not self.refused:
-            self.proceed(lambda: self._create(form))
-        return len(self.ids) - 1
+        self.steps.append(partial(self._create, place, form))
+        return place
 
-    def _create(self, form: Form) -> None:
+    def _create(self, place: int, form: Form) -> None:
+        if self.refused:
+            return
         creation = create(self.visitor, self.visitor.least() | form, "walk", Expect.SUCCESS, frozenset(self.seen.ids))
         self.refused = creation.identifier is None
         if creation.identifier is not None and creation.read and creation.read.record:
-            made = self.ids[-1] = creation.identifier
+            made = self.ids[place] = creation.identifier
             self.model[made] = creation.read.record
             self._look("create", made)
         else:
@@ -80,12 +84,13 @@ class Walk(RuleBasedStateMachine):
     def change(self, place: int, data: st.DataObject) -> None:
         """Update a record."""
         form, letters = data.draw(updates(self.visitor.resource)), data.draw(st.none() | LETTERS)
-        identifier = self.ids[place]
-        if identifier is not None:
-            self.proceed(lambda: self._change(identifier, form, letters))
+        self.steps.append(partial(self._change, place, form, letters))
 
-    def _change(self, identifier: int, form: Form, letters: str | None) -> None:
+    def _change(self, place: int, form: Form, letters: str | None) -> None:
         """Update a record; a name may be refused for its letters, and an address may have to be confirmed first."""
+        identifier = self.ids[place]
+        if identifier is None:
+            return
         label, before = self.visitor.resource.label, self.model[identifier]
         if label in form:
             mark = self.visitor.mark()
@@ -102,12 +107,13 @@ class Walk(RuleBasedStateMachine):
     @rule(place=consumes(places))
     def remove(self, place: int) -> None:
         """Delete a record."""
-        identifier, self.ids[place] = self.ids[place], None
-        if identifier is not None:
-            self.proceed(lambda: self._remove(identifier))
+        self.steps.append(partial(self._remove, place))
 
-    def _remove(self, identifier: int) -> None:
+    def _remove(self, place: int) -> None:
+        identifier, self.ids[place] = self.ids[place], None
         with suppress(WriteRefusedError):
+            if identifier is None:
+                return
             removal = remove(self.visitor, identifier, self.seen)
             if removal.is_seen(self.visitor.resource):
                 self.visitor.target.ledger.remove(self.visitor.resource.name, identifier)
@@ -116,17 +122,17 @@ class Walk(RuleBasedStateMachine):
     @rule(place=places)
     def read(self, place: int) -> None:
         """Read a record."""
+        self.steps.append(partial(self._read, place))
+
+    def _read(self, place: int) -> None:
         identifier = self.ids[place]
         if identifier is not None:
-            self.proceed(lambda: self._read(identifier))
-
-    def _read(self, identifier: int) -> None:
-        self.visitor.read(identifier)
+            self.visitor.read(identifier)
 
     @rule(size=st.integers(0, 6), number=st.integers(0, 99))
     def turn(self, size: int, number: int) -> None:
         """List a page that exists."""
-        self.proceed(lambda: self._turn(self.visitor.resource.page_sizes[size], number))
+        self.steps.append(partial(self._turn, self.visitor.resource.page_sizes[size], number))
 
     def _turn(self, size: int, number: int) -> None:
         pages = max(1, -(-(self.seen.total or 0) // size))
@@ -135,7 +141,7 @@ class Walk(RuleBasedStateMachine):
     def _look(self, event: str, identifier: int) -> None:
         """List the collection after a create or an update."""
         record, before = self.model[identifier], self.seen
-        self.seen = self.visitor.snapshot(lambda look: look.by_id.get(identifier) == record, f"list after {event}")
+        self.seen = self.visitor.snapshot(lambda look: look.by_id.get(identifier) == record, event)
         made, changed = (frozenset({identifier} if event == each else ()) for each in ("create", "update"))
         phase = BeforeAfter(event, before, self.seen, made=made, changed=changed)
         self.visitor.evidence.before_after[self.visitor.resource.name].append(phase)

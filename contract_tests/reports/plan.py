@@ -58,7 +58,7 @@ def _rehearse(contract: Contract, options: Options, base_url: str, records: int)
     there = replace(options, base_url=base_url, api_key=KEY, second_api_key=second, public_base_url=None, limits=limits)
     began: list[tuple[str, int]] = []
     ledger = Ledger()
-    rehearsed = replace(there, connection=Connection(), splash_create_path=None)
+    rehearsed = replace(there, connection=Connection(), splash_create_path=None, jobs=1)
     outcome = run(contract, rehearsed, ledger, lambda chapter, sent: began.append((chapter, sent)))
     chapters: Counter[str] = Counter({"asking what is there": began[0][1]})
     ends = [sent for _, sent in began[1:]] + [outcome.requests]

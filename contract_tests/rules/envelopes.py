@@ -28,7 +28,7 @@ def list_data_is_an_array(evidence: Evidence, resource: Resource) -> Observation
         data = body.get("data") if isinstance(body, dict) else None
         kept = isinstance(data, list) and all(isinstance(row, dict) for row in data)
         received = "an array of other things" if isinstance(data, list) else shown(data, own=False)
-        yield decide(exchange, "data, an array of objects", received, kept=kept)
+        yield decide(exchange, "data, an array of objects", received, kept=kept, at="/data")
 
 
 def list_meta_holds_integers(evidence: Evidence, resource: Resource) -> Observations:
@@ -39,14 +39,14 @@ def list_meta_holds_integers(evidence: Evidence, resource: Resource) -> Observat
             there = isinstance(meta, dict) and name in meta
             value = meta[name] if isinstance(meta, dict) and there else None
             received = shown(value, own=True) if there else "nothing"
-            yield decide(exchange, f"meta.{name}, an integer", received, kept=is_integer(value))
+            yield decide(exchange, f"meta.{name}, an integer", received, kept=is_integer(value), at=f"/meta/{name}")
 
 
 def list_links_are_strings(evidence: Evidence, resource: Resource) -> Observations:
     """The links `first`, `last` and `self` of lists."""
     for exchange, name, there, link in _links(evidence, resource, "first", "last", "self"):
         received = shown(link, own=True) if there else "nothing"
-        yield decide(exchange, f"links.{name}, a string", received, kept=isinstance(link, str))
+        yield decide(exchange, f"links.{name}, a string", received, kept=isinstance(link, str), at=f"/links/{name}")
 
 
 def list_neighbours_are_strings_or_null(evidence: Evidence, resource: Resource) -> Observations:
@@ -54,7 +54,7 @@ def list_neighbours_are_strings_or_null(evidence: Evidence, resource: Resource) 
     for exchange, name, there, link in _links(evidence, resource, "next", "prev"):
         received = shown(link, own=True) if there else "nothing"
         kept = there and (link is None or isinstance(link, str))
-        yield decide(exchange, f"links.{name}, a string or null", received, kept=kept)
+        yield decide(exchange, f"links.{name}, a string or null", received, kept=kept, at=f"/links/{name}")
 
 
 def read_data_is_an_object(evidence: Evidence, resource: Resource) -> Observations:
@@ -63,7 +63,7 @@ def read_data_is_an_object(evidence: Evidence, resource: Resource) -> Observatio
         if evidence.is_missing(resource.name, exchange.request.identifier):
             continue
         data = body.get("data") if isinstance(body, dict) else None
-        yield decide(exchange, "data, an object", shown(data, own=False), kept=isinstance(data, dict))
+        yield decide(exchange, "data, an object", shown(data, own=False), kept=isinstance(data, dict), at="/data")
 
 
 def create_answers_the_id(evidence: Evidence, resource: Resource) -> Observations:
@@ -81,7 +81,9 @@ def update_id_is_the_path_id(evidence: Evidence, resource: Resource) -> Observat
     for exchange in evidence.of(resource.name, "update"):
         if exchange.made_id is not None:
             kept = exchange.made_id == exchange.request.identifier
-            yield decide(exchange, f"id {exchange.request.identifier}", f"id {exchange.made_id}", kept=kept)
+            yield decide(
+                exchange, f"id {exchange.request.identifier}", f"id {exchange.made_id}", kept=kept, at="/data/id"
+            )
 
 
 def no_byte_order_mark(evidence: Evidence, resource: Resource) -> Observations:
@@ -115,4 +117,4 @@ def _ids(evidence: Evidence, resource: Resource, operation: str) -> Observations
         data = body.get("data") if isinstance(body, dict) else None
         value = data.get("id") if isinstance(data, dict) else None
         received = f"data.id {shown(value, own=True)}" if isinstance(data, dict) else f"data {shown(data, own=True)}"
-        yield decide(exchange, "data.id, an integer", received, kept=is_integer(value))
+        yield decide(exchange, "data.id, an integer", received, kept=is_integer(value), at="/data/id")

@@ -18,6 +18,7 @@ from contract_tests.rules.observation import (
     Undecided,
     Violation,
     decide,
+    place,
     shown,
 )
 from contract_tests.rules.operations import accepted
@@ -124,7 +125,7 @@ def custom_not_found_url_stays_apart(evidence: Evidence, resource: Resource) -> 
         if alone and change.read and change.read.record and change.exchange.succeeded:
             now, before = change.read.record.get("custom_index_url"), change.before.get("custom_index_url")
             expected = f"custom_index_url {shown(before, own=True)}, as before"
-            yield decide(change.read, expected, shown(now, own=True), kept=now == before)
+            yield decide(change.read, expected, shown(now, own=True), kept=now == before, at="/data/custom_index_url")
     for creation in evidence.creations[resource.name]:
         if "custom_not_found_url" in creation.form and creation.read and creation.read.record:
             now = creation.read.record.get("custom_index_url")
@@ -182,7 +183,13 @@ def is_enabled_is_optional_on_update(evidence: Evidence, resource: Resource) -> 
             yield from map(accepted, [change.exchange] if change.exchange.expects is Expect.SUCCESS else [])
         elif _keeps_state(change.form) and change.read and change.read.record:
             before, now = change.before.get("is_enabled"), change.read.record.get("is_enabled")
-            yield decide(change.read, f"is_enabled {before}, as before", f"is_enabled {now}", kept=before == now)
+            yield decide(
+                change.read,
+                f"is_enabled {before}, as before",
+                f"is_enabled {now}",
+                kept=before == now,
+                at="/data/is_enabled",
+            )
 
 
 def _keeps_state(form: Mapping[str, str]) -> bool:
@@ -233,7 +240,13 @@ def _comes_back(evidence: Evidence, resource: Resource, field: str, value: Calla
     for form, record, exchange in _stored(evidence, resource):
         if form.get(field) and isinstance(now := value(record), str):
             kept = is_same(field, now, form[field])
-            yield decide(exchange, f"{field} {form[field]!r}", shown(now, own=True), kept=kept)
+            yield decide(
+                exchange,
+                f"{field} {form[field]!r}",
+                shown(now, own=True),
+                kept=kept,
+                at=place(exchange, record, {"email": "settings/email"}.get(field, field)),
+            )
 
 
 def _stored(evidence: Evidence, resource: Resource) -> Iterator[tuple[dict[str, str], Record, Exchange]]:
@@ -282,4 +295,6 @@ def _toggled(evidence: Evidence, resource: Resource, sent: str, *, wanted: bool)
             if not isinstance(now, bool):
                 yield Undecided("the read after the update shows no boolean")
             elif before is not wanted or now is not wanted:
-                yield decide(change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted)
+                yield decide(
+                    change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted, at="/data/is_enabled"
+                )

@@ -43,7 +43,9 @@ def created_record_is_read(evidence: Evidence, resource: Resource) -> Observatio
         if read.record is not None and read.request.identifier in evidence.own[resource.name]:
             identifier = read.request.identifier
             received = f"the id {shown(read.record.get('id'), own=True)}"
-            yield decide(read, f"the record {identifier}", received, kept=read.record.get("id") == identifier)
+            yield decide(
+                read, f"the record {identifier}", received, kept=read.record.get("id") == identifier, at="/data/id"
+            )
 
 
 def _holds_label(creation: Creation, resource: Resource) -> bool:
@@ -94,12 +96,14 @@ def update_changes_what_it_names(evidence: Evidence, resource: Resource) -> Obse
             if not is_same(name, change.before.get(name), text):
                 kept = record[name] != change.before.get(name)
                 received = f"{name} {shown(record[name], own=True)}, as before"
-                yield decide(change.read, f"{name} {text!r}", received, kept=kept)
+                yield decide(change.read, f"{name} {text!r}", received, kept=kept, at=f"/data/{name}")
         settings = record.get("settings")
         address = settings.get("email") if isinstance(settings, dict) else None
         if "email" in change.form and change.before.get("type") == "email" and isinstance(address, str):
             kept = settings != change.before.get("settings")
-            yield decide(change.read, f"email {change.form['email']!r}", "the one before", kept=kept)
+            yield decide(
+                change.read, f"email {change.form['email']!r}", "the one before", kept=kept, at="/data/settings/email"
+            )
 
 
 def update_leaves_other_fields(evidence: Evidence, resource: Resource) -> Observations:
@@ -112,7 +116,7 @@ def update_leaves_other_fields(evidence: Evidence, resource: Resource) -> Observ
             if name in record and name in change.before:
                 kept = record[name] == change.before[name]
                 expected = f"{name} {shown(change.before[name], own=True)}, as before"
-                yield decide(change.read, expected, shown(record[name], own=True), kept=kept)
+                yield decide(change.read, expected, shown(record[name], own=True), kept=kept, at=f"/data/{name}")
 
 
 def _untouched(resource: Resource, form: Any) -> list[str]:
@@ -132,7 +136,7 @@ def update_keeps_datetime(evidence: Evidence, resource: Resource) -> Observation
         if change.read and record and "datetime" in record and "datetime" in change.before:
             kept = record["datetime"] == change.before["datetime"]
             expected = f"datetime {change.before['datetime']}, as before"
-            yield decide(change.read, expected, shown(record["datetime"], own=True), kept=kept)
+            yield decide(change.read, expected, shown(record["datetime"], own=True), kept=kept, at="/data/datetime")
 
 
 def update_leaves_other_records(evidence: Evidence, resource: Resource) -> Observations:

@@ -28,7 +28,13 @@ def links_have_the_stated_path(evidence: Evidence, resource: Resource) -> Observ
     for page, name, link in _links(evidence, resource):
         path = _path(link)
         kept = re.fullmatch(r"(?:.*[^/])?/api/[^/]+", path) is not None
-        yield decide(page.exchange, f"{name} with the path /api/{resource.collection}", f"the path {path}", kept=kept)
+        yield decide(
+            page.exchange,
+            f"{name} with the path /api/{resource.collection}",
+            f"the path {path}",
+            kept=kept,
+            at=f"/links/{name}",
+        )
 
 
 def links_name_the_collection(evidence: Evidence, resource: Resource) -> Observations:
@@ -37,7 +43,13 @@ def links_name_the_collection(evidence: Evidence, resource: Resource) -> Observa
         found = re.search(r".*/api/([^/]+)", _path(link))
         if found:
             kept = found[1] == resource.collection
-            yield decide(page.exchange, f"{name} with the collection {resource.collection}", found[1], kept=kept)
+            yield decide(
+                page.exchange,
+                f"{name} with the collection {resource.collection}",
+                found[1],
+                kept=kept,
+                at=f"/links/{name}",
+            )
 
 
 def links_hold_page_alone(evidence: Evidence, resource: Resource) -> Observations:
@@ -46,7 +58,9 @@ def links_hold_page_alone(evidence: Evidence, resource: Resource) -> Observation
         parameters = [parameter for parameter in _query(link).split("&") if parameter]
         kept = len(parameters) == 1 and re.fullmatch(r"page=\d+", parameters[0], re.ASCII) is not None
         kept = kept and "#" not in link
-        yield decide(page.exchange, f"{name} with page alone", f"the query {_query(link)[:80]}", kept=kept)
+        yield decide(
+            page.exchange, f"{name} with page alone", f"the query {_query(link)[:80]}", kept=kept, at=f"/links/{name}"
+        )
 
 
 def links_begin_with_the_base_url(evidence: Evidence, resource: Resource) -> Observations:
@@ -56,7 +70,7 @@ def links_begin_with_the_base_url(evidence: Evidence, resource: Resource) -> Obs
         base_url = evidence.public_base_url or evidence.base_url
         kept = _origin(front) == _origin(base_url)
         expected = f"{name} beginning with {base_url} (declare another with --public-base-url)"
-        yield decide(page.exchange, expected, front[:120] or "no scheme and host", kept=kept)
+        yield decide(page.exchange, expected, front[:120] or "no scheme and host", kept=kept, at=f"/links/{name}")
 
 
 def first_names_page_1(evidence: Evidence, resource: Resource) -> Observations:
@@ -89,7 +103,7 @@ def next_is_null_on_last_page(evidence: Evidence, resource: Resource) -> Observa
     for page in _existing(evidence, resource):
         if page.number == page.pages and "next" in page.links:
             link = page.links["next"]
-            yield decide(page.exchange, "next null", shown(link, own=True), kept=link is None)
+            yield decide(page.exchange, "next null", shown(link, own=True), kept=link is None, at="/links/next")
 
 
 def prev_names_the_previous_page(evidence: Evidence, resource: Resource) -> Observations:
@@ -104,7 +118,7 @@ def prev_is_null_on_first_page(evidence: Evidence, resource: Resource) -> Observ
     for page in _existing(evidence, resource):
         if page.number == 1 and "prev" in page.links:
             link = page.links["prev"]
-            yield decide(page.exchange, "prev null", shown(link, own=True), kept=link is None)
+            yield decide(page.exchange, "prev null", shown(link, own=True), kept=link is None, at="/links/prev")
 
 
 def neighbours_past_the_end_exist(evidence: Evidence, resource: Resource) -> Observations:
@@ -119,7 +133,13 @@ def neighbours_past_the_end_exist(evidence: Evidence, resource: Resource) -> Obs
             found = re.search(r"(?:^|&)page=(\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
             kept = found is None or 1 <= integer(found[1]) <= page.pages
             received = f"page {found[1] if found else ''}"
-            yield decide(exchange, f"{name} naming one of the {page.pages} pages, or null", received, kept=kept)
+            yield decide(
+                exchange,
+                f"{name} naming one of the {page.pages} pages, or null",
+                received,
+                kept=kept,
+                at=f"/links/{name}",
+            )
             seen = True
     if not seen:
         yield NotApplicable("a page past the end is not answered with one")
@@ -130,14 +150,16 @@ def _names(page: Page, name: str, number: int) -> Iterator[Observation]:
         return
     link = page.links[name]
     if link is None and name in ("next", "prev"):
-        yield Violation(page.exchange, f"{name} naming page {number}", "null")
+        yield Violation(page.exchange, f"{name} naming page {number}", "null", f"/links/{name}")
     elif isinstance(link, str):
         found = re.search(r"(?:^|&)page=(-?\d+)", _query(link), re.ASCII)
         if found is None:
             yield Undecided(f"{name} holds no page number")
         else:
             kept = integer(found[1]) == number
-            yield decide(page.exchange, f"{name} naming page {number}", f"page {found[1]}", kept=kept)
+            yield decide(
+                page.exchange, f"{name} naming page {number}", f"page {found[1]}", kept=kept, at=f"/links/{name}"
+            )
 
 
 def _existing(evidence: Evidence, resource: Resource) -> Iterator[Page]:

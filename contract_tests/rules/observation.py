@@ -23,11 +23,19 @@ class Satisfied:
 
 @dataclass(frozen=True)
 class Violation:
-    """Contrary evidence."""
+    """Contrary evidence.
+
+    Attributes:
+        exchange: the answer that shows it.
+        expected: what the rule requires there, in words.
+        received: what came, in words.
+        at: the place of the value in the answer's JSON (RFC 6901), if it has one; it may be missing there.
+    """
 
     exchange: Exchange
     expected: str
     received: str
+    at: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,9 +61,16 @@ Observation = Satisfied | Violation | Undecided | NotApplicable
 Observations = Iterator[Observation]
 
 
-def decide(exchange: Exchange, expected: str, received: str, *, kept: bool) -> Observation:
+def decide(exchange: Exchange, expected: str, received: str, *, kept: bool, at: str = "") -> Observation:
     """A witness or contrary evidence."""
-    return Satisfied(exchange) if kept else Violation(exchange, expected, received)
+    return Satisfied(exchange) if kept else Violation(exchange, expected, received, at)
+
+
+def place(exchange: Exchange, record: Any, name: str) -> str:
+    """Where the field of a record is in an answer that shows this very record."""
+    rows = exchange.data if isinstance(exchange.data, list) else []
+    number = next((number for number, row in enumerate(rows) if row is record), None)
+    return f"/data/{name}" if number is None else f"/data/{number}/{name}"
 
 
 def shown(value: Any, *, own: bool) -> str:

@@ -82,7 +82,7 @@ def _each_time(evidence: Evidence, resource: Resource, operation: str) -> Observ
     works = any(each.succeeded for each in own_requests(evidence, resource) if each.request.operation != operation)
     if works and len(failing) == len(first) >= SEVERAL:
         received = f"status {failing[0]} each time, on {len(first)} records, while other operations work"
-        yield Violation(exchanges[0], "a success", received)
+        yield Violation(exchanges[SEVERAL - 1], "a success", received)
 
 
 def splash_pages_created_at_projects(evidence: Evidence, resource: Resource) -> Observations:

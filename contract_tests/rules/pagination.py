@@ -31,7 +31,13 @@ def size_defaults_to_25(evidence: Evidence, resource: Resource) -> Observations:
             size, rows = page.meta["results_per_page"], len(page.rows)
             received = f"results_per_page {size} and {rows} records (often a setting of the account)"
             kept = size == resource.default_page_size and rows <= resource.default_page_size
-            yield decide(page.exchange, f"results_per_page {resource.default_page_size}", received, kept=kept)
+            yield decide(
+                page.exchange,
+                f"results_per_page {resource.default_page_size}",
+                received,
+                kept=kept,
+                at="/meta/results_per_page",
+            )
 
 
 def allowed_sizes_are_kept(evidence: Evidence, resource: Resource) -> Observations:
@@ -41,7 +47,9 @@ def allowed_sizes_are_kept(evidence: Evidence, resource: Resource) -> Observatio
             size, rows = page.meta["results_per_page"], len(page.rows)
             received = f"results_per_page {size} and {rows} records"
             kept = size == page.size and rows <= page.size
-            yield decide(page.exchange, f"results_per_page {page.size}", received, kept=kept)
+            yield decide(
+                page.exchange, f"results_per_page {page.size}", received, kept=kept, at="/meta/results_per_page"
+            )
 
 
 def other_sizes_are_not_used(evidence: Evidence, resource: Resource) -> Observations:
@@ -77,7 +85,7 @@ def page_is_filled(evidence: Evidence, resource: Resource) -> Observations:
         if page.is_there or page.total == 0:
             expected = max(0, min(size, page.total - (page.number - 1) * size))
             received = f"{len(page.rows)} records of a total of {page.total}"
-            yield decide(page.exchange, f"{expected} records", received, kept=len(page.rows) == expected)
+            yield decide(page.exchange, f"{expected} records", received, kept=len(page.rows) == expected, at="/data")
 
 
 def meta_page_is_the_page_asked_for(evidence: Evidence, resource: Resource) -> Observations:
@@ -85,7 +93,9 @@ def meta_page_is_the_page_asked_for(evidence: Evidence, resource: Resource) -> O
     for page in evidence.pages(resource.name):
         if page.is_there and "page" in page.meta:
             said = page.meta["page"]
-            yield decide(page.exchange, f"page {page.number}", f"page {said}", kept=said == page.number)
+            yield decide(
+                page.exchange, f"page {page.number}", f"page {said}", kept=said == page.number, at="/meta/page"
+            )
 
 
 def total_pages_is_the_ceiling(evidence: Evidence, resource: Resource) -> Observations:
@@ -94,7 +104,9 @@ def total_pages_is_the_ceiling(evidence: Evidence, resource: Resource) -> Observ
         if page.total and "total_pages" in page.meta and page.pages:
             said = page.meta["total_pages"]
             received = f"total_pages {said} for {page.total} records by {page.meta['results_per_page']}"
-            yield decide(page.exchange, f"total_pages {page.pages}", received, kept=said == page.pages)
+            yield decide(
+                page.exchange, f"total_pages {page.pages}", received, kept=said == page.pages, at="/meta/total_pages"
+            )
 
 
 def total_counts_the_records(evidence: Evidence, resource: Resource) -> Observations:
@@ -111,12 +123,16 @@ def total_counts_the_records(evidence: Evidence, resource: Resource) -> Observat
             if len(whole.pages) > 1 and whole.total != counted and _is_disturbed(evidence, resource, scan):
                 yield Undecided("others wrote while its pages were read")
             else:
-                yield decide(whole.exchange, f"total {counted}", received, kept=whole.total == counted)
+                yield decide(
+                    whole.exchange, f"total {counted}", received, kept=whole.total == counted, at="/meta/total"
+                )
         if scan.is_quiet:
             for page in scan.pages:
                 if page.total is not None and scan.before.total is not None:
                     kept = page.total == scan.before.total
-                    yield decide(page.exchange, f"total {scan.before.total}", f"total {page.total}", kept=kept)
+                    yield decide(
+                        page.exchange, f"total {scan.before.total}", f"total {page.total}", kept=kept, at="/meta/total"
+                    )
     yield from _totals_of_single_pages(evidence, resource)
 
 
@@ -125,7 +141,9 @@ def _totals_of_single_pages(evidence: Evidence, resource: Resource) -> Observati
         if phase.after.exchange and phase.after.complete and len(phase.after.pages) == 1:
             counted, total = len(phase.after.rows), phase.after.total
             received = f"total {total} where {counted} records are listed"
-            yield decide(phase.after.exchange, f"total {counted}", received, kept=total in (None, counted))
+            yield decide(
+                phase.after.exchange, f"total {counted}", received, kept=total in (None, counted), at="/meta/total"
+            )
 
 
 def _is_disturbed(evidence: Evidence, resource: Resource, scan: PagingScan) -> bool:
@@ -210,7 +228,9 @@ def _totals(evidence: Evidence, resource: Resource, event: str) -> Observations:
             continue
         expected = phase.before.total + len(phase.made) - len(phase.removed)
         received = f"total {phase.after.total}, from {phase.before.total}"
-        yield decide(phase.after.exchange, f"total {expected}", received, kept=phase.after.total == expected)
+        yield decide(
+            phase.after.exchange, f"total {expected}", received, kept=phase.after.total == expected, at="/meta/total"
+        )
 
 
 def _is_doubled(evidence: Evidence, resource: Resource, phase: BeforeAfter, identifier: object) -> bool:

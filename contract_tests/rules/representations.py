@@ -12,7 +12,7 @@ from typing import Any
 from contract_tests.contract import Resource
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, Expect, id_of, is_integer
-from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide, shown, steady
+from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide, place, shown, steady
 
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
@@ -26,9 +26,11 @@ def fields_are_present(evidence: Evidence, resource: Resource) -> Observations:
         if record.keys() >= shape:
             yield Satisfied(exchange)
         else:
-            missing = ", ".join(sorted(shape - record.keys()))
-            received = f"no {missing} in the record {shown(record.get('id'), own=True)}"
-            yield Violation(exchange, f"the fields {', '.join(resource.shape)}", received)
+            missing = sorted(shape - record.keys())
+            received = f"no {', '.join(missing)} in the record {shown(record.get('id'), own=True)}"
+            yield Violation(
+                exchange, f"the fields {', '.join(resource.shape)}", received, place(exchange, record, missing[0])
+            )
 
 
 def id_is_an_integer(evidence: Evidence, resource: Resource) -> Observations:
@@ -41,14 +43,22 @@ def integers_have_no_fraction(evidence: Evidence, resource: Resource) -> Observa
     made = ((each, each.data) for each in evidence.of(resource.name, "create", "update") if each.made_id is not None)
     for exchange, record in chain(evidence.records(resource.name), made):
         if isinstance(record.get("id"), float):
-            yield Violation(exchange, "an integer without a fraction", shown(record["id"], own=True))
+            yield Violation(
+                exchange, "an integer without a fraction", shown(record["id"], own=True), place(exchange, record, "id")
+            )
         elif is_integer(record.get("id")):
             yield Satisfied(exchange)
     for page in evidence.pages(resource.name):
         meta = page.exchange.json.get("meta")
         for name in page.meta:
             kept = isinstance(meta[name], int)
-            yield decide(page.exchange, f"meta.{name} without a fraction", shown(meta[name], own=True), kept=kept)
+            yield decide(
+                page.exchange,
+                f"meta.{name} without a fraction",
+                shown(meta[name], own=True),
+                kept=kept,
+                at=f"/meta/{name}",
+            )
 
 
 def datetime_has_the_stated_form(evidence: Evidence, resource: Resource) -> Observations:
@@ -67,7 +77,13 @@ def last_datetime_is_null_before_any_update(evidence: Evidence, resource: Resour
     for exchange, record in _never_updated(evidence, resource):
         if "last_datetime" in record:
             value = record["last_datetime"]
-            yield decide(exchange, "null on a new record", shown(value, own=True), kept=value is None)
+            yield decide(
+                exchange,
+                "null on a new record",
+                shown(value, own=True),
+                kept=value is None,
+                at=place(exchange, record, "last_datetime"),
+            )
 
 
 def name_is_a_string(evidence: Evidence, resource: Resource) -> Observations:
@@ -106,14 +122,22 @@ def custom_index_url_is_empty_when_unset(evidence: Evidence, resource: Resource)
     for exchange, record in _never_updated(evidence, resource):
         if id_of(record) in unset and isinstance(record.get("custom_index_url"), str):
             value = record["custom_index_url"]
-            yield decide(exchange, "the empty string", shown(value, own=True), kept=value == "")
+            yield decide(
+                exchange,
+                "the empty string",
+                shown(value, own=True),
+                kept=value == "",
+                at=place(exchange, record, "custom_index_url"),
+            )
 
 
 def custom_not_found_url_is_absent(evidence: Evidence, resource: Resource) -> Observations:
     """All records."""
     for exchange, record in evidence.records(resource.name):
         kept = "custom_not_found_url" not in record
-        yield decide(exchange, "no custom_not_found_url", "one", kept=kept)
+        yield decide(
+            exchange, "no custom_not_found_url", "one", kept=kept, at=place(exchange, record, "custom_not_found_url")
+        )
 
 
 def is_enabled_is_a_boolean(evidence: Evidence, resource: Resource) -> Observations:
@@ -127,7 +151,13 @@ def type_is_one_of_six(evidence: Evidence, resource: Resource) -> Observations:
         if "type" in record:
             value = record["type"]
             kept = isinstance(value, str) and value in resource.types
-            yield decide(exchange, f"one of {', '.join(resource.types)}", shown(value, own=True), kept=kept)
+            yield decide(
+                exchange,
+                f"one of {', '.join(resource.types)}",
+                shown(value, own=True),
+                kept=kept,
+                at=place(exchange, record, "type"),
+            )
 
 
 def settings_is_an_object(evidence: Evidence, resource: Resource) -> Observations:
@@ -143,7 +173,13 @@ def email_settings_hold_email_alone(evidence: Evidence, resource: Resource) -> O
             kept = list(settings) == ["email"] and isinstance(settings["email"], str)
             value = settings.get("email")
             received = f"the keys {list(settings)}" + ("" if isinstance(value, str) else f", {shown(value, own=False)}")
-            yield decide(exchange, "settings with the one key email, a string", received, kept=kept)
+            yield decide(
+                exchange,
+                "settings with the one key email, a string",
+                received,
+                kept=kept,
+                at=place(exchange, record, "settings"),
+            )
 
 
 def listed_as_read(evidence: Evidence, resource: Resource) -> Observations:
@@ -184,6 +220,7 @@ def _compared(
         exchange,
         f"{name} {shown(one.get(name), own=own)}, as it was shown before",
         f"{name} {shown(other.get(name), own=own)}",
+        place(exchange, other, name),
     )
 
 
@@ -196,7 +233,7 @@ def _each(
         elif name in record:
             own = evidence.is_own(resource.name, record)
             received = f"{shown(record[name], own=own)} in the record {json.dumps(record.get('id'))[:20]}"
-            yield Violation(exchange, f"{name}: {expected}", received)
+            yield Violation(exchange, f"{name}: {expected}", received, place(exchange, record, name))
 
 
 def _never_updated(evidence: Evidence, resource: Resource) -> Iterator[tuple[Exchange, Record]]:

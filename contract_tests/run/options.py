@@ -29,6 +29,7 @@ class Options:
         strict: whether advisory rules can fail the run.
         limits: how hard the target may be pushed.
         connection: how the target is reached.
+        jobs: how many resources are visited side by side.
         explore: about how many requests to generate besides the survey's.
         seed: the seed that they are generated from.
         waivers: failures that are allowed for a time.
@@ -44,6 +45,7 @@ class Options:
     strict: bool = False
     limits: Limits = field(default_factory=Limits)
     connection: Connection = field(default_factory=Connection)
+    jobs: int = 1
     explore: int = 0
     seed: int = 0
     waivers: tuple[waivers.Waiver, ...] = ()
@@ -76,6 +78,7 @@ def options_of(given: argparse.Namespace) -> Options:
             read_only=given.read_only,
         ),
         connection=connection_of(given),
+        jobs=given.jobs,
         explore=0 if given.read_only else given.explore,
         seed=given.seed,
         waivers=tuple(waivers.read(given.waivers)) if given.waivers else (),

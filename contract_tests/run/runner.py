@@ -6,19 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from functools import partial
 from time import time
 
 from contract_tests.contract import Contract, Resource, Rule
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
-from contract_tests.evidence import Evidence
 from contract_tests.masking import Masking
 from contract_tests.open_points import remarks
 from contract_tests.run import waivers
 from contract_tests.run.options import Options
 from contract_tests.run.outcome import Outcome
-from contract_tests.run.verdicts import Result, Verdict, judge, needs_second_look, overall, unjudged
-from contract_tests.survey import Visitor, visit
+from contract_tests.run.verdicts import Result, Verdict, overall, unjudged
+from contract_tests.run.visits import Certain, Explore, Guide, Visits
 from contract_tests.target.identities import WRONG, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
@@ -28,7 +26,6 @@ MOST_TOLD = 5  # findings reported of one rule and resource
 TOO_MANY = "the server says that there were too many requests"
 Progress = Callable[[str, int], None]
 Chosen = list[tuple[Rule, Resource]]
-Explore = Callable[[Visitor], None]
 
 
 def selected(contract: Contract, options: Options) -> Chosen:
@@ -58,6 +55,7 @@ def run(
     ledger: Ledger | None = None,
     progress: Progress = lambda _chapter, _requests: None,
     interrupted: Callable[[], bool] = lambda: False,
+    certain: Certain = lambda _results: None,
 ) -> Outcome:
     """Judge an implementation.
 
@@ -67,6 +65,7 @@ def run(
         ledger: where creates are noted; if None, only in memory.
         progress: called with each chapter and the number of requests so far.
         interrupted: whether the run must end; what it made is then removed.
+        certain: called with results as soon as nothing will change them, from several threads.
 
     Raises:
         NothingSelectedError: if there is nothing to judge.
@@ -76,20 +75,20 @@ def run(
     chosen, began = selected(contract, options), time()
     target = _target(options, ledger or Ledger(), progress, interrupted)
     _preflight(target, contract)
-    visit_kind = partial(visit, target, explore=_exploration(contract, options))
-    judged = _Judged()
+    explore = _exploration(contract, options)
+    guide = Guide(target, options, explore, lambda chapter: progress(chapter, target.sent), certain)
+    visits = [
+        Visits(rules, resource)
+        for resource in contract.resources.values()
+        if (rules := [rule for rule, of in chosen if of is resource])
+    ]
     try:
-        for resource in contract.resources.values():
-            rules = [rule for rule, of in chosen if of is resource]
-            if rules:
-                judged.begin(rules, resource)
-                _look(visit_kind, judged, options, lambda chapter: progress(chapter, target.sent))
+        guide.go(visits)
     except (Exception, KeyboardInterrupt):
         if not interrupted():  # otherwise the interrupt may have hit code that expects no exceptions
             raise
-        judged.is_whole = False
     target.close()
-    return _outcome(contract, options, target, judged, began)
+    return _outcome(contract, options, target, visits, began)
 
 
 def _target(options: Options, ledger: Ledger, progress: Progress, interrupted: Callable[[], bool]) -> Target:
@@ -109,46 +108,11 @@ def _preflight(target: Target, contract: Contract) -> None:
         raise UsageError(f"{error} before the lists could be read; allow more") from error
 
 
-class _Judged:
-    """The evidence of the visits to each resource, and the verdicts on it.
-
-    Attributes:
-        is_whole: whether each resource was visited to the end.
-    """
-
-    def __init__(self) -> None:
-        self.is_whole = True
-        self._kinds: list[tuple[list[Rule], Resource, list[Evidence]]] = []
-
-    def begin(self, rules: list[Rule], resource: Resource) -> None:
-        """Begin another resource."""
-        self._kinds.append((rules, resource, []))
-
-    @property
-    def latest(self) -> tuple[list[Rule], Resource, list[Evidence]]:
-        """The latest rules and resource, and the evidence of its visits."""
-        return self._kinds[-1]
-
-    @property
-    def results(self) -> list[Result]:
-        """The verdicts."""
-        return [judge(rule, resource, *looks) for rules, resource, looks in self._kinds if looks for rule in rules]
-
-    @property
-    def notes(self) -> list[str]:
-        """Why something could not be tried, by resource."""
-        told = [
-            (resource.name, note)
-            for _, resource, looks in self._kinds
-            for each in looks
-            for note in each.notes[resource.name]
-        ]
-        return [f"the rest of {resource} ({note})" for resource, note in dict.fromkeys(told)]
-
-
-def _outcome(contract: Contract, options: Options, target: Target, judged: _Judged, began: float) -> Outcome:
+def _outcome(contract: Contract, options: Options, target: Target, visits: list[Visits], began: float) -> Outcome:
     """The outcome of the results, with secrets masked and waived failures marked."""
-    ledger, masking, results = target.ledger, _masking(options, target.ledger), judged.results
+    ledger, masking = target.ledger, _masking(options, target.ledger)
+    is_whole, exchanges = all(each.is_whole for each in visits), sorted(target.exchanges, key=lambda each: each.number)
+    results = [result for each in visits for result in each.results]
     if options.limits.read_only:
         results = [each for each in results if each.verdict is not Verdict.INCONCLUSIVE or each.findings]
     told = [_told(result, masking) for result in results]
@@ -160,7 +124,7 @@ def _outcome(contract: Contract, options: Options, target: Target, judged: _Judg
         strict=options.strict,
         stale=bool(stale),
         left=bool(ledger.left),
-        interrupted=not judged.is_whole,
+        interrupted=not is_whole,
     )
     return Outcome(
         base_url=options.base_url,
@@ -169,28 +133,29 @@ def _outcome(contract: Contract, options: Options, target: Target, judged: _Judg
         seconds=time() - began,
         word=word,
         status=status,
-        not_judged=tuple(map(masking.text, _not_judged(marked, judged, options, not_run))),
+        not_judged=tuple(map(masking.text, _not_judged(marked, visits, options, not_run))),
         results=tuple(marked),
-        exchanges=tuple(target.exchanges),
+        exchanges=tuple(exchanges),
         requests=target.sent,
         not_run=not_run,
         created=sum(entry.identifier is not None for entry in ledger.entries),
         left=tuple(ledger.left),
         strict=options.strict,
         insecure=options.connection.insecure,
-        notes=tuple(remarks(target.exchanges)),
+        notes=tuple(remarks(exchanges)),
         stale=tuple(stale),
-        interrupted=not judged.is_whole,
+        interrupted=not is_whole,
         masking=masking,
     )
 
 
-def _not_judged(results: list[Result], judged: _Judged, options: Options, not_run: int) -> list[str]:
+def _not_judged(results: list[Result], visits: list[Visits], options: Options, not_run: int) -> list[str]:
     """What the verdict does not cover."""
-    why = "the run was interrupted" if not judged.is_whole else "deselected, or in need of writes"
+    why = "the run was interrupted" if not all(each.is_whole for each in visits) else "deselected, or in need of writes"
     left_out = [f"{not_run} results ({why})"] if not_run else []
     rare = ["rarer input (--explore 0)"] if not options.explore else []
-    return [*unjudged(results), *judged.notes, *rare, *left_out]
+    notes = [note for each in visits for note in each.notes]
+    return [*unjudged(results), *notes, *rare, *left_out]
 
 
 def possible(contract: Contract) -> int:
@@ -227,30 +192,9 @@ def _told(result: Result, masking: Masking) -> Result:
     return replace(result, findings=tuple(findings), reasons=tuple(map(masking.text, result.reasons)))
 
 
-def _exploration(contract: Contract, options: Options) -> Explore:
+def _exploration(contract: Contract, options: Options) -> Explore | None:
     if not options.explore:
-        return lambda _visitor: None
+        return None
     from contract_tests.explore import Exploration  # noqa: PLC0415 - Schemathesis is slow to load
 
     return Exploration(contract, -(-options.explore // len(contract.resources)), options.seed)
-
-
-def _look(
-    visit_kind: Callable[..., Evidence], judged: _Judged, options: Options, progress: Callable[[str], None]
-) -> None:
-    """Visit a resource and, if a rule that several requests decide seems violated, visit it again."""
-    rules, resource, looks = judged.latest
-    create_path = options.splash_create_path if resource.name == "splash-pages" else None
-
-    def go() -> None:
-        looks.append(Evidence(options.base_url, public_base_url=options.public_base_url))
-        visit_kind(
-            resource,
-            looks[-1],
-            create_path=create_path,
-            progress=lambda chapter: progress(f"{resource.name}: {chapter}"),
-        )
-
-    go()
-    if needs_second_look(rules, resource, looks[0]):
-        go()

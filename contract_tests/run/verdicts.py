@@ -58,14 +58,17 @@ def observe(rule: Rule, resource: Resource, evidence: Evidence) -> list[Observat
     return list(judge_of(rule)(evidence, resource))
 
 
-def needs_second_look(rules: Iterable[Rule], resource: Resource, evidence: Evidence) -> bool:
-    """Whether a rule that several requests decide seems violated."""
-    return any(
-        isinstance(observation, Violation)
-        for rule in rules
-        if rule.decided_by == "state"
-        for observation in observe(rule, resource, evidence)
-    )
+def doubts(rules: Iterable[Rule], resource: Resource, evidence: Evidence) -> dict[Rule, bool]:
+    """The rules that several requests decide and that seem violated, each with whether only exploration shows it."""
+    found = {}
+    for rule in rules:
+        if rule.decided_by == "state":
+            numbers = [
+                each.exchange.number for each in observe(rule, resource, evidence) if isinstance(each, Violation)
+            ]
+            if numbers:
+                found[rule] = evidence.explored_from is not None and min(numbers) > evidence.explored_from
+    return found
 
 
 def judge(rule: Rule, resource: Resource, first: Evidence, second: Evidence | None = None) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from contract_tests.evidence import AccessAttempt, Listing, Omission, Record
-from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, is_integer
+from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, id_of, is_integer
 from contract_tests.markers import begins, shows
 from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.visitor import Visitor
@@ -80,16 +80,27 @@ def _is_others(visitor: Visitor, row: Record, marker: str) -> bool:
 def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange, after: Listing) -> bool:
     """Note what the create made, as far as known; return whether nobody else makes records meanwhile."""
     ledger, resource = visitor.target.ledger, visitor.resource
-    entry = ledger.entries[-1]
+    entry = ledger.latest(resource.name)
     marked = [row for row in came if shows(row, marker)]
     own = marked or [row for row in came if row.get("id") == exchange.made_id and _is_nameless(row, resource.label)]
-    is_quiet = bool(marked) or all(visitor.snapshot().ids == after.ids for _ in range(CONTROLS))
+    controls = (visitor.snapshot().ids == after.ids for _ in range(CONTROLS))
+    is_quiet = bool(marked) or (not _others_wrote(visitor, came) and all(controls))
     for row in (own or came)[:1] if is_quiet else own:
         if is_integer(row.get("id")):
             ledger.complete(entry, int(row["id"]))
             if own:
                 ledger.vouch(entry)
     return is_quiet
+
+
+def _others_wrote(visitor: Visitor, came: list[Record]) -> bool:
+    """Whether this visit's lists have shown new records before that are not the run's."""
+    resource, ledger = visitor.resource.name, visitor.target.ledger
+    own = {entry.identifier for entry in ledger.entries if entry.resource == resource} | set(map(id_of, came))
+    whole = {"page": "1", "results_per_page": str(visitor.largest)}
+    first, *later = [page for page in visitor.evidence.pages(resource) if page.exchange.request.asked == whole]
+    known = {id_of(row) for row in first.rows} | own
+    return any(id_of(row) not in known and not _is_others(visitor, row, "") for page in later for row in page.rows)
 
 
 def _is_nameless(row: Record, label: str) -> bool:
@@ -112,6 +123,6 @@ def try_odd_forms(visitor: Visitor) -> None:
 def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
     """List, as the account, to see the effects of attempts that must have none."""
     own = visitor.evidence.own.get(visitor.resource.name, set())
-    after = visitor.snapshot(lambda look: own <= set(look.ids), "list after attempts")
+    after = visitor.snapshot(lambda look: own <= set(look.ids), "create")
     visitor.evidence.access_attempts[visitor.resource.name].extend(replace(each, after=after) for each in attempts)
     return after

@@ -46,7 +46,7 @@ def remove_all(visitor: Visitor) -> None:
 
 def _without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
     """List the collection, and note as gone what was deleted and is no longer shown."""
-    seen = visitor.snapshot(lambda look: not deletes.keys() & set(look.ids), "list after clean-up")
+    seen = visitor.snapshot(lambda look: not deletes.keys() & set(look.ids), "delete")
     ledger, resource = visitor.target.ledger, visitor.resource
     for entry in [
         entry for entry in ledger.left if entry.resource == resource.name and entry.owner == OWN and entry.seen
@@ -139,7 +139,7 @@ def _is_gone(visitor: Visitor, entry: Entry) -> bool:
 def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
     """A read of a record, repeated for as long as reads may lag."""
     return visitor.until(
-        "delete at the end",
+        "delete",
         lambda: visitor.read(entry.identifier or 0, Expect.OPEN, entry.owner),
         lambda seen: not seen.shows(visitor.resource),
     )

@@ -63,7 +63,7 @@ def _send(visitor: Visitor, form: Mapping[str, FormValue], expects: Expect) -> t
             break
         identifier = _find(visitor, mark_of(form[visitor.resource.label]))
         if identifier is not None:
-            visitor.own(visitor.target.ledger.entries[-1], identifier)
+            visitor.own(visitor.target.ledger.latest(visitor.resource.name), identifier)
         else:
             exchange = replace(visitor.post(form, expects), attempts=(*exchange.attempts, exchange.status))
             visitor.evidence.exchanges[-1] = exchange

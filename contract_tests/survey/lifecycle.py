@@ -91,7 +91,7 @@ def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:
     """
     resource, removal = visitor.resource, delete(visitor, identifier)
     after = visitor.snapshot(
-        lambda seen: identifier not in seen.ids and (seen.total or 0) < (before.total or 0), "list after delete"
+        lambda seen: identifier not in seen.ids and (seen.total or 0) < (before.total or 0), "delete"
     )
     removal = replace(removal, after=after)
     visitor.evidence.removals[resource.name].append(removal)

@@ -16,6 +16,7 @@ from contract_tests.survey.visitor import Visitor
 ODD_SIZES = ("7", "5000")
 ODD_PAGES = {"splash-pages": ("-1",)}
 QUIET_TRIES = 3
+PAGES = "pages"  # what is not waited for again once it did not come
 DETECTORS = 4  # lists in a row
 BEYOND = 90  # pages past the end
 MOST_READ = 5  # records of the account that are read where nothing is written
@@ -31,6 +32,7 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
     """
     resource, paging_scans = visitor.resource.name, visitor.evidence.paging_scans
     for attempt in range(QUIET_TRIES):
+        rested = visitor.is_rested or visitor.lag.has_missed(resource, PAGES)
         pages = _pages(visitor, before.total or 0, sizes_too=attempt == 0 and not again)
         oldest = min(filter(is_integer, before.ids), default=None)
         read = None if oldest is None or again else visitor.read(int(oldest), Expect.OPEN)
@@ -39,10 +41,12 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
             visitor.treat(read, Expect.SUCCESS)
         scan = PagingScan(before, tuple(pages), after)
         paging_scans[resource] = [*(paging_scans[resource][:-1] if attempt else paging_scans[resource]), scan]
-        if scan.is_quiet and scan.agrees:
+        if scan.is_quiet and not scan.agrees and rested:
+            visitor.lag.miss(resource, PAGES)
+        if scan.is_quiet and (scan.agrees or rested):
             break
         if scan.is_quiet:
-            visitor.rest()  # a cache may have kept an old page
+            visitor.rest()  # a cache may have kept a page from before the last write
         before = after
     if not scan.is_quiet or _steady(visitor, scan.before.rows) != _steady(visitor, scan.after.rows):
         _watch(visitor)

@@ -25,6 +25,7 @@ def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessA
             marker = visitor.mark() if operation in ("create", "update") else ""
             with suppress(WriteRefusedError):
                 made.append((identity, attempt(visitor, identifier, identity, operation, marker), marker))
+                visitor.settle()  # ids may be those of another account's new record, which has to be seen as such
     read = visitor.read(identifier, Expect.OPEN)
     listed = seen.by_id.get(identifier)
     access_attempts = [

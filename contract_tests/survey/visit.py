@@ -8,11 +8,12 @@ from contextlib import suppress
 from itertools import count, cycle
 
 from contract_tests.contract import Resource
-from contract_tests.evidence import BeforeAfter, Evidence, Listing
+from contract_tests.evidence import AccessAttempt, BeforeAfter, Evidence, Listing
 from contract_tests.exchange import OTHER, Expect, FormValue
 from contract_tests.markers import plain
 from contract_tests.multipart import SHAPES, Shape
 from contract_tests.survey.attempts import look_after, omit, try_odd_forms
+from contract_tests.survey.chapters import EVERY, Chapter, Chapters
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.creating import InvisibleError, create, overlook
 from contract_tests.survey.lifecycle import remove_one, reshape, update
@@ -20,6 +21,7 @@ from contract_tests.survey.pages import look_around, page
 from contract_tests.survey.samples import alone, of_type, optional
 from contract_tests.survey.unauthorized import try_access
 from contract_tests.survey.visitor import Visitor
+from contract_tests.survey.waiting import Lag
 from contract_tests.target.identities import EVERYWHERE
 from contract_tests.target.target import BudgetSpentError, Target
 
@@ -32,8 +34,10 @@ def visit(  # noqa: PLR0913 - callers give the options by name
     evidence: Evidence | None = None,
     *,
     create_path: str | None = None,
-    explore: Callable[[Visitor], None] = lambda _: None,
+    chapters: Chapters = EVERY,
+    explore: Callable[[Visitor], None] | None = None,
     progress: Callable[[str], None] = lambda _: None,
+    lag: Lag | None = None,
 ) -> Evidence:
     """Visit one resource.
 
@@ -42,17 +46,19 @@ def visit(  # noqa: PLR0913 - callers give the options by name
         resource: the resource.
         evidence: where to keep what is seen.
         create_path: another path for creates than the documented one, or None.
+        chapters: those to go through.
         explore: what to do after the fixed chapters, before everything that was made is removed.
         progress: called with each chapter.
+        lag: what is known of the lag of reads; visits share it.
 
     Returns:
         The evidence; none of the run's records are left, unless the target could not be made to remove them.
     """
     evidence = evidence or Evidence(target.base_url)
     evidence.has_second_key = OTHER in target.keys
-    visitor = Visitor(target, resource, evidence, "", create_path)
+    visitor = Visitor(target, resource, evidence, "", create_path, lag=lag)
     try:
-        _look(visitor, explore, progress)
+        _look(visitor, chapters, explore, progress)
     except BudgetSpentError as error:
         evidence.notes[resource.name].append(str(error))
     finally:
@@ -62,7 +68,12 @@ def visit(  # noqa: PLR0913 - callers give the options by name
     return evidence
 
 
-def _look(visitor: Visitor, explore: Callable[[Visitor], None], progress: Callable[[str], None]) -> None:
+def _look(
+    visitor: Visitor,
+    chapters: Chapters,
+    explore: Callable[[Visitor], None] | None,
+    progress: Callable[[str], None],
+) -> None:
     """Go through all chapters; if a created record cannot be seen, go on with reads only."""
     evidence, resource = visitor.evidence, visitor.resource.name
     progress("looking at what is there")
@@ -73,9 +84,11 @@ def _look(visitor: Visitor, explore: Callable[[Visitor], None], progress: Callab
         return
     try:
         visitor.marker = _free_marker(visitor, start)
-        _chapters(visitor, start, progress)
-        progress("exploring")
-        explore(visitor)
+        _chapters(visitor, start, chapters, progress)
+        if explore:
+            evidence.explored_from = visitor.target.sent
+            progress("exploring")
+            explore(visitor)
     except InvisibleError as error:
         evidence.notes[resource].append(str(error))
         with suppress(BudgetSpentError):
@@ -111,56 +124,80 @@ def _is_final(visitor: Visitor) -> bool:
     return last.status is None or last.succeeded or last.status in (401, 403, 404)
 
 
-def _chapters(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
+def _chapters(visitor: Visitor, start: Listing, chapters: Chapters, progress: Callable[[str], None]) -> None:
     if not visitor.writes:
         return look_around(visitor, start, progress)
-    fill = (start.total or 0) < ENOUGH
-    if start.total == 0:
+    fill = Chapter.PAGING in chapters and (start.total or 0) < ENOUGH
+    if fill and start.total == 0:
         visitor.page()
     if fill:
         visitor.page(results_per_page="10")
-    else:
+    elif Chapter.PAGING in chapters:
         progress("paging")
         start = page(visitor, start)
-    progress("creating")
-    created, seen = _create(visitor, start)
+    created: list[int] = []
+    seen = start
     began = time.monotonic()
-    if created:
+    if chapters - {Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS} or fill:
+        progress("creating")
+        created, seen = _create(visitor, start)
+        began = time.monotonic()
+    if created and fill:
         created, seen = _fill(visitor, created, start, seen)
     if fill:
         progress("paging")
         seen = page(visitor, seen)
-    if not created:
-        return None
-    # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
-    both = created[:2] if not visitor.resource.types else created[1::-1]
-    subject, neighbour = both[0], both[-1]
-    progress("updating")
-    _let_a_second_pass(visitor, began)
-    changed = reshape(visitor, subject, update(visitor, subject), _shapes_of(visitor.resource))
-    later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "list after update")
-    visitor.evidence.before_after[visitor.resource.name].append(
-        BeforeAfter("update", seen, later, changed=frozenset({subject}))
-    )
-    if not fill:
-        progress("paging with new records")
-        later = page(visitor, later, again=True)
-    _refused_and_deleted(visitor, subject, neighbour, later, progress)
+    if created:
+        # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
+        both = created[:2] if not visitor.resource.types else created[1::-1]
+        seen = _update(visitor, both[0], seen, chapters, began, progress)
+        if not fill and Chapter.PAGING in chapters:
+            progress("paging with new records")
+            seen = page(visitor, seen, again=True)
+        _refused_and_deleted(visitor, both, seen, chapters, progress)
+    elif not chapters - {Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS}:
+        _refused_and_deleted(visitor, [], seen, chapters, progress)
     return None
 
 
+def _update(  # noqa: PLR0913, PLR0917 - the state of a visit
+    visitor: Visitor,
+    subject: int,
+    seen: Listing,
+    chapters: Chapters,
+    began: float,
+    progress: Callable[[str], None],
+) -> Listing:
+    if Chapter.UPDATING not in chapters:
+        return seen
+    progress("updating")
+    _let_a_second_pass(visitor, began)
+    changed = reshape(visitor, subject, update(visitor, subject), _shapes_of(visitor.resource))
+    later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "update")
+    visitor.evidence.before_after[visitor.resource.name].append(
+        BeforeAfter("update", seen, later, changed=frozenset({subject}))
+    )
+    return later
+
+
 def _refused_and_deleted(
-    visitor: Visitor, subject: int, neighbour: int, later: Listing, progress: Callable[[str], None]
+    visitor: Visitor, both: list[int], later: Listing, chapters: Chapters, progress: Callable[[str], None]
 ) -> None:
     """Try what must have no effect, then delete one record."""
-    progress("trying other keys")
-    attempts = try_access(visitor, neighbour, later)
-    progress("leaving out required fields")
-    omit(visitor, later)
-    try_odd_forms(visitor)
-    later = look_after(visitor, attempts)
-    progress("deleting")
-    remove_one(visitor, subject, later)
+    attempts: list[AccessAttempt] = []
+    if Chapter.ACCESS in chapters and both:
+        progress("trying other keys")
+        attempts = try_access(visitor, both[-1], later)
+    if Chapter.OMITTING in chapters:
+        progress("leaving out required fields")
+        omit(visitor, later)
+    if Chapter.ODD_FORMS in chapters:
+        try_odd_forms(visitor)
+    if chapters & {Chapter.ACCESS, Chapter.OMITTING, Chapter.ODD_FORMS}:
+        later = look_after(visitor, attempts)
+    if Chapter.DELETING in chapters and both:
+        progress("deleting")
+        remove_one(visitor, both[0], later)
 
 
 def _shapes_of(resource: Resource) -> tuple[Shape, ...]:
@@ -219,7 +256,7 @@ def _fill(visitor: Visitor, created: list[int], start: Listing, seen: Listing) -
 
 def _after_creates(visitor: Visitor, before: Listing, made: list[int]) -> Listing:
     total = (before.total or 0) + len(made)
-    after = visitor.snapshot(lambda look: set(made) <= set(look.ids) and look.total == total, "list after create")
+    after = visitor.snapshot(lambda look: set(made) <= set(look.ids) and look.total == total, "create")
     visitor.evidence.before_after[visitor.resource.name].append(
         BeforeAfter("create", before, after, made=frozenset(made))
     )

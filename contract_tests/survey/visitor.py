@@ -13,11 +13,12 @@ from contract_tests.evidence import Change, Evidence, Listing, Record, has_arriv
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request, is_integer
 from contract_tests.markers import holds
 from contract_tests.multipart import USUAL, Shape
+from contract_tests.survey import waiting
+from contract_tests.survey.waiting import Lag, sleep_until
 from contract_tests.target.entries import Entry
 from contract_tests.target.target import Limits, Target
 
-PAUSES = (0.1, 0.2, 0.4, 0.6, 0.8)  # seconds between tries, for a lag of 2.1 seconds
-SETTLING = 1.2  # seconds until no usual replica or cache shows the state before a write, and clocks have moved on
+BETWEEN_LOOKS = 0.05  # seconds, while the lag is measured
 MOST_PAGES = 5
 GIVEN_UP = (502, 504)  # from a gateway that got no answer from the server
 Seen = TypeVar("Seen")
@@ -35,13 +36,19 @@ class Visitor:
 
     Attributes:
         writes: whether records are created, changed and deleted; false once a created one could not be seen.
-        lags: whether reads were seen to lag behind writes.
         largest: the page size of listings.
         most_pages: how many pages a listing reads at most.
     """
 
-    def __init__(
-        self, target: Target, resource: Resource, evidence: Evidence, marker: str, create_path: str | None = None
+    def __init__(  # noqa: PLR0913 - callers give the options by name
+        self,
+        target: Target,
+        resource: Resource,
+        evidence: Evidence,
+        marker: str,
+        create_path: str | None = None,
+        *,
+        lag: Lag | None = None,
     ) -> None:
         self.target = target
         self.resource = resource
@@ -50,11 +57,16 @@ class Visitor:
         self.largest = max(resource.page_sizes)
         self.most_pages = MOST_PAGES
         self._create_path = create_path or resource.create_path
-        self.lags = False
+        self.lag = lag or Lag(target.limits.lag / Limits.lag)
         self.writes = not target.limits.read_only
-        self._patience = target.limits.lag / Limits.lag
         self._count = 0
-        self._impatient: set[str] = set()
+        self._wrote = 0.0
+        self._missed: set[str] = set()
+
+    @property
+    def sent(self) -> int:
+        """How many requests it has sent, as far as they are evidence."""
+        return len(self.evidence.exchanges)
 
     def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN, **query: str) -> Exchange:
         """List one page."""
@@ -150,15 +162,14 @@ class Visitor:
         """Update a record and read it, waiting until the read shows the new values; return what it shows then."""
         exchange = self.update(identifier, form, expects, shape=shape)
         texts = {name: value for name, value in form.items() if isinstance(value, str)}
-        aspect = f"update {','.join(sorted(form))}"
-        read = self.until(aspect, lambda: self.read(identifier), lambda seen: has_arrived(texts, before, seen.record))
+        read = self.until("update", lambda: self.read(identifier), lambda seen: has_arrived(texts, before, seen.record))
         changes = self.evidence.changes if shape == USUAL else self.evidence.shaped
         changes[self.resource.name].append(Change(exchange, texts, before, read))
         return read.record or before
 
-    def snapshot(self, good: Callable[[Listing], bool] = lambda _: True, aspect: str = "list") -> Listing:
-        """List the collection, waiting until it is as expected."""
-        return self.until(aspect, self.look, good)
+    def snapshot(self, good: Callable[[Listing], bool] = lambda _: True, write: str = "") -> Listing:
+        """List the collection, waiting until it is as expected after a write."""
+        return self.until(write, self.look, good)
 
     def look(self) -> Listing:
         """List the collection as it is now."""
@@ -173,25 +184,46 @@ class Visitor:
             complete = complete or sum(len(each.rows) for each in pages) == page.total
         return Listing(tuple(pages), complete)
 
-    def until(self, aspect: str, look: Callable[[], Seen], good: Callable[[Seen], bool]) -> Seen:
-        """Call `look` for about two seconds, until its result is good; after a failure, only once for this aspect.
+    def until(self, write: str, look: Callable[[], Seen], good: Callable[[Seen], bool]) -> Seen:
+        """Call `look` until its result is good: for about two seconds, or less if such a state did not come before.
 
-        All exchanges but those of the last call count as a slow replica's, and no rule judges them. Once one
-        was seen, replicas and caches are given time before each later call.
+        All exchanges but those of the last call count as a slow replica's, and no rule judges them. Once one was seen,
+        replicas and caches are given time after each write.
+
+        Args:
+            write: the operation that leads to the state.
+            look: sends the requests.
+            good: whether their result shows the state.
         """
-        self.settle()
-        first = begin = len(self.evidence.exchanges)
-        seen = look()
-        for pause in () if aspect in self._impatient or not self._patience else PAUSES:
+        settled = self.settle()
+        begin = len(self.evidence.exchanges)
+        seen, lags = look(), False
+        for pause in self.lag.pauses(self.resource.name, write, missed=write in self._missed):
             if good(seen):
-                self.lags = self.lags or begin > first
-                return seen
-            time.sleep(pause * self._patience)
+                return self._measure(look, good, seen, settled=settled) if lags else seen
+            lags = True
+            time.sleep(pause)
             self._overlook(begin)
             begin = len(self.evidence.exchanges)
             seen = look()
         if not good(seen):
-            self._impatient.add(aspect)
+            self._missed.add(write)
+            self.lag.miss(self.resource.name, write)
+        return seen
+
+    def _measure(self, look: Callable[[], Seen], good: Callable[[Seen], bool], seen: Seen, *, settled: bool) -> Seen:
+        """Learn for how long reads are behind: another replica may be so for longer than the one that has answered."""
+        behind = time.monotonic() - self._wrote
+        while not settled and time.monotonic() < self._wrote + self.lag.whole:
+            begin = len(self.evidence.exchanges)
+            latest = look()
+            if good(latest):
+                seen = latest
+            else:
+                behind = time.monotonic() - self._wrote
+                self._overlook(begin)
+            time.sleep(BETWEEN_LOOKS)
+        self.lag.learn(behind, settled=settled)
         return seen
 
     def try_page(self, **query: str) -> None:
@@ -226,17 +258,20 @@ class Visitor:
         text = exchange.body.decode("utf-8", "replace")
         return exchange.record is not None and holds(text, marker)
 
-    def settle(self) -> None:
-        """Give replicas and caches time, if reads were seen to lag."""
-        if self.lags:
-            self.rest()
+    def settle(self) -> bool:
+        """Give replicas and caches time since the last write, if reads were seen to lag; return whether they were."""
+        settling = self.lag.settling
+        sleep_until(self._wrote + settling)
+        return settling > 0
+
+    @property
+    def is_rested(self) -> bool:
+        """Whether no replica or cache can be out of date, as nothing was written for long enough."""
+        return time.monotonic() >= self._wrote + self.lag.whole
 
     def rest(self, since: float | None = None) -> None:
         """Wait, from now or a given time, until no replica or cache is out of date and another second has begun."""
-        if since is None:
-            time.sleep(SETTLING * self._patience)
-        else:
-            time.sleep(max(0.0, SETTLING - (time.monotonic() - since)))
+        sleep_until(time.monotonic() + self.lag.whole if since is None else since + waiting.SETTLING)
 
     def mark(self) -> str:
         """The marker of a new record, a name or a host."""
@@ -255,6 +290,8 @@ class Visitor:
     def send(self, request: Request) -> Exchange:
         """Send a request, keep the exchange, and note which of the run's records it showed."""
         exchange = self.target.send(request)
+        if request.method != "GET":
+            self._wrote = time.monotonic()
         self.evidence.exchanges.append(exchange)
         if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
             page, awaited = exchange.page, self.target.ledger.awaited(self.resource.name, request.identity)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
+from threading import Lock
 from types import TracebackType
 from typing import IO, Any, Self
 
@@ -39,6 +40,7 @@ class Ledger:
         self.entries: list[Entry] = []
         self.unread: list[str] = []
         self._file: IO[str] | None = None
+        self._lock = Lock()
         if path and path.exists() and not is_finished(path):
             raise UsageError(
                 f"{path} is there already, and may be all that is known of what another run left; give another file,"
@@ -89,6 +91,15 @@ class Ledger:
         Raises:
             OSError: if it cannot be written.
         """
+        with self._lock:
+            self._open()
+        entry = Entry(resource, [marker], owner, without=without)
+        self.entries.append(entry)
+        self._write(self._line("planned", entry))
+        return entry
+
+    def _open(self) -> None:
+        """Create the file, if there is to be one."""
         if self.path and not self._file:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,11 +108,11 @@ class Ledger:
             except OSError as error:
                 told = f"the ledger {self.path} cannot be written: {error.strerror}"
                 raise OSError(f"{told}; nothing is created without it, so name another with --ledger FILE") from error
-            self._write({"event": "begun", "base_url": self.base_url, "account": self.account})
-        entry = Entry(resource, [marker], owner, without=without)
-        self.entries.append(entry)
-        self._write(self._line("planned", entry))
-        return entry
+            self._file.write(json.dumps({"event": "begun", "base_url": self.base_url, "account": self.account}) + "\n")
+
+    def latest(self, resource: str) -> Entry:
+        """The entry of the latest create of a resource."""
+        return next(entry for entry in reversed(self.entries) if entry.resource == resource)
 
     def answer(self, entry: Entry, *, refused: bool) -> None:
         """Note that a create was answered without an id."""
@@ -197,9 +208,10 @@ class Ledger:
         return {"event": event, "number": number} | asdict(entry)
 
     def _write(self, line: dict[str, Any]) -> None:
-        if self._file:
-            self._file.write(json.dumps(line) + "\n")
-            self._file.flush()
+        with self._lock:
+            if self._file:
+                self._file.write(json.dumps(line) + "\n")
+                self._file.flush()
 
 
 def digest_of(api_key: str, salt: str = "") -> str:

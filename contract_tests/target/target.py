@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,6 +23,8 @@ from contract_tests.target.connection import Connection, read_whole
 from contract_tests.target.ledger import Ledger
 
 TRIES_OF_A_HANG = 2
+AGAIN = 0.25  # of the timeout is enough for another try of what has not answered within the whole
+LAST = 1.0  # seconds for a clean-up by an operation that never answers
 PAUSE = 0.2
 EPOCH = 1e9
 MOST_REDIRECTS = 5
@@ -69,8 +73,18 @@ class Limits:
     read_only: bool = False
 
 
+class _Sent(threading.local):
+    """The latest request of a thread: its number, when it was sent, how long it may take, its connections."""
+
+    number = 0
+    began = 0.0
+    timeout = 0.0
+    patience = math.inf
+    pool: urllib3.PoolManager | None = None
+
+
 class Target:
-    """Sends requests to one base URL, one after the other, and keeps what came back.
+    """Sends requests to one base URL, and keeps what came back; several threads may send, at one pace.
 
     Args:
         base_url: where the implementation answers.
@@ -101,27 +115,42 @@ class Target:
         self.interrupted: Callable[[], bool] = lambda: False
         self.waiting: Callable[[float], None] = lambda _seconds: None
         self._strange: set[tuple[str, int, str]] = set()
+        self._hangs: Counter[tuple[str, ...]] = Counter()
         self._waited = 0.0
-        self._timeout = self.limits.timeout
-        self._last = 0.0
-        self._counting = True
+        self._next = 0.0
         self._began = time.monotonic()
-        connection = connection or Connection()
-        self._headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate"} | dict(connection.headers)
-        self._pool = connection.pool(base_url, self.limits.timeout)
+        self._lock = threading.Lock()
+        self._sent = _Sent()
+        self._cleaning: set[int] = set()
+        self._connection = connection or Connection()
+        self._headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate"}
+        self._headers |= self._connection.headers
+        self._pools = [self._pool()]
+
+    def _pool(self) -> urllib3.PoolManager:
+        """The connections of this thread."""
+        pool = self._sent.pool = self._connection.pool(self.base_url, self.limits.timeout)
+        return pool
+
+    @property
+    def _counting(self) -> bool:
+        """Whether this thread's requests count, and are not those of clean-up."""
+        return threading.get_ident() not in self._cleaning
 
     @contextmanager
     def cleaning_up(self) -> Iterator[None]:
         """Allow requests from the budget that is kept for clean-up, whatever the time."""
-        self._counting = False
+        thread = threading.get_ident()
+        self._cleaning.add(thread)
         try:
             yield
         finally:
-            self._counting = True
+            self._cleaning.discard(thread)
 
     def close(self) -> None:
         """Close all connections."""
-        self._pool.clear()
+        for pool in self._pools:
+            pool.clear()
 
     def send(self, request: Request) -> Exchange:
         """Send a request; again after a rate limit and, except for creates, up to three times if it fails.
@@ -136,6 +165,9 @@ class Target:
         writes = request.operation in ("update", "delete") and request.identifier is not None
         if writes:
             self._check_owner(request)
+        if self._counting and self._hangs[_places(request)[0]] >= TRIES_OF_A_HANG:
+            told = f"not sent: no other {request.operation} of {request.resource} was answered"
+            return Exchange(request, self.sent, None, error=told, timed_out=True)
         exchange = self._insist(request)
         self.exchanges.append(exchange)
         if request.operation == "read" and request.identity != OWN:
@@ -148,16 +180,37 @@ class Target:
         exchange = self._once(request, ())
         with suppress(BudgetSpentError):  # then the last answer is all there is
             while True:
+                self._note_hang(exchange)
                 if exchange.status == HTTPStatus.TOO_MANY_REQUESTS and self._wait_for_limit(exchange):
                     exchange = self._once(request, tuple(attempts))
                     continue
-                tries = TRIES_OF_A_HANG if exchange.timed_out else TRIES
+                tries = self._tries(exchange)
                 if not exchange.failed or request.operation == "create" or len(attempts) >= tries - 1:
                     break
                 attempts.append(exchange.status)
                 time.sleep(PAUSE)
                 exchange = self._once(request, tuple(attempts))
         return exchange
+
+    def _tries(self, exchange: Exchange) -> int:
+        """How often a request is sent, of which this is the latest answer."""
+        if not exchange.timed_out:
+            return TRIES
+        alike, operation = (self._hangs[place] for place in _places(exchange.request))
+        return 1 if operation > alike else TRIES_OF_A_HANG
+
+    def _note_hang(self, exchange: Exchange) -> None:
+        """Note what was given its time and did not answer: after two such tries, it is left to clean-up."""
+        for place in _places(exchange.request):
+            self._hangs[place] = self._hangs[place] + 1 if exchange.timed_out else 0
+
+    def _patience(self, request: Request) -> float:
+        """How long to wait for an answer: the whole timeout, unless other requests like this one were not answered."""
+        alike, operation = (self._hangs[place] for place in _places(request))
+        hangs = alike if request.expects is Expect.SUCCESS else operation
+        if hangs >= TRIES_OF_A_HANG or (operation and not self._counting):
+            return LAST
+        return max(LAST, AGAIN * self.limits.timeout) if hangs else self.limits.timeout
 
     def _check_owner(self, request: Request) -> None:
         """Refuse to write to what is not the run's own record, or may not be for the identity that writes.
@@ -188,6 +241,7 @@ class Target:
     def _once(self, request: Request, attempts: tuple[int | None, ...]) -> Exchange:
         if self._counting:
             self._go_on()
+        self._sent.patience = self._patience(request)
         headers = dict(self._headers)
         if request.identity in self.keys:
             headers["Authorization"] = self.keys[request.identity]
@@ -211,11 +265,11 @@ class Target:
         except urllib3.exceptions.HTTPError as error:
             late = isinstance(error, urllib3.exceptions.TimeoutError)
             late = late and not isinstance(error, urllib3.exceptions.NewConnectionError)
-            told = f"no whole answer came within {self._timeout:.3g} s" if late else str(error)
-            exchange = Exchange(request, self.sent, None, error=told, timed_out=late)
+            told = f"no whole answer came within {self._sent.timeout:.3g} s" if late else str(error)
+            exchange = Exchange(request, self._sent.number, None, error=told, timed_out=late)
         else:
-            exchange = Exchange(request, self.sent, answer.status, answer.headers, answer.data)
-        seconds = time.monotonic() - self._last
+            exchange = Exchange(request, self._sent.number, answer.status, answer.headers, answer.data)
+        seconds = time.monotonic() - self._sent.began
         return replace(
             exchange, attempts=attempts, redirects=tuple(redirects), began=time.time() - seconds, seconds=seconds
         )
@@ -235,27 +289,35 @@ class Target:
         return (self.limits.seconds or math.inf) - (time.monotonic() - self._began)
 
     def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-        if self.sent >= self.limits.requests:
-            raise BudgetSpentError(SPENT)
-        pause = self._last + self.limits.interval - time.monotonic()
+        with self._lock:
+            if self.sent >= self.limits.requests:
+                raise BudgetSpentError(SPENT)
+            pause = self._next - time.monotonic()
+            self._next = max(self._next, time.monotonic()) + self.limits.interval
+            self.sent += 1
+            self._sent.number = self.sent
         if pause > 0:
             time.sleep(pause)
-        self._last = time.monotonic()
-        self._timeout = min(self.limits.timeout, max(self._left(), LEAST_WAIT) if self._counting else math.inf)
-        self.sent += 1
-        if method == "POST":
-            self._pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
+        self._sent.began = time.monotonic()
+        left = max(self._left(), LEAST_WAIT) if self._counting else math.inf
+        self._sent.timeout = min(self.limits.timeout, self._sent.patience, left)
         return self._fetch(method, url, body, headers)
 
     def _fetch(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-        response = self._pool.request(
+        pool = self._sent.pool
+        if pool is None:
+            pool = self._pool()
+            self._pools.append(pool)
+        if method == "POST":
+            pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
+        response = pool.request(
             method,
             url,
             body=body,
             headers=dict(headers),
             redirect=False,
             preload_content=False,
-            timeout=self._timeout,
+            timeout=self._sent.timeout,
         )
         return Answer(response.status, response.headers, read_whole(response))
 
@@ -265,10 +327,16 @@ class Target:
         seconds = max(min(_seconds(said), MOST_WAIT), LEAST_WAIT)
         if self._waited + seconds > self.limits.patience or (self._counting and seconds > self._left()):
             return False
+        self._waited += seconds
         self.waiting(seconds)
         time.sleep(seconds)
-        self._waited += seconds
         return True
+
+
+def _places(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What may hang with a request that hangs: requests like it, and all of its operation."""
+    operation = (request.resource, request.operation)
+    return (*operation, request.identity, request.expects), operation
 
 
 def _joined(url: str, location: str) -> str:

@@ -12,8 +12,10 @@ from werkzeug.wrappers import Response
 
 from contract_tests.contract import Contract, Rule
 from contract_tests.evidence import Evidence
-from contract_tests.run.verdicts import Result, judge, needs_second_look
-from contract_tests.survey import Visitor, visit
+from contract_tests.run.options import Options
+from contract_tests.run.verdicts import Result, judge
+from contract_tests.run.visits import Guide, Visits
+from contract_tests.survey import Visitor
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import Limits, Target
@@ -80,10 +82,11 @@ def looks(
     """What a run sees of one resource: one visit and, where it is needed, another."""
     target = FaultyTarget(fault, settings or Settings(fixture="empty", records=28), limits)
     resource = CONTRACT.resources[resource_name]
-    rules = rules_of(resource_name)
-    first = visit(target, resource, explore=explore)
-    second = visit(target, resource, explore=explore) if needs_second_look(rules, resource, first) else None
-    return first, second, target
+    visits = Visits(rules_of(resource_name), resource)
+    options = Options(BASE_URL, "demo-key-harbour", limits=target.limits)
+    Guide(target, options, explore, lambda _: None, lambda _: None).visit(visits)
+    first, *others = visits.looks
+    return first, others[0] if others else None, target
 
 
 def verdicts(

@@ -10,7 +10,7 @@ from werkzeug.wrappers import Response
 
 from contract_tests.explore import Exploration
 from contract_tests.run.verdicts import Verdict
-from contract_tests.survey import visitor
+from contract_tests.survey import waiting
 from mock_server import Settings
 from mock_server.faults.call import Call, Serve, Transformation, content, done
 from mock_server.faults.defects.means import Body, answers, asks, knowing, record, rows_of, says, sets
@@ -82,7 +82,7 @@ def test_a_fault_that_shows_in_few_places_fails_by_the_rules_name(
     monkeypatch: pytest.MonkeyPatch, rule: str, resource: str, fault: Transformation
 ) -> None:
     if rule == "lifecycle.update-keeps-datetime":
-        monkeypatch.setattr(visitor, "SETTLING", 1.1)
+        monkeypatch.setattr(waiting, "SETTLING", 1.1)
     assert verdicts(fault, resource, FULL, EXPLORE)[rule].verdict is Verdict.FAIL
 
 

@@ -7,7 +7,7 @@ from faulty import CONTRACT, FaultyTarget, honest
 from independent import IndependentServer
 from werkzeug.test import Client as WsgiClient
 
-from contract_tests.run.verdicts import Verdict, judge, needs_second_look
+from contract_tests.run.verdicts import Verdict, doubts, judge
 from contract_tests.survey import visit
 from mock_server import Settings
 
@@ -16,7 +16,7 @@ from mock_server import Settings
 def test_an_implementation_that_shares_nothing_with_the_mock_conforms(
     monkeypatch: pytest.MonkeyPatch, records: int
 ) -> None:
-    monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.0)
+    monkeypatch.setattr("contract_tests.survey.waiting.SETTLING", 0.0)
     target = FaultyTarget(honest, Settings(fixture="empty"))
     target.wsgi = WsgiClient(IndependentServer(records))
     for resource in CONTRACT.resources.values():
@@ -26,5 +26,5 @@ def test_an_implementation_that_shares_nothing_with_the_mock_conforms(
         kept = (Verdict.PASS, Verdict.NOT_APPLICABLE)
         broken = [(each.id, each.findings, each.reasons) for each in results if each.verdict not in kept]
         assert broken == [], f"tests/suite/independent.py breaks {[each[0] for each in broken]}: let it keep them"
-        assert not needs_second_look(rules, resource, evidence)
+        assert doubts(rules, resource, evidence) == {}
     assert target.ledger.left == []

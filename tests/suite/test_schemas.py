@@ -141,8 +141,8 @@ def raving(seed: int) -> Transformation:
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("resource", CONTRACT.resources)
 def test_no_answer_breaks_the_suite(monkeypatch: pytest.MonkeyPatch, resource: str, seed: int) -> None:
-    monkeypatch.setattr("contract_tests.survey.visitor.PAUSES", (0.0,))
-    monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.0)
+    monkeypatch.setattr("contract_tests.survey.waiting.PAUSES", (0.0,))
+    monkeypatch.setattr("contract_tests.survey.waiting.SETTLING", 0.0)
     monkeypatch.setattr("contract_tests.target.target.PAUSE", 0.0)
     results = verdicts(raving(seed), resource, explore=Exploration(CONTRACT, 60, seed))
     assert [

@@ -10,7 +10,7 @@ from werkzeug.wrappers import Response
 
 from contract_tests.explore import Exploration
 from contract_tests.run.verdicts import VIOLATED, Verdict
-from contract_tests.survey import visit, visitor
+from contract_tests.survey import visit, waiting
 from mock_server import Settings
 from mock_server.faults.call import Call, Serve
 
@@ -35,7 +35,7 @@ TROUBLE = [
 def test_no_condition_makes_a_correct_server_fail(
     monkeypatch: pytest.MonkeyPatch, no_pauses: None, trouble: dict[str, float], records: int, resource: str
 ) -> None:
-    monkeypatch.setattr(visitor, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(waiting, "PAUSES", (0.0, 0.0))
     monkeypatch.setattr("contract_tests.target.target.time.sleep", lambda _: None)
     settings = Settings(fixture="empty", records=records, conditions=trouble)
     results = verdicts(honest, resource, settings, Exploration(CONTRACT, 60, seed=1)).values()
@@ -65,7 +65,7 @@ def test_a_colleague_who_edits_old_records_makes_no_correct_server_fail(
 
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_reads_that_lag_make_no_correct_server_fail(monkeypatch: pytest.MonkeyPatch, resource: str) -> None:
-    monkeypatch.setattr(visitor, "SETTLING", 0.3)  # longer than the lag, as the usual one is than usual lags
+    monkeypatch.setattr(waiting, "SETTLING", 0.3)  # longer than the lag, as the usual one is than usual lags
     results = verdicts(honest, resource, Settings(fixture="empty", conditions={"lag": 0.15})).values()
     assert [result.id for result in results if result.verdict is not Verdict.PASS] == [
         f"operations.reads-redirected-within-host[{resource}]"

@@ -1,0 +1,115 @@
+"""Findings in the order in which to mend them, each under its likeliest cause; and what failures kept from being judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from contract_tests.run.verdicts import VIOLATED, Verdict
+
+Result = Mapping[str, Any]  # as results.json holds it
+FIRST = ("accounts.bearer-*", "operations.*", "envelopes.*", "representations.*", "forms.*", "lifecycle.*", "pagination.*")
+ON_WRITES = ("forms.*", "lifecycle.*", "envelopes.create-*", "envelopes.update-*", "pagination.total-follows-*")
+NUMBERS = ("pagination.total-*", "pagination.last-*", "pagination.next-*", "pagination.prev-*", "pagination.neighbours-*")
+LINKS = ("pagination.links-*", "pagination.*-names-*", "pagination.*-is-null-*", "pagination.neighbours-*")
+ON_LISTS = ("pagination.*", "lifecycle.*", "envelopes.list-*")
+STORED = ("forms.*-comes-back", "forms.*-stays-apart", "forms.*-settings", "forms.client-*", "forms.*ables", "lifecycle.*")
+LEADS_TO: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("accounts.bearer-key-is-accepted", ("*",)),
+    ("operations.list-answers", (*ON_LISTS, "representations.*", "operations.*")),
+    ("operations.create-answers", ON_WRITES),
+    ("operations.read-answers", ("lifecycle.*", "envelopes.read-*", "forms.*-comes-back", "representations.*")),
+    ("operations.update-answers", (*STORED, "forms.*-update", "envelopes.update-*")),
+    ("operations.delete-answers", ("lifecycle.delete*", "pagination.total-follows-deletes")),
+    ("operations.splash-*", ("lifecycle.created-*", "operations.read-answers")),
+    ("operations.writes-not-redirected", (*ON_WRITES, "operations.*")),
+    ("envelopes.body-is-json", ("envelopes.*", "representations.*", *ON_LISTS)),
+    ("envelopes.list-data-*", (*ON_LISTS, "representations.*")),
+    ("envelopes.list-meta-*", (*NUMBERS, "pagination.*meta*", "pagination.size-*", "pagination.page-*")),
+    ("envelopes.list-links-*", LINKS),
+    ("envelopes.list-neighbours-*", LINKS),
+    ("envelopes.read-*", ("lifecycle.created-record-is-read", "representations.*")),
+    ("envelopes.create-*", ("lifecycle.created-*",)),
+    ("representations.fields-*", ("representations.*", "forms.*-comes-back")),
+    ("lifecycle.update-changes-*", STORED),
+    ("lifecycle.deleted-record-is-not-read", ("lifecycle.deleted-*", "pagination.total-follows-deletes")),
+    ("lifecycle.deleted-record-is-not-listed", ("lifecycle.deleted-*", "pagination.total-follows-deletes")),
+    ("lifecycle.created-record-is-listed-once", ("pagination.total-*", "pagination.pages-*")),
+    ("pagination.total-counts-*", NUMBERS),
+    ("pagination.total-pages-*", NUMBERS),
+    ("pagination.page-is-filled", ("pagination.pages-*", "pagination.order-*", "pagination.allowed-*")),
+    ("pagination.links-have-*", LINKS),
+)
+
+
+@dataclass
+class Group:
+    """A rule that is violated, with its results by resource, and the results that follow from it.
+
+    Attributes:
+        results: those of the rule, one for each resource where it is violated.
+        follows: those of other rules whose violation this one explains.
+    """
+
+    results: list[Result]
+    follows: list[Result] = field(default_factory=list)
+
+    @property
+    def rule(self) -> str:
+        """The rule's id."""
+        return str(self.results[0]["rule"])
+
+
+def groups(results: Sequence[Result]) -> list[Group]:
+    """What was found, in the order in which to mend it: failures first, then warnings and what is waived."""
+    by_rule: dict[str, list[Result]] = {}
+    for result in sorted((each for each in results if each["verdict"] in VIOLATED), key=_order):
+        by_rule.setdefault(result["rule"], []).append(result)
+    found: list[Group] = []
+    for same in by_rule.values():
+        rest = list(same)
+        for group in found:
+            explained = [each for each in rest if _explains(group, each)]
+            group.follows += explained
+            rest = [each for each in rest if each not in explained]
+        if rest:
+            found.append(Group(rest))
+    return found
+
+
+def _order(result: Result) -> tuple[bool, bool, int]:
+    area = next((number for number, each in enumerate(FIRST) if fnmatchcase(result["rule"], each)), len(FIRST))
+    leading = next((number for number, (each, _) in enumerate(LEADS_TO) if fnmatchcase(result["rule"], each)), None)
+    return (bool(result["waived"]), result["verdict"] != Verdict.FAIL, area * 100 + (99 if leading is None else leading))
+
+
+def _explains(group: Group, result: Result) -> bool:
+    """Whether a group's rule is the likelier cause: it leads there, or is broken by the same answer in the same place."""
+    for cause in group.results:
+        if cause["kind"] == result["kind"] and bool(cause["waived"]) == bool(result["waived"]):
+            leads = (to for rule, to in LEADS_TO if fnmatchcase(cause["rule"], rule))
+            if any(fnmatchcase(result["rule"], pattern) for to in leads for pattern in to):
+                return True
+            one, other = cause["findings"][0], result["findings"][0]
+            if (one["exchange"], one.get("at")) == (other["exchange"], other.get("at")):
+                return True
+    return False
+
+
+def undecided(results: Sequence[Result], found: Sequence[Group]) -> dict[str, list[Result]]:
+    """What could not be judged, by the failure that is in the way or, without one, by the reason."""
+    in_the_way = [
+        each
+        for group in found
+        for each in group.results
+        if fnmatchcase(each["rule"], "accounts.bearer-*") or each["rule"].startswith(("operations.", "envelopes."))
+    ]
+    told: dict[str, list[Result]] = {}
+    for result in results:
+        if result["verdict"] == Verdict.INCONCLUSIVE:
+            cause = next((each["rule"] for each in in_the_way if each["kind"] == result["kind"]), "")
+            why = f"{cause} fails" if cause and not result["findings"] else "; ".join(result["reasons"])
+            told.setdefault(why, []).append(result)
+    return dict(sorted(told.items(), key=lambda each: -len(each[1])))

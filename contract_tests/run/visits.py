@@ -1,0 +1,158 @@
+"""The visits of a run: one to each resource, side by side, and a second one where rules are in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+
+from contract_tests.contract import Resource, Rule
+from contract_tests.evidence import Evidence
+from contract_tests.run.options import Options
+from contract_tests.run.verdicts import Result, doubts, judge
+from contract_tests.survey import Visitor, visit
+from contract_tests.survey.chapters import EVERY, Chapters, needed
+from contract_tests.survey.waiting import Lag
+from contract_tests.target.target import Limits, Target
+
+Explore = Callable[[Visitor], None]
+Certain = Callable[[list[Result]], None]
+SECONDS_TO_NOTICE = 0.1
+
+
+@dataclass
+class Visits:
+    """The visits to one resource, and the rules to judge there.
+
+    Attributes:
+        looks: the evidence of each visit.
+        is_whole: whether the resource was visited to the end.
+    """
+
+    rules: list[Rule]
+    resource: Resource
+    looks: list[Evidence] = field(default_factory=list)
+    is_whole: bool = False
+
+    @property
+    def results(self) -> list[Result]:
+        """The verdicts."""
+        return [judge(rule, self.resource, *self.looks) for rule in self.rules] if self.looks else []
+
+    @property
+    def notes(self) -> list[str]:
+        """Why something could not be tried."""
+        told = dict.fromkeys(note for each in self.looks for note in each.notes[self.resource.name])
+        return [f"the rest of {self.resource.name} ({note})" for note in told]
+
+
+class Guide:
+    """Goes through the visits of a run.
+
+    Args:
+        target: where requests go.
+        options: what to visit, and how.
+        explore: what to do in a visit after the survey, or None.
+        progress: called with each chapter.
+        certain: called with the results that further visits will not change, as soon as they are known.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        options: Options,
+        explore: Explore | None,
+        progress: Callable[[str], None],
+        certain: Certain,
+    ) -> None:
+        self._target = target
+        self._options = options
+        self._explore = explore
+        self._progress = progress
+        self._certain = certain
+        self._lag = Lag(options.limits.lag / Limits.lag)
+
+    def go(self, every: Sequence[Visits]) -> None:
+        """Visit each resource, several at a time if the options say so.
+
+        Raises:
+            Exception: whatever went wrong in a visit.
+            KeyboardInterrupt: if the run must end.
+        """
+        if self._options.jobs == 1 or len(every) == 1:
+            for visits in every:
+                self.visit(visits)
+        else:
+            side_by_side([partial(self.visit, visits) for visits in every], self._options.jobs, self._target)
+
+    def visit(self, visits: Visits) -> None:
+        """Visit a resource and, if a rule that several requests decide seems violated, visit it again for that."""
+        chapters = needed(visits.rules) if self._options.rules else EVERY
+        self._go(visits, chapters, self._explore)
+        doubted = doubts(visits.rules, visits.resource, visits.looks[0])
+        self._certain([each for each in visits.results if each.rule not in doubted])
+        if doubted:
+            if any(doubted.values()):  # in what only exploration shows, all before it may have a part
+                self._go(visits, chapters, self._explore)
+            else:
+                self._go(visits, needed(doubted), None)
+            self._certain([each for each in visits.results if each.rule in doubted])
+        visits.is_whole = True
+
+    def _go(self, visits: Visits, chapters: Chapters, explore: Explore | None) -> None:
+        options, resource = self._options, visits.resource
+        evidence = Evidence(options.base_url, public_base_url=options.public_base_url)
+        visits.looks.append(evidence)
+        visit(
+            self._target,
+            resource,
+            evidence,
+            create_path=options.splash_create_path if resource.name == "splash-pages" else None,
+            chapters=chapters,
+            explore=explore,
+            progress=lambda chapter: self._progress(f"{resource.name}: {chapter}"),
+            lag=self._lag,
+        )
+
+
+def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target) -> None:
+    """Carry out steps in threads; after an interrupt or an error, each is told to end, and tidies up first.
+
+    Raises:
+        Exception: the first that a step raised.
+        KeyboardInterrupt: if the run must end.
+    """
+    waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    for step in steps:
+        waiting.put(step)
+    errors: list[BaseException] = []
+    ended, asked = Event(), target.interrupted
+    target.interrupted = lambda: ended.is_set() or asked()
+
+    def work() -> None:
+        try:
+            while not ended.is_set():
+                waiting.get_nowait()()
+        except Empty:
+            pass
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            errors.append(error)
+            ended.set()
+
+    threads = [Thread(target=work, daemon=True, name=f"visit {number}") for number in range(min(jobs, len(steps)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            try:
+                thread.join(SECONDS_TO_NOTICE)
+            except KeyboardInterrupt as error:
+                if any(isinstance(each, KeyboardInterrupt) for each in errors):
+                    raise  # a second one ends the tidying, too
+                errors.insert(0, error)
+                ended.set()
+    target.interrupted = asked
+    if errors:
+        raise errors[0]

@@ -1,0 +1,77 @@
+"""How long a visit waits for what reads do not show yet: learnt while it waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+PAUSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.4, 0.5)  # seconds between tries, for a lag of 2.1 seconds
+SETTLING = 1.2  # seconds until no usual replica or cache shows the state before a write, and clocks have moved on
+SECOND_LOOK = 0.5  # seconds to wait on a second visit for what did not come in the first
+MARGIN = 0.15  # seconds more than the longest lag that was seen
+
+
+class Lag:
+    """How far reads lag behind writes, as far as a run has seen; shared by its visits.
+
+    Args:
+        share: how long they may lag, compared with what is usual.
+
+    Attributes:
+        settling: seconds from a write until reads show it; zero as long as none was seen to lag.
+    """
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self.settling = 0.0
+        self._missed: set[tuple[str, str]] = set()
+
+    @property
+    def whole(self) -> float:
+        """Seconds until reads surely show a write, as far as is known of services like this."""
+        return SETTLING * self._share
+
+    def learn(self, seconds: float, *, settled: bool) -> None:
+        """Note by how much a read was behind; if it was although the lag was known, nothing is known of it.
+
+        Args:
+            seconds: from the last write to the last read that did not show it.
+            settled: whether that read came after the time that was known.
+        """
+        self.settling = self.whole if settled else max(self.settling, min(self.whole, seconds + MARGIN))
+
+    def has_missed(self, resource: str, write: str) -> bool:
+        """Whether such a state did not come once."""
+        return (resource, write) in self._missed
+
+    def miss(self, resource: str, write: str) -> None:
+        """Note that the state after a write did not come, however long it was waited for."""
+        self._missed.add((resource, write))
+
+    def pauses(self, resource: str, write: str, *, missed: bool) -> Iterator[float]:
+        """The seconds between looks for the state after a write; fewer after it did not come once.
+
+        Args:
+            resource: whose state it is.
+            write: the operation that leads to it.
+            missed: whether it did not come earlier in the same visit.
+        """
+        left = sum(PAUSES) * self._share
+        if missed:
+            left = min(left, self.settling)
+        elif self.has_missed(resource, write):
+            left = min(left, max(SECOND_LOOK, self.settling))
+        if not self._share or (missed and not left):
+            return
+        for pause in PAUSES:
+            yield min(pause * self._share, left)
+            left -= pause * self._share
+            if left <= 0:
+                return
+
+
+def sleep_until(moment: float) -> None:
+    """Sleep until a moment of the monotonic clock."""
+    pause = moment - time.monotonic()
+    if pause > 0:
+        time.sleep(pause)
