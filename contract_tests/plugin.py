@@ -17,8 +17,9 @@ from contract_tests.commands.arguments import add_run
 HERE = Path(__file__).parent
 NAMED = "CONTRACT_TESTS_NAMED"
 KEY = "contract_tests_outcome"
-NOT_HERE = {"--plan", "--quiet", "--write-waivers"}  # these concern the command, not the run
+NOT_HERE = {"--plan", "--quiet", "--verbose", "--write-waivers"}  # these concern the command, not the run
 OUTCOME = pytest.StashKey[Any]()
+TOLD = pytest.StashKey[Any]()
 WRITTEN = pytest.StashKey[bool]()
 
 
@@ -62,6 +63,15 @@ def outcome_of(config: pytest.Config) -> Any:
         except Exception as error:  # noqa: BLE001 - no error here may be repeated for each item
             pytest.exit(f"contract-tests: the suite itself broke: {type(error).__name__}: {error}", returncode=BROKEN)
     return config.stash[OUTCOME]
+
+
+def results_of(config: pytest.Config) -> Any:
+    """The same, as `results.json` holds it."""
+    from contract_tests.reports.results import as_dict  # noqa: PLC0415
+
+    if TOLD not in config.stash:
+        config.stash[TOLD] = as_dict(outcome_of(config))
+    return config.stash[TOLD]
 
 
 def _run(config: pytest.Config) -> Any:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from contract_tests.contract import Contract
-from contract_tests.plugin import given, outcome_of
+from contract_tests.plugin import given, results_of
+from contract_tests.reports.causes import Result
 from contract_tests.reports.junit import explain
-from contract_tests.run.verdicts import Result, Verdict
+from contract_tests.run.verdicts import Verdict
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -22,21 +23,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def result(request: pytest.FixtureRequest, pair: tuple[str, str]) -> Result:
     """The verdict; without one, the test is skipped here or ends as an error."""
-    results = {(each.rule.id, each.resource): each for each in outcome_of(request.config).results}
+    results = {(each["rule"], each["kind"]): each for each in results_of(request.config)["results"]}
     if pair not in results:
         pytest.skip("not run: it was deselected, or needs writes")
     found: Result = results[pair]
-    if found.verdict is Verdict.NOT_APPLICABLE or found.waived:
+    if found["verdict"] == Verdict.NOT_APPLICABLE or found["waived"]:
         pytest.skip(explain(found))
-    if found.verdict is Verdict.INCONCLUSIVE:
+    if found["verdict"] == Verdict.INCONCLUSIVE:
         pytest.fail(f"inconclusive: {explain(found)}", pytrace=False)
     return found
 
 
 def test_rule(result: Result, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
     """The rule is satisfied."""
-    gates = result.verdict is Verdict.FAIL or (result.verdict is Verdict.WARN and given(request.config, "--strict"))
-    if result.verdict is Verdict.WARN:
+    warns = result["verdict"] == Verdict.WARN
+    gates = result["verdict"] == Verdict.FAIL or (warns and given(request.config, "--strict"))
+    if warns:
         record_property("warning", explain(result))
     if gates:
         pytest.fail(explain(result), pytrace=False)

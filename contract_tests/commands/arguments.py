@@ -79,6 +79,7 @@ def _add_files(add: Add) -> None:
     add("--write-waivers", type=Path, metavar="FILE", help="write a waivers file for what fails now")
     add("--report-dir", type=_folder, metavar="DIR", help="write reports to this folder")
     add("--quiet", action="store_true", help="print only the verdict")
+    add("--verbose", action="store_true", help="print also the areas, the server's choices and all that was not judged")
 
 
 def add_judge(add: Add) -> None:
@@ -87,6 +88,7 @@ def add_judge(add: Add) -> None:
     add("--base-url", type=_url, metavar="URL", help="which service to judge (default: that of most requests)")
     add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
     add("--strict", action="store_true", help="let advisory rules fail")
+    add("--verbose", action="store_true", help="print also the areas and the server's choices")
 
 
 def add_compare(add: Add) -> None:

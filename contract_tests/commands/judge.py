@@ -8,7 +8,7 @@ from time import time
 from contract_tests.contract import Contract
 from contract_tests.errors import NothingSelectedError
 from contract_tests.evidence import Evidence
-from contract_tests.reports import terminal
+from contract_tests.reports import results, terminal
 from contract_tests.reports.screen import Screen, complain, say
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.recorded import Recording, read
@@ -38,18 +38,18 @@ def judge_command(contract: Contract, given: argparse.Namespace) -> int:
         raise NothingSelectedError(f"none of the {recording.every} exchanges in {given.file} is one of this API{place}")
     outcome = outcome_of(contract, recording, strict=given.strict, public_base_url=given.public_base_url)
     say(f"{len(recording.exchanges)} of {recording.every} exchanges are with {recording.base_url}\n")
-    terminal.show(outcome, Screen())
+    terminal.show(results.as_dict(outcome), Screen(), verbose=given.verbose)
     return outcome.status
 
 
 def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public_base_url: str | None) -> Outcome:
     """The outcome of recorded exchanges; a rule that they do not decide counts as not run."""
     evidence = Evidence(recording.base_url, list(recording.exchanges), public_base_url=public_base_url)
-    results: list[Result] = []
+    judged: list[Result] = []
     for rule in contract.rules.values():
         if rule.decided_by == "exchange":
-            results += [judge(rule, contract.resources[name], evidence) for name in rule.resources]
-    decided = [each for each in results if each.verdict in (Verdict.PASS, *VIOLATED)]
+            judged += [judge(rule, contract.resources[name], evidence) for name in rule.resources]
+    decided = [each for each in judged if each.verdict in (Verdict.PASS, *VIOLATED)]
     word, status = overall(decided, partial=True, strict=strict)
     left_out = possible(contract) - len(decided)
     return Outcome(

@@ -61,7 +61,7 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
     elif given.quiet:
         say(outcome.verdict)
     else:
-        terminal.show(outcome, Screen())
+        terminal.show(results.as_dict(outcome), Screen(), verbose=given.verbose)
     return outcome.status
 
 

@@ -44,8 +44,8 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
         proceed: carries out a step, as long as there is room for it.
     """
     proceed(partial(_edges, visitor))
-    for step in _odd_lists(visitor):
-        proceed(step)
+    for page in ODD_NUMBERS:
+        proceed(partial(_list, visitor, page=page))
     subject: list[int] = []
     proceed(lambda: subject.extend(_made(visitor, {}, Expect.SUCCESS)))
     if subject:
@@ -144,25 +144,19 @@ def _alike(visitor: Visitor) -> None:
 
 
 def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
-    """Steps that need no record: creates of each type, names of several scripts, odd ids and bodies."""
+    """Steps that need no record: creates of each type, names of several scripts, odd sizes, ids and bodies."""
     for handler_type in alone(visitor.resource):
         yield partial(_made, visitor, {"type": handler_type}, Expect.SUCCESS)
     if visitor.resource.label == "name":
         yield partial(_made, visitor, {"name": f"{visitor.mark()} {SCRIPTS}"}, Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
+    for size in ODD_SIZES:
+        yield partial(_list, visitor, results_per_page=size)
     for identifier in ODD_IDS:
         yield partial(_read, visitor, identifier)
     for media_type, body in BODIES:
         yield partial(_post_raw, visitor, media_type, body)
     yield partial(_post_nothing, visitor)
-
-
-def _odd_lists(visitor: Visitor) -> Iterator[Callable[[], object]]:
-    """Lists of odd sizes and pages."""
-    for size in ODD_SIZES:
-        yield partial(_list, visitor, results_per_page=size)
-    for page in ODD_NUMBERS:
-        yield partial(_list, visitor, page=page)
 
 
 def _edges(visitor: Visitor) -> None:

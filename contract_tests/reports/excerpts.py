@@ -12,7 +12,7 @@ from contract_tests.exchange import Exchange, FormValue, Request, id_of
 from contract_tests.masking import Masking
 from contract_tests.rules.observation import Violation
 
-LONGEST_VALUE, LONGEST_BODY, LONGEST_TEXT = 120, 300, 60  # characters
+LONGEST_VALUE, LONGEST_BODY, LONGEST_TEXT, LONGEST_FORM = 120, 300, 60, 200  # characters
 MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body|h1)", re.IGNORECASE)
 
 
@@ -47,7 +47,7 @@ def sent(request: Request) -> str:
     fields = ", ".join(f"{name}={_shown(value)}" for name, value in (request.form or {}).items())
     if request.body is not None:
         fields = f"{request.body[0]}: {_short(request.body[1].decode('utf-8', 'replace'), LONGEST_TEXT)}"
-    return f"{request.method} {request.target}{f' with {fields}' if fields else ''}"
+    return f"{request.method} {request.target}{f' with {_short(fields, LONGEST_FORM)}' if fields else ''}"
 
 
 def _shown(value: FormValue) -> str:
@@ -149,4 +149,6 @@ def _cause(finding: Violation, exchanges: Iterable[Exchange]) -> Exchange | None
 
 
 def _short(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]}…"
+    """The beginning of a text, in which no character steers a terminal."""
+    short = text if len(text) <= longest else f"{text[:longest]}…"
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in short)

@@ -29,7 +29,7 @@ def write(contract: Contract, outcome: Outcome, told: dict[str, Any], folder: Pa
     """
     folder.mkdir(parents=True, exist_ok=True)
     results.write(told, folder / results.FILE)
-    junit.write(outcome, folder / junit.FILE)
+    junit.write(told, folder / junit.FILE)
     html.write(outcome, told, folder / html.FILE)
     summary.write(told, folder / summary.FILE)
     har.write(outcome, folder / har.FILE)

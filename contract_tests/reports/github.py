@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from contract_tests.reports.summary import fallen_of, markdown
+from contract_tests.reports.causes import groups
+from contract_tests.reports.results import name_of, rows_of
+from contract_tests.reports.summary import markdown
 from contract_tests.run.verdicts import VIOLATED, Verdict
 
 MOST = 10  # annotations of one sort that GitHub shows for a step
@@ -37,15 +39,17 @@ def tell(results: dict[str, Any]) -> None:
 
 def lines_of(results: dict[str, Any]) -> Iterator[str]:
     """An error for each violated rule, and a warning for what is advisory, waived or stale, up to ten of each."""
-    fallen = fallen_of(results)
+    found = groups(results["results"])
+    fallen = [each for group in found for each in group.results] + [each for group in found for each in group.follows]
     gating = VIOLATED if results["strict"] else (Verdict.FAIL,)
     errors = [each for each in fallen if each["verdict"] in gating and not each["waived"]]
     warnings = [each for each in fallen if each not in errors]
     for command, some in (("error", errors), ("warning", warnings)):
         for each in some[:MOST]:
             finding = each["findings"][0]
-            text = f"required: {each['statement']}\nexpected: {finding['expected']}\nreceived: {finding['received']}"
-            yield f"::{command} title={each['rule']}[{each['kind']}]::{_escaped(text)}"
+            rows = [("required", each["statement"]), *rows_of(finding), ("repeat", finding["repeat"])]
+            text = "\n".join(f"{name}: {told}" for name, told in rows)
+            yield f"::{command} title={name_of(each)}::{_escaped(text)}"
     yield f"::notice::{_escaped(results['verdict'])}"
     if not errors and results["word"].startswith("undecided"):
         yield "::error::undecided: some rules could not be judged; the summary says why"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
-from contract_tests.reports.results import source_of
-from contract_tests.run.outcome import Outcome
-from contract_tests.run.verdicts import Result, Verdict
+from contract_tests.reports.causes import Result
+from contract_tests.reports.results import name_of, rows_of, source_of
+from contract_tests.run.verdicts import Verdict
 
 FILE = "junit.xml"
 UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold
@@ -20,42 +22,45 @@ ELEMENTS = {
 }
 
 
-def write(outcome: Outcome, path: Path) -> None:
+def write(results: Mapping[str, Any], path: Path) -> None:
     """Write the file.
+
+    Args:
+        results: as `results.json` holds them.
+        path: where to write.
 
     Raises:
         OSError: if it cannot be written.
     """
-    results = outcome.results
-    elements = [(result, _element(result, strict=outcome.strict)) for result in results]
+    every = results["results"]
+    elements = [(result, _element(result, strict=results["strict"])) for result in every]
     counts = Counter(element for _, element in elements)
-    counts["error"] += len(outcome.stale) + len(outcome.left)
+    further = [("waiver", text) for text in results["stale_waivers"]] + [
+        ("left behind", each) for each in results["left"]
+    ]
     suites = Element("testsuites")
     suite = SubElement(
         suites,
         "testsuite",
         name="contract",
-        tests=str(len(results) + len(outcome.stale) + len(outcome.left)),
+        tests=str(len(every) + len(further)),
         failures=str(counts["failure"]),
-        errors=str(counts["error"]),
+        errors=str(counts["error"] + len(further)),
         skipped=str(counts["skipped"]),
-        time=f"{outcome.seconds:.3f}",
+        time=f"{results['seconds']:.3f}",
     )
     for result, name in elements:
-        case = SubElement(suite, "testcase", classname=result.resource, name=result.rule.id, time="0")
+        area = result["rule"].partition(".")[0]
+        case = SubElement(suite, "testcase", classname=area, name=name_of(result), time=f"{result['seconds']:.3f}")
         if name:
-            element = SubElement(case, name, message=result.rule.statement)
+            element = SubElement(case, name, message=result["statement"])
             element.text = _printable(explain(result))
-    for classname, texts in (("waiver", outcome.stale), ("left behind", map(str, outcome.left))):
-        for text in texts:
-            SubElement(SubElement(suite, "testcase", classname=classname, name=text, time="0"), "error", message=text)
-    # the verdict and warnings are properties of the suite, since the schema that CI servers use has none for a case
-    warnings = SubElement(suite, "properties")
-    SubElement(warnings, "property", name="verdict", value=_printable(outcome.verdict))
-    for result in results:
-        if result.verdict is Verdict.WARN:
-            text = _printable(explain(result))
-            SubElement(warnings, "property", name=f"warning: {result.id}", value=text)
+        elif result["verdict"] == Verdict.WARN:
+            SubElement(case, "system-out").text = _printable(f"warning\n{explain(result)}")
+    for classname, text in further:
+        SubElement(SubElement(suite, "testcase", classname=classname, name=text, time="0"), "error", message=text)
+    # the verdict is a property of the suite, since the schema that CI servers use has none for a case
+    SubElement(SubElement(suite, "properties"), "property", name="verdict", value=_printable(results["verdict"]))
     indent(suites)
     ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
 
@@ -66,21 +71,17 @@ def _printable(text: str) -> str:
 
 def _element(result: Result, *, strict: bool) -> str:
     """The name of a result's JUnit element; empty if it passed."""
-    if result.waived:
+    if result["waived"]:
         return "skipped"
-    return "failure" if strict and result.verdict is Verdict.WARN else ELEMENTS.get(result.verdict, "")
+    verdict = Verdict(result["verdict"])
+    return "failure" if strict and verdict is Verdict.WARN else ELEMENTS.get(verdict, "")
 
 
 def explain(result: Result) -> str:
     """Why a verdict is what it is, in a few lines."""
-    lines = [f"waived: {result.waived}"] if result.waived else []
-    source = source_of(result.rule.section, result.rule.numbers)
-    lines += [f"required: {result.rule.statement}", f"source:   {source}"] if result.findings else []
-    for finding in result.findings[:2]:
-        request = finding.exchange.request
-        lines += [
-            f"request:  {request.method} {request.path} with {request.identity}",
-            f"expected: {finding.expected}",
-            f"received: {finding.received}",
-        ]
-    return "\n".join([*lines, *result.reasons])
+    rows = [("waived", result["waived"])] if result["waived"] else []
+    if result["findings"]:
+        rows += [("required", result["statement"]), ("source", source_of(result["section"], result["numbers"]))]
+    for finding in result["findings"][:2]:
+        rows += [*rows_of(finding), ("repeat", finding["repeat"])]
+    return "\n".join([*(f"{name}: {text}" for name, text in rows), *result["reasons"]])

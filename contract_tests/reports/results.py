@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from contract_tests.errors import UsageError
 from contract_tests.exchange import Exchange
 from contract_tests.reports.curl import curl
+from contract_tests.reports.excerpts import excerpt
 from contract_tests.rules.observation import Violation
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.runner import MOST_TOLD
@@ -44,7 +45,8 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "not_run": outcome.not_run,
         "stale_waivers": list(outcome.stale),
         "open_points": {name: dict(values.most_common()) for name, values in sorted(outcome.observed.items())},
-        "results": [_result(outcome.base_url, each) for each in outcome.results],
+        "removed": outcome.created - sum(entry.identifier is not None for entry in outcome.left),
+        "results": [_result(outcome, each) for each in outcome.results],
     }
 
 
@@ -73,7 +75,7 @@ def read(path: Path) -> dict[str, Any]:
     return results
 
 
-def _result(base_url: str, result: Result) -> dict[str, Any]:
+def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
     return {
         "rule": result.rule.id,
         "kind": result.resource,
@@ -83,14 +85,15 @@ def _result(base_url: str, result: Result) -> dict[str, Any]:
         "statement": result.rule.statement,
         "verdict": str(result.verdict),
         "witnesses": result.witnesses,
+        "seconds": round(result.seconds, 3),
         "reasons": list(result.reasons),
         "waived": result.waived or None,
-        "findings": [_finding(base_url, each) for each in result.findings[:MOST_TOLD]],
+        "findings": [_finding(outcome, each) for each in result.findings[:MOST_TOLD]],
         "further_findings": max(0, len(result.findings) - MOST_TOLD),
     }
 
 
-def _finding(base_url: str, finding: Violation) -> dict[str, Any]:
+def _finding(outcome: Outcome, finding: Violation) -> dict[str, Any]:
     request = finding.exchange.request
     return {
         "expected": finding.expected,
@@ -98,8 +101,24 @@ def _finding(base_url: str, finding: Violation) -> dict[str, Any]:
         "request": request_line(finding.exchange),
         "identity": request.identity,
         "exchange": finding.exchange.number,
-        "repeat": curl(base_url, request),
-    }
+        "repeat": curl(outcome.base_url, request),
+    } | excerpt(finding, outcome.exchanges, outcome.masking)
+
+
+def name_of(result: Mapping[str, Any]) -> str:
+    """The name of a result, by which it is selected."""
+    return f"{result['rule']}[{result['kind']}]"
+
+
+def rows_of(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a finding shows, each with a word for it."""
+    rows = [(name, finding[name]) for name in ("expected", "received", "sent", "answered")]
+    if finding.get("at"):
+        similar = f"; {finding['similar']} looks like it" if finding.get("similar") else ""
+        rows.append(("at", f"{finding['at']}: {finding['value']}{similar}"))
+    if finding.get("body"):
+        rows.append(("body", finding["body"]))
+    return [*rows, ("written by", finding["cause"])] if finding.get("cause") else rows
 
 
 def source_of(section: str, numbers: Iterable[object]) -> str:

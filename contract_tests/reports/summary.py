@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from contract_tests.reports.results import source_of
+from contract_tests.reports.causes import Group, groups, undecided
+from contract_tests.reports.results import rows_of, source_of
 from contract_tests.run.verdicts import VIOLATED, Verdict
 
 FILE = "summary.md"
@@ -38,13 +39,13 @@ def markdown(results: dict[str, Any]) -> str:
     lines += [f"| area | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * len(COLUMNS)}"]
     for area, counts in by_area(verdicts_of(results)).items():
         lines.append(f"| {area} | {' | '.join(str(counts[verdict] or '·') for verdict in COLUMNS)} |")
-    fallen = fallen_of(results)
-    for each in fallen[:MOST]:
+    found = groups(results["results"])
+    for each in found[:MOST]:
         lines += ["", *_failure(each)]
-    if len(fallen) > MOST:
-        lines += ["", f"and {len(fallen) - MOST} more"]
-    undecided = Counter("; ".join(e["reasons"]) for e in results["results"] if e["verdict"] == Verdict.INCONCLUSIVE)
-    lines += ["", *(f"- {count} undecided: {_plain(reason)}" for reason, count in undecided.most_common(MOST))]
+    if len(found) > MOST:
+        lines += ["", f"and {len(found) - MOST} more"]
+    blocked = list(undecided(results["results"], found).items())[:MOST]
+    lines += ["", *(f"- {len(some)} undecided: {_plain(why)}" for why, some in blocked)]
     lines += [f"- note: {_plain(each)}" for each in results["notes"]]
     lines += [f"- left behind: {_plain(each)}" for each in results["left"]]
     lines += [f"- waiver: {_plain(each)}" for each in results["stale_waivers"]]
@@ -69,15 +70,17 @@ def fallen_of(results: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in results["results"] if each["verdict"] in VIOLATED]
 
 
-def _failure(result: dict[str, Any]) -> list[str]:
+def _failure(group: Group) -> list[str]:
+    result = group.results[0]
     finding = result["findings"][0]
     waived = f", waived: {_plain(result['waived'])}" if result["waived"] else ""
+    follows = ", ".join(dict.fromkeys(each["rule"] for each in group.follows))
     return [
-        f"**{result['verdict']}: {result['rule']}** for {result['kind']}{waived}",
+        f"**{result['verdict']}: {result['rule']}** for {', '.join(each['kind'] for each in group.results)}{waived}",
         "",
         f"- required: {_plain(result['statement'])} ({_plain(source_of(result['section'], result['numbers']))})",
-        f"- expected: {_plain(finding['expected'])}",
-        f"- received: {_plain(finding['received'])}",
+        *(f"- {name}: {_plain(text)}" for name, text in rows_of(finding)),
+        *([f"- follows: {follows}"] if follows else []),
         "- repeat:",
         "",
         "  ```sh",

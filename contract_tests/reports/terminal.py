@@ -1,78 +1,102 @@
-"""The verdict in a terminal: areas, findings, what could not be decided, and the overall word."""
+"""The verdict in a terminal: what was found, in the order in which to mend it, and at the end what to mend first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from contract_tests.reports.curl import curl
-from contract_tests.reports.results import source_of
-from contract_tests.reports.summary import COLUMNS, by_area
-from contract_tests.run.outcome import Outcome
-from contract_tests.run.verdicts import VIOLATED, Result, Verdict
+from contract_tests.reports.causes import Group, Result, groups, undecided
+from contract_tests.reports.results import name_of, rows_of, source_of
+from contract_tests.reports.summary import COLUMNS, by_area, verdicts_of
+from contract_tests.run.verdicts import Verdict
 
 STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}
 WORD_STYLES = {"conforms": "bold green", "does not conform": "bold red"}
-MOST_FINDINGS = 2
+MOST_NAMED = 6  # results that follow from another, or could not be judged
 
 
-def show(outcome: Outcome, console: Console) -> None:
-    """Print an outcome."""
-    console.print(_areas(outcome))
-    order = list(Verdict)
-    for result in sorted(outcome.results, key=lambda each: order.index(each.verdict)):
-        if result.verdict in VIOLATED:
-            _show_finding(outcome, result, console)
-    undecided = [result for result in outcome.results if result.verdict is Verdict.INCONCLUSIVE]
-    for reasons, group in groupby(sorted(undecided, key=lambda each: each.reasons), key=lambda each: each.reasons):
-        console.print(Text(f"\ninconclusive: {'; '.join(reasons)}", style="yellow"))
-        console.print(Padding(Text("\n".join(result.id for result in group)), (0, 0, 0, 2)))
-    console.print(_choices(outcome))
-    for text in outcome.stale:
+def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False) -> None:
+    """Print an outcome.
+
+    Args:
+        results: as `results.json` holds them.
+        console: where to print.
+        verbose: whether to print the areas, the server's choices and every result that could not be judged, too.
+    """
+    if verbose:
+        console.print(_areas(results))
+    found = groups(results["results"])
+    for group in found:
+        _show_group(group, console)
+    for why, some in undecided(results["results"], found).items():
+        console.print(Text(f"\n{len(some)} not judged: {why}", style="yellow"))
+        if verbose:
+            console.print(Padding(Text("\n".join(map(name_of, some))), (0, 0, 0, 2)))
+    if verbose:
+        chosen = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in results["open_points"].items())
+        console.print(Text("\nleft open by the contract, and chosen there"))
+        console.print(Padding(Text(chosen), (0, 0, 0, 2)))
+    for text in results["stale_waivers"]:
         console.print(Text(f"\nwaiver: {text}", style="bold red"))
-    for entry in outcome.left:
-        console.print(Text(f"\nleft behind: {entry}", style="bold red"))
-    for note in outcome.notes:
+    for text in results["left"]:
+        console.print(Text(f"\nleft behind: {text}", style="bold red"))
+    for note in results["notes"]:
         console.print(f"\nnote: {note}")
-    removed = outcome.created - sum(entry.identifier is not None for entry in outcome.left)
+    _show_end(results, found, console)
+
+
+def _show_end(results: Mapping[str, Any], found: list[Group], console: Console) -> None:
+    failed = [each for group in found for each in (*group.results, *group.follows) if each["verdict"] == Verdict.FAIL]
+    counts = f"{len(failed)} of {len(results['results'])} results fail, by {len(found)} causes; " if failed else ""
     console.print(
-        f"\n{outcome.requests} requests in {outcome.seconds:.1f} s; {outcome.created} records made, {removed} removed"
+        f"\n{counts}{results['requests']} requests in {results['seconds']:.1f} s; "
+        f"{results['created']} records made, {results['removed']} removed",
+        soft_wrap=True,
     )
-    console.print(Text(f"\n{outcome.verdict}", style=WORD_STYLES.get(outcome.word, "bold yellow")), soft_wrap=True)
+    style = WORD_STYLES.get(results["word"], "bold yellow")
+    console.print(Text(f"\n{results['verdict']}", style=style), soft_wrap=True)
+    if failed:
+        first = f"mend first: {found[0].rule} ({', '.join(each['kind'] for each in found[0].results)})"
+        console.print(first, soft_wrap=True)
 
 
-def _areas(outcome: Outcome) -> Table:
+def _areas(results: Mapping[str, Any]) -> Table:
     table = Table("area", box=None, pad_edge=False, header_style="bold")
     for verdict in COLUMNS:
         table.add_column(verdict.value, justify="right")
-    for area, counts in by_area((result.rule.id, result.verdict) for result in outcome.results).items():
+    for area, counts in by_area(verdicts_of(results)).items():
         cells = [Text(str(counts[verdict] or "·"), style=_style(verdict, counts[verdict])) for verdict in COLUMNS]
         table.add_row(area, *cells)
     return table
 
 
-def _choices(outcome: Outcome) -> RenderableType:
-    chosen = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in outcome.observed.items())
-    return Group(Text("\nleft open by the contract, and chosen there"), Padding(Text(chosen), (0, 0, 0, 2)))
+def _show_group(group: Group, console: Console) -> None:
+    first = group.results[0]
+    title = Text(f"\n{first['verdict']}: {group.rule}", style=STYLES[first["verdict"]])
+    console.print(
+        title.append(f"  {', '.join(each['kind'] for each in group.results)}", style="default"), soft_wrap=True
+    )
+    waived = [("waived", first["waived"])] if first["waived"] else []
+    rows = [("required", first["statement"]), ("source", source_of(first["section"], first["numbers"])), *waived]
+    finding = first["findings"][0]
+    _show_rows([*rows, *rows_of(finding)], console)
+    console.print(Text(f"  repeat    {finding['repeat']}"), soft_wrap=True)  # on one line, so that it can be pasted
+    further = sum(len(each["findings"]) + each["further_findings"] for each in group.results) - 1
+    if further:
+        console.print(f"            and {further} more like it")
+    if group.follows:
+        console.print(Text(f"  follows   {_named(group.follows)}"), soft_wrap=True)
 
 
-def _show_finding(outcome: Outcome, result: Result, console: Console) -> None:
-    title = Text(f"\n{result.verdict.value}: {result.rule.id}", style=STYLES[result.verdict])
-    console.print(title.append(f"  {result.resource}", style="default"))
-    waived = [("waived", result.waived)] if result.waived else []
-    source = source_of(result.rule.section, result.rule.numbers)
-    _show_rows([("required", result.rule.statement), ("source", source), *waived], console)
-    for finding in result.findings[:MOST_FINDINGS]:
-        _show_rows([("expected", finding.expected), ("received", finding.received)], console)
-        line = curl(outcome.base_url, finding.exchange.request)
-        console.print(Text(f"  repeat    {line}"), soft_wrap=True)  # on one line, so that it can be pasted
-    if len(result.findings) > MOST_FINDINGS:
-        console.print(f"            and {len(result.findings) - MOST_FINDINGS} more like it")
+def _named(results: list[Result]) -> str:
+    rules = list(dict.fromkeys(each["rule"] for each in results))
+    more = f" and {len(rules) - MOST_NAMED} more" if len(rules) > MOST_NAMED else ""
+    return f"{len(results)} results: {', '.join(rules[:MOST_NAMED])}{more}"
 
 
 def _show_rows(rows: Iterable[tuple[str, str]], console: Console) -> None:

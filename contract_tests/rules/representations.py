@@ -117,7 +117,8 @@ def custom_index_url_is_a_string(evidence: Evidence, resource: Resource) -> Obse
 def custom_index_url_is_empty_when_unset(evidence: Evidence, resource: Resource) -> Observations:
     """New records that were created without a `custom_index_url`."""
     creations = evidence.creations[resource.name]
-    given = {creation.identifier for creation in creations if "custom_index_url" in creation.form}
+    creates = (each for each in evidence.exchanges if each.request.operation == "create")
+    given = {each.made_id for each in creates if "custom_index_url" in (each.request.form or {})}
     unset = {creation.identifier for creation in creations} - given - {None}  # some services reuse ids
     for exchange, record in _never_updated(evidence, resource):
         if id_of(record) in unset and isinstance(record.get("custom_index_url"), str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from contract_tests.contract import Resource, Rule
@@ -35,6 +35,7 @@ class Result:
         findings: contrary evidence of the first visit and of the second.
         reasons: why the rule could not be decided, or does not apply.
         waived: why a failure is allowed for a time; empty if it is not.
+        seconds: how long the answers took that it rests on.
         unjudged: what was not judged because the run was not given something; empty otherwise.
     """
 
@@ -46,6 +47,7 @@ class Result:
     reasons: tuple[str, ...] = ()
     waived: str = ""
     unjudged: str = ""
+    seconds: float = 0.0
 
     @property
     def id(self) -> str:
@@ -82,6 +84,13 @@ def judge(rule: Rule, resource: Resource, first: Evidence, second: Evidence | No
             visits show a violation.
     """
     looks = [observe(rule, resource, evidence) for evidence in (first, second) if evidence is not None]
+    seen = {each.exchange.number: each.exchange for look in looks for each in look if hasattr(each, "exchange")}
+    return replace(_judge(rule, resource, looks, (first, second)), seconds=sum(each.seconds for each in seen.values()))
+
+
+def _judge(
+    rule: Rule, resource: Resource, looks: list[list[Observation]], visits: tuple[Evidence, Evidence | None]
+) -> Result:
     every = [observation for look in looks for observation in look]
     findings = _once(each for each in every if isinstance(each, Violation))
     witnesses = sum(isinstance(each, Satisfied) for each in every)
@@ -90,7 +99,9 @@ def judge(rule: Rule, resource: Resource, first: Evidence, second: Evidence | No
         verdict = Verdict.WARN if rule.level == "advisory" else Verdict.FAIL
         return Result(rule, resource.name, verdict, witnesses, findings)
     if findings:
-        reason = "it seemed broken in one visit, " + ("but not in another" if second else "and there was no other")
+        reason = "it seemed broken in one visit, " + (
+            "but not in another" if len(looks) > 1 else "and there was no other"
+        )
         return Result(rule, resource.name, Verdict.INCONCLUSIVE, witnesses, findings, (reason,))
     if witnesses:
         return Result(rule, resource.name, Verdict.PASS, witnesses)
@@ -98,7 +109,7 @@ def judge(rule: Rule, resource: Resource, first: Evidence, second: Evidence | No
     if absent:
         reasons = tuple(dict.fromkeys(each.reason for each in absent))
         return Result(rule, resource.name, Verdict.NOT_APPLICABLE, reasons=reasons, unjudged=absent[0].unjudged)
-    notes = [note for evidence in (first, second) if evidence for note in evidence.notes.get(resource.name, [])]
+    notes = [note for evidence in visits if evidence for note in evidence.notes.get(resource.name, [])]
     unclear = [each.reason for each in every if isinstance(each, Undecided)]
     reasons = tuple(dict.fromkeys([*unclear, *notes])) or ("nothing that it speaks of was seen",)
     return Result(rule, resource.name, Verdict.INCONCLUSIVE, reasons=reasons)
