@@ -1,7 +1,7 @@
 """What a visit does after the survey: probes, requests that Schemathesis generates, a walk of creates and changes.
 
-Nothing fails here: everything seen goes into the visit's evidence, for the rules to judge. All is drawn before any of it
-is sent, so a seed yields the same requests wherever possible, whatever the answers.
+Nothing fails here: everything seen goes into the visit's evidence, for the rules to judge. All is drawn before any of
+it is sent, so a seed yields the same requests wherever possible, whatever the answers.
 """
 
 from __future__ import annotations

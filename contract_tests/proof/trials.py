@@ -11,6 +11,7 @@ from typing import Any, Self
 from contract_tests.contract import Contract
 from contract_tests.proof import mocks
 from contract_tests.proof.mocks import KEY, SECOND_KEY, Defect
+from contract_tests.proof.scripts import shows
 from contract_tests.run.options import Options
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.runner import run
@@ -54,6 +55,7 @@ class Judged:
         undecided: the results that stayed inconclusive, each with its reason.
         first: after how many requests the trial's own rule first seemed violated, or None.
         explored: whether that took more than the survey.
+        scripted: whether the script of a finding shows it, and nothing on a server without the defect.
     """
 
     trial: Trial
@@ -61,6 +63,7 @@ class Judged:
     undecided: tuple[str, ...]
     first: int | None = None
     explored: bool = False
+    scripted: bool = False
 
 
 @dataclass(frozen=True)
@@ -182,6 +185,7 @@ def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
         tuple(f"{each.id}: {'; '.join(each.reasons)}" for each in undecided),
         min(numbers, default=None),
         explored,
+        any(shows(contract, outcome, each, trial.switches) for each in _of(outcome, trial.rule)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Findings in the order in which to mend them, each under its likeliest cause; and what failures kept from being judged."""
+"""Findings in the order in which to mend them, each under its likeliest cause; and what a failure left unjudged."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _place(rule: str, patterns: Sequence[str]) -> int:
 
 
 def _explains(group: Group, result: Result) -> bool:
-    """Whether a group's rule is the likelier cause: it leads there, or is broken by the same answer in the same place."""
+    """Whether a group's rule is the cause: it leads there, or the same place of the same answer breaks it."""
     for cause in group.results:
         if cause["kind"] == result["kind"] and bool(cause["waived"]) == bool(result["waived"]):
             leads = (to for rule, to in LEADS_TO if fnmatchcase(cause["rule"], rule))

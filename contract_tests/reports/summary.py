@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def by_area(verdicts: Iterable[tuple[str, str]]) -> dict[str, Counter[str]]:
     return dict(sorted(counts.items()))
 
 
-def verdicts_of(results: dict[str, Any]) -> Iterable[tuple[str, str]]:
+def verdicts_of(results: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Each result's rule and verdict."""
     return ((each["rule"], each["verdict"]) for each in results["results"])
 

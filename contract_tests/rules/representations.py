@@ -119,6 +119,7 @@ def custom_index_url_is_empty_when_unset(evidence: Evidence, resource: Resource)
     creations = evidence.creations[resource.name]
     creates = (each for each in evidence.exchanges if each.request.operation == "create")
     given = {each.made_id for each in creates if "custom_index_url" in (each.request.form or {})}
+    given |= {creation.identifier for creation in creations if "custom_index_url" in creation.form}
     unset = {creation.identifier for creation in creations} - given - {None}  # some services reuse ids
     for exchange, record in _never_updated(evidence, resource):
         if id_of(record) in unset and isinstance(record.get("custom_index_url"), str):

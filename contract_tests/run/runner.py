@@ -49,7 +49,7 @@ def selected(contract: Contract, options: Options) -> Chosen:
     return chosen
 
 
-def run(
+def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
     contract: Contract,
     options: Options,
     ledger: Ledger | None = None,

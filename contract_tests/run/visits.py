@@ -144,15 +144,19 @@ def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target)
     threads = [Thread(target=work, daemon=True, name=f"visit {number}") for number in range(min(jobs, len(steps)))]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        while thread.is_alive():
-            try:
-                thread.join(SECONDS_TO_NOTICE)
-            except KeyboardInterrupt as error:
-                if any(isinstance(each, KeyboardInterrupt) for each in errors):
-                    raise  # a second one ends the tidying, too
-                errors.insert(0, error)
-                ended.set()
+    try:
+        _join(threads)
+    except KeyboardInterrupt as error:
+        errors.insert(0, error)
+        ended.set()
+        _join(threads)  # a second interrupt ends the tidying, too
     target.interrupted = asked
     if errors:
         raise errors[0]
+
+
+def _join(threads: Sequence[Thread]) -> None:
+    """Wait for threads; an interrupt is noticed meanwhile."""
+    while any(each.is_alive() for each in threads):
+        threads[-1].join(SECONDS_TO_NOTICE)
+        threads[0].join(SECONDS_TO_NOTICE)

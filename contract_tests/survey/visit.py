@@ -25,6 +25,7 @@ from contract_tests.survey.waiting import Lag
 from contract_tests.target.identities import EVERYWHERE
 from contract_tests.target.target import BudgetSpentError, Target
 
+WITHOUT_RECORDS = frozenset({Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS})
 ENOUGH = 26  # more than the default page size, and three pages of the smallest
 
 
@@ -135,28 +136,24 @@ def _chapters(visitor: Visitor, start: Listing, chapters: Chapters, progress: Ca
     elif Chapter.PAGING in chapters:
         progress("paging")
         start = page(visitor, start)
+    seen, began = start, time.monotonic()
     created: list[int] = []
-    seen = start
-    began = time.monotonic()
-    if chapters - {Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS} or fill:
+    if fill or chapters - WITHOUT_RECORDS:
         progress("creating")
         created, seen = _create(visitor, start)
-        began = time.monotonic()
-    if created and fill:
-        created, seen = _fill(visitor, created, start, seen)
     if fill:
+        created, seen = _fill(visitor, created, start, seen) if created else (created, seen)
         progress("paging")
         seen = page(visitor, seen)
-    if created:
-        # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
-        both = created[:2] if not visitor.resource.types else created[1::-1]
+    # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
+    both = created[:2] if not visitor.resource.types else created[1::-1]
+    if both:
         seen = _update(visitor, both[0], seen, chapters, began, progress)
-        if not fill and Chapter.PAGING in chapters:
-            progress("paging with new records")
-            seen = page(visitor, seen, again=True)
+    if both and not fill and Chapter.PAGING in chapters:
+        progress("paging with new records")
+        seen = page(visitor, seen, again=True)
+    if both or chapters <= WITHOUT_RECORDS:
         _refused_and_deleted(visitor, both, seen, chapters, progress)
-    elif not chapters - {Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS}:
-        _refused_and_deleted(visitor, [], seen, chapters, progress)
     return None
 
 

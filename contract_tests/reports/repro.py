@@ -1,0 +1,257 @@
+"""A finding as a shell script that needs curl alone: it creates what it needs, shows the failure, and tidies up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contract_tests.contract import Resource, Rule
+from contract_tests.exchange import OTHER, OWN, Exchange, Request, id_of
+from contract_tests.multipart import USUAL, encode
+from contract_tests.rules.observation import Violation
+from contract_tests.target.identities import IDENTITIES
+
+MARK = re.compile(r"ct\d+x?[0-9a-f]*-(\d+z)")  # what marks a record of a run
+MOST_UPDATES, MOST_RECORDS, MOST_LISTS = 6, 30, 12
+SHOWN_WHOLE = (32, 126)  # the codes of characters that need no escape
+
+HEAD = """#!/bin/sh
+# {rule}, for {resource}: {statement}
+# expected: {expected}
+# received: {received}
+#
+# This needs curl, and the key of an account in CONTRACT_API_KEY. It creates records of its own, shows the failure and
+# deletes what it created; it changes nothing that does not show its mark.
+base=${{BASE_URL:-{base_url}}}
+: "${{CONTRACT_API_KEY:?is not set; set it to the API key of the account}}"
+mark=${{MARK:-ct$$x$(date +%S)}}
+made= theirs=
+dir=$(mktemp -d) || exit 1
+key=$CONTRACT_API_KEY
+api() {{ curl -sS --max-time 30 -H "Authorization: Bearer $key" "$@"; }}
+step() {{ printf '\\n--- %s\\n' "$1"; shift; "$@" -i; }}
+mine() {{
+  api "$base{record_path}$1" | grep -q "$mark" ||
+    api "$base{list_path}?results_per_page=1000" | tr '{{' '\\n' | grep -E "\\"id\\": ?$1[,}}]" | grep -q "$mark"
+}}
+id_in() {{ grep -o '"id"[^0-9]*[0-9]*' "$1" | head -n 1 | grep -o '[0-9]*$'; }}
+create() {{ step "$@" | tee "$dir/answer"; id=$(id_in "$dir/answer"); }}
+tidy() {{
+  for id in $made; do mine "$id" && api -o "$dir/gone" -X DELETE "$base{record_path}$id"; done
+  key=${{CONTRACT_SECOND_API_KEY:-}}
+  for id in $theirs; do mine "$id" && api -o "$dir/gone" -X DELETE "$base{record_path}$id"; done
+  rm -r "$dir"
+}}
+trap tidy EXIT
+"""
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script, where its requests go, and the exchanges that it repeats and shows, in order."""
+
+    text: str
+    base_url: str
+    exchanges: tuple[Exchange, ...]
+
+
+def script(base_url: str, rule: Rule, resource: Resource, finding: Violation, exchanges: Sequence[Exchange]) -> Script:
+    """The script for a finding.
+
+    Args:
+        base_url: where the requests went.
+        rule: the rule that is violated.
+        resource: the resource that it is violated for.
+        finding: contrary evidence, without secrets.
+        exchanges: those of the run, in order.
+    """
+    steps = list(_steps(rule, finding, [each for each in exchanges if each.request.resource == resource.name]))
+    head = HEAD.format(
+        rule=rule.id,
+        resource=resource.name,
+        statement=_line(rule.statement),
+        expected=_line(finding.expected),
+        received=_line(finding.received),
+        base_url=base_url,
+        record_path=resource.record_path,
+        list_path=resource.list_path,
+    )
+    ids: dict[int, str] = {}
+    lines: list[str] = []
+    for number, exchange in enumerate(steps, 1):
+        lines += _lines(number, exchange, ids)
+    return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
+
+
+def _steps(rule: Rule, finding: Violation, every: list[Exchange]) -> Iterator[Exchange]:
+    """The fewest requests that can lead to a finding: the writes that its answer may depend on, and looks at them."""
+    exchange = finding.exchange
+    request = exchange.request
+    earlier = [each for each in every if each.number < exchange.number and each.request.identity == OWN]
+    kept: dict[int, Exchange] = {}
+    for identifier in _about(rule, finding, earlier):
+        kept |= {each.number: each for each in _life(identifier, earlier)}
+    if request.operation == "list":
+        kept |= {each.number: each for each in _there(earlier)}
+    if request.operation == "create" and request.form:
+        kept |= {each.number: each for each in earlier if each.made_id and _alike(each.request, request)}
+    if rule.decided_by == "state":
+        kept |= {each.number: each for each in _looks(exchange, earlier, kept)}
+    kept[exchange.number] = exchange
+    yield from (kept[number] for number in sorted(kept))
+    yield from _after(exchange, every)
+
+
+def _about(rule: Rule, finding: Violation, earlier: list[Exchange]) -> set[Any]:
+    """The ids of the records that a finding is about."""
+    exchange = finding.exchange
+    ids = {exchange.request.identifier} - {None}
+    row = re.match(r"/data/(\d+)", finding.at)
+    if row and isinstance(exchange.data, list):
+        ids.add(id_of(exchange.data[int(row[1])]))
+    writes = [each for each in earlier if each.request.operation in ("update", "delete")]
+    if exchange.request.operation == "list" and writes and rule.decided_by == "state":
+        ids.add(writes[-1].request.identifier)
+    return ids
+
+
+def _life(identifier: Any, earlier: list[Exchange]) -> list[Exchange]:
+    """The create of a record, and the latest of what was done to it since."""
+    creates = [each for each in earlier if each.request.operation == "create" and each.made_id == identifier]
+    if not creates:
+        return []
+    since = [each for each in earlier if each.number > creates[-1].number and each.request.identifier == identifier]
+    reads = [each for each in since if each.request.operation == "read"][:1]
+    return [creates[-1], *reads, *[each for each in since if each.request.method != "GET"][-MOST_UPDATES:]]
+
+
+def _there(earlier: list[Exchange]) -> list[Exchange]:
+    """The creates of the run's records that are there."""
+    gone = {each.request.identifier: each.number for each in earlier if each.request.operation == "delete"}
+    creates = [each for each in earlier if each.request.operation == "create" and each.made_id]
+    return [each for each in creates if gone.get(each.made_id, 0) < each.number][-MOST_RECORDS:]
+
+
+def _alike(one: Request, other: Request) -> bool:
+    """Whether two forms have the same name or host."""
+    labels = [str((each.form or {}).get("name") or (each.form or {}).get("host")).casefold() for each in (one, other)]
+    return labels[0] == labels[1]
+
+
+def _looks(exchange: Exchange, earlier: list[Exchange], kept: dict[int, Exchange]) -> list[Exchange]:
+    """The lists since the last write, one before it, and the latest read of the same record."""
+    wrote = max((number for number, each in kept.items() if each.request.method != "GET"), default=0)
+    lists = [each for each in earlier if each.request.operation == "list" and each.succeeded]
+    reads = [
+        each
+        for each in earlier
+        if each.request.operation == "read" and each.request.identifier == exchange.request.identifier
+    ]
+    before = [each for each in lists if each.number < wrote][-1:]
+    return before + [each for each in lists if each.number > wrote][-MOST_LISTS:] + reads[-1:]
+
+
+def _after(exchange: Exchange, every: list[Exchange]) -> Iterator[Exchange]:
+    """Looks at what a write has done, as the account."""
+    request = exchange.request
+    if request.method == "GET":
+        return
+    identifier = exchange.made_id if request.operation == "create" else request.identifier
+    read = next((each for each in every if each.request.operation == "read" and each.request.identity == OWN), None)
+    if read is not None and identifier is not None:
+        path = f"{read.request.path.rpartition('/')[0]}/{identifier}"
+        yield replace(read, request=replace(read.request, path=path, identifier=identifier, query=()))
+    yield from [each for each in every if each.request.operation == "list" and each.request.identity == OWN][:1]
+
+
+def _lines(number: int, exchange: Exchange, ids: dict[int, str]) -> list[str]:
+    request = exchange.request
+    known = request.identifier is not None and request.identifier in ids
+    path = request.target
+    if known:
+        path = path.replace(f"/{request.identifier}", f"/${ids[request.identifier or 0]}", 1)
+    prepared, arguments = _form(number, request)
+    command = ["api" if request.identity == OWN else _stranger(request.identity)]
+    if request.method != "GET" and not arguments:
+        arguments = ["-X", request.method]
+    title = (
+        f'"{number}. {request.method} {_quoted(path)}{"" if request.identity == OWN else f" with {request.identity}"}"'
+    )
+    line = " ".join([title, *command, *arguments, f'"$base{_quoted(path)}"'])
+    if request.operation == "create":
+        whose = "theirs" if request.identity == OTHER else "made"
+        noted = [*prepared, f"create {line}", f'{whose}="${whose} $id"']
+        if request.identity != OWN or exchange.made_id is None:
+            return noted
+        ids[exchange.made_id] = f"id_{number}"
+        return [*noted, f"id_{number}=$id"]
+    guarded = known and request.method != "GET" and request.identity == OWN
+    return [*prepared, f'mine "${ids[request.identifier or 0]}" && step {line}' if guarded else f"step {line}"]
+
+
+def _stranger(identity: str) -> str:
+    """The curl command of somebody else."""
+    return f"curl -sS --max-time 30 {IDENTITIES[identity].curl}".rstrip()
+
+
+def _form(number: int, request: Request) -> tuple[list[str], list[str]]:
+    """The lines that prepare files, and the arguments of curl."""
+    if request.body is not None:
+        media_type, body = request.body
+    elif request.form is not None and request.shape != USUAL:
+        body, media_type = encode(request.form, request.shape)
+    else:
+        return _fields(number, request)
+    file = f'"$dir/{number}"'
+    return [_printed(body, file)], ["-H", f'"Content-Type: {_quoted(media_type)}"', "--data-binary", f"@{file}"]
+
+
+def _fields(number: int, request: Request) -> tuple[list[str], list[str]]:
+    prepared, arguments = [], list[str]()
+    for name, value in (request.form or {}).items():
+        if isinstance(value, str):
+            arguments += ["--form-string", f'"{_quoted(f"{name}={value}")}"']
+        else:
+            file = f'"$dir/{number}-{name}"'
+            prepared.append(_printed(value[1], file))
+            arguments += ["-F", f'{name}=@{file}\\;filename="{_quoted(value[0])}"\\;type={value[2]}']
+    return prepared, arguments
+
+
+def _printed(content: bytes, file: str) -> str:
+    """A line that writes a file, whatever is in it; the marks of the run become those of the script."""
+    parts, marks = [], []
+    for piece in re.split(rb"(ct\d+x?[0-9a-f]*-\d+z)", content):
+        found = MARK.fullmatch(piece.decode("latin-1"))
+        if found:
+            parts.append("%s")
+            marks.append(f'"$mark-{found[1]}"')
+        else:
+            parts.append("".join(_octal(byte) for byte in piece))
+    return " ".join([f"printf '{''.join(parts)}'", *marks, f"> {file}"])
+
+
+def _octal(byte: int) -> str:
+    letter = chr(byte)
+    if letter == "%":
+        return "%%"
+    least, most = SHOWN_WHOLE
+    return letter if least <= byte <= most and letter not in "\\'" else f"\\{byte:03o}"
+
+
+def _quoted(text: str) -> str:
+    """A text between double quotes of a shell, with the script's mark for the run's; `$` stands for an id in a path."""
+    escaped = re.sub(r'(["\\`]|\$(?!id_\d))', r"\\\1", text)
+    escaped = MARK.sub(r"$mark-\1", escaped)
+    return "$(printf '\\r')".join(escaped.split("\r"))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def file_of(rule: str) -> str:
+    """The name of a rule's script in the folder of reports."""
+    return f"repro/{rule}.sh"
