@@ -93,4 +93,6 @@ class _Handler(WSGIRequestHandler):
 
 
 if __name__ == "__main__":
-    make_server("127.0.0.1", int(sys.argv[2]), SERVERS[sys.argv[1]](RECORDS), True, request_handler=_Handler).serve_forever()  # noqa: FBT003
+    make_server(
+        "127.0.0.1", int(sys.argv[2]), SERVERS[sys.argv[1]](RECORDS), True, request_handler=_Handler
+    ).serve_forever()  # noqa: FBT003

@@ -31,6 +31,7 @@ def add_run(add: Add) -> None:
     add_target(add)
     add("--allow-writes", action="store_true", help="allow writes to a host other than this machine")
     add("--read-only", action="store_true", help="write nothing; judge only what reads show")
+    add("--watch", action="store_true", help="judge again whenever the server has restarted, or on Enter")
     add("--plan", action="store_true", help="show what a run would do, and send nothing")
     add("--resources", type=_names, default=(), metavar="NAME,...", help="resources to judge (default: all)")
     add(
@@ -49,6 +50,7 @@ def add_run(add: Add) -> None:
 
 def _add_measures(add: Add) -> None:
     add("--jobs", type=_number, default=3, metavar="N", help="visit N resources side by side (default: %(default)s)")
+    add("--max-failures", type=_number, metavar="N", help="stop once N results have failed")
     add("--max-requests", type=_number, metavar="N", help="never send more than N requests")
     add("--deadline", type=_duration, metavar="10m", help="stop after this time, clean-up aside")
     add(
@@ -77,6 +79,7 @@ def _add_files(add: Add) -> None:
     )
     add("--waivers", type=Path, metavar="FILE", help="failures that are known and allowed for a while")
     add("--write-waivers", type=Path, metavar="FILE", help="write a waivers file for what fails now")
+    add("--baseline", type=Path, metavar="RESULTS", help="fail only if a verdict is worse than in these results")
     add("--report-dir", type=_folder, metavar="DIR", help="write reports to this folder")
     add("--quiet", action="store_true", help="print only the verdict")
     add("--verbose", action="store_true", help="print also the areas, the server's choices and all that was not judged")
@@ -94,6 +97,7 @@ def add_judge(add: Add) -> None:
 def add_compare(add: Add) -> None:
     """Add the options of `contract-tests compare`."""
     add("results", type=Path, nargs="+", metavar="RESULTS", help="results.json of a run, or the folder it is in")
+    add("--baseline", type=Path, metavar="RESULTS", help="compare with this run, and fail only if a verdict is worse")
     add("--all", action="store_true", help="show what is the same as well")
     add("--json", type=Path, metavar="FILE", help="write the comparison to this file")
     add("--html", type=Path, metavar="FILE", help="write the comparison as a page")

@@ -8,24 +8,28 @@ import secrets
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic, strftime
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Self
 
 import platformdirs
 
+from contract_tests.commands import compare
 from contract_tests.contract import Contract
-from contract_tests.errors import BROKEN, InterruptedRunError, UsageError
+from contract_tests.errors import BROKEN, FAILED, UNDECIDED, InterruptedRunError, UsageError
 from contract_tests.reports import github, plan, results, terminal
 from contract_tests.reports.screen import Screen, complain, say
 from contract_tests.run import waivers
 from contract_tests.run.options import Options, options_of
 from contract_tests.run.outcome import Outcome
-from contract_tests.run.runner import TOO_MANY, Progress, run
+from contract_tests.run.runner import TOO_MANY, run
+from contract_tests.run.runner import Progress as Progresses
+from contract_tests.run.verdicts import Verdict
 from contract_tests.target.ledger import Ledger, digest_of
 
 PROGRAM = "link-management-contract"
@@ -52,24 +56,50 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         plan.show(contract, _options(contract, given), Screen())
         return 0
     interrupts = Interrupts()
-    with Watch(Screen(stderr=True)) as watch:
-        outcome = carry_out(contract, given, watch, lambda: interrupts.came)
+
+    def judged(asked: argparse.Namespace) -> Outcome:
+        with Progress(Screen(stderr=True), asked) as progress:
+            return carry_out(contract, asked, progress, lambda: interrupts.came, progress.certain)
+
+    def tell(outcome: Outcome) -> None:
+        if outcome.interrupted:
+            complain(str(InterruptedRunError(left=len(outcome.left))))
+        elif given.quiet:
+            say(outcome.verdict)
+        else:
+            terminal.show(results.as_dict(outcome), Screen(), verbose=given.verbose)
+
+    if given.watch:
+        from contract_tests.commands.watch import watch  # noqa: PLC0415 - rarely asked for
+
+        return watch(given, judged, tell)
+    baseline = compare.read(given.baseline) if given.baseline else None
+    outcome = judged(given)
     if not write_reports(contract, outcome, given):
         outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
-    if outcome.interrupted:
-        complain(str(InterruptedRunError(left=len(outcome.left))))
-    elif given.quiet:
-        say(outcome.verdict)
-    else:
-        terminal.show(results.as_dict(outcome), Screen(), verbose=given.verbose)
-    return outcome.status
+    tell(outcome)
+    return outcome.status if baseline is None else _gated(outcome, baseline)
 
 
-class Watch:
-    """A context manager that shows a run's progress: continuously on a terminal, elsewhere a line now and then."""
+def _gated(outcome: Outcome, baseline: dict[str, Any]) -> int:
+    """The exit status of a run that only has to be no worse than an earlier one; what has changed is printed."""
+    regression = compare.Regression.of(baseline, results.as_dict(outcome))
+    say("\n".join(["", *regression.lines]))
+    if regression.worse:
+        return FAILED
+    return 0 if outcome.status in (FAILED, UNDECIDED) and not outcome.stale else outcome.status
 
-    def __init__(self, screen: Screen) -> None:
+
+class Progress:
+    """A context manager that shows a run's progress: continuously on a terminal, elsewhere a line now and then.
+
+    Failures are shown as soon as they are certain, on a terminal and in `results.json`.
+    """
+
+    def __init__(self, screen: Screen, given: argparse.Namespace) -> None:
         self._screen = screen
+        self._given = given
+        self._told: set[str] = set()
         self._status = screen.status("")
         self._began = monotonic()
         self._line = "beginning"
@@ -82,6 +112,18 @@ class Watch:
         self._status.update(f"{self._line}  ·  {monotonic() - self._began:.0f} s")
         if TOO_MANY in chapter and not self._screen.is_terminal:
             complain(self._line)
+
+    def certain(self, outcome: Outcome) -> None:
+        """Show the failures that are new, and keep all of them in `results.json` in case the run does not end well."""
+        failed = {each.id for each in outcome.results if each.verdict is Verdict.FAIL and not each.waived}
+        if self._screen.is_terminal and not self._given.quiet:
+            for name in sorted(failed - self._told):
+                self._screen.print(f"fail: {name}", style="red")
+        if self._given.report_dir and failed - self._told:
+            with suppress(OSError):  # it is written again at the end, and then complained of
+                self._given.report_dir.mkdir(parents=True, exist_ok=True)
+                results.write(results.as_dict(outcome), self._given.report_dir / results.FILE)
+        self._told |= failed
 
     def __enter__(self) -> Self:
         """Start to show progress."""
@@ -106,8 +148,9 @@ class Watch:
 def carry_out(
     contract: Contract,
     given: argparse.Namespace,
-    progress: Progress = lambda _chapter, _requests: None,
+    progress: Progresses = lambda _chapter, _requests: None,
     interrupted: Callable[[], bool] = lambda: False,
+    certain: Callable[[Outcome], None] | None = None,
 ) -> Outcome:
     """Judge an implementation as the command line says, and report what is left behind, whatever happens.
 
@@ -116,6 +159,7 @@ def carry_out(
         given: the options.
         progress: called with each chapter and the number of requests so far.
         interrupted: whether the run must end.
+        certain: called with the outcome so far whenever more results are certain.
 
     Raises:
         StoppedError: if nothing can be judged.
@@ -128,7 +172,7 @@ def carry_out(
     account, token = digest_of(options.api_key), secrets.token_hex(2)
     with Ledger(given.ledger or _state_file(), options.base_url, account, f"x{token}") as ledger:
         try:
-            return run(contract, options, ledger, progress, interrupted)
+            return run(contract, options, ledger, progress, interrupted, certain)
         finally:
             tell_left(ledger)
             if ledger.needed and ledger.path:

@@ -53,6 +53,7 @@ def as_dict(proof: Proof) -> dict[str, Any]:
                 "verdict": row.verdict,
                 "others": sorted(row.others),
                 "requests": row.requests,
+                "scripted": row.scripted,
                 "trials": [_trial(each) for each in row.judged],
             }
             for row in proof.rows
@@ -100,6 +101,8 @@ def _summary(proof: Proof) -> Iterable[tuple[Any, ...]]:
 
 
 def _texts(proof: Proof) -> Iterable[str]:
+    scripted = sum(row.scripted for row in proof.rows)
+    yield f"{scripted} of {len(proof.rows)} defects are shown by a script, which shows nothing without the defect"
     for judged, which in ((proof.right, "whatever they chose"), (proof.hostile, "under hostile conditions")):
         if judged:
             yield _right(judged, f"servers that are right, {which}")

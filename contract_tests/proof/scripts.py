@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from urllib3 import HTTPHeaderDict
+
 from contract_tests.contract import Contract, Resource, Rule
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange
@@ -74,7 +76,7 @@ def _exchanges(made: Script, printed: bytes) -> list[Exchange]:
         while head.startswith(b"HTTP/1.1 1"):
             head, _, body = body.partition(b"\r\n\r\n")
         status, *lines = head.decode("latin-1").split("\r\n")
-        headers = {name: text.strip() for name, _, text in (line.partition(":") for line in lines)}
+        headers = HTTPHeaderDict((name, text.strip()) for name, _, text in (line.partition(":") for line in lines))
         found = re.match(r"HTTP/\S+ (\d+)", status)
         answered = int(found[1]) if found else None
         redirects = ((answered, headers["Location"]),) if answered and "Location" in headers else ()

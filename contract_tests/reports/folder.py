@@ -9,7 +9,7 @@ import yaml
 
 from contract_tests.contract import Contract
 from contract_tests.open_points import profile
-from contract_tests.reports import har, html, junit, results, summary
+from contract_tests.reports import har, html, junit, repro, results, summary
 from contract_tests.run.outcome import Outcome
 
 PROFILE = "profile.yaml"
@@ -28,9 +28,15 @@ def write(contract: Contract, outcome: Outcome, told: dict[str, Any], folder: Pa
         OSError: if one cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    scripts = repro.scripts(contract, outcome)
+    for name, script in scripts.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(script, encoding="utf-8", newline="")
+        path.chmod(0o755)
     results.write(told, folder / results.FILE)
     junit.write(told, folder / junit.FILE)
-    html.write(outcome, told, folder / html.FILE)
+    html.write(outcome, told, scripts, folder / html.FILE)
     summary.write(told, folder / summary.FILE)
     har.write(outcome, folder / har.FILE)
     chosen = profile(outcome.observed, contract)

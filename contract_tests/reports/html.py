@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,12 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
 from contract_tests.exchange import Exchange
-from contract_tests.reports.results import request_line
+from contract_tests.reports.causes import groups, undecided
+from contract_tests.reports.results import request_line, rows_of
 from contract_tests.reports.summary import COLUMNS, by_area, fallen_of, verdicts_of
 from contract_tests.rules.observation import Violation
 from contract_tests.run.outcome import Outcome
-from contract_tests.run.verdicts import VIOLATED, Verdict
+from contract_tests.run.verdicts import VIOLATED
 from contract_tests.statements import statements
 
 FILE = "report.html"
@@ -38,17 +40,19 @@ class Shown:
     body: str
 
 
-def write(outcome: Outcome, results: dict[str, Any], path: Path) -> None:
+def write(outcome: Outcome, results: dict[str, Any], scripts: dict[str, str], path: Path) -> None:
     """Write the page.
 
     Args:
         outcome: what the run came to, for the exchanges.
         results: the same, as `results.json` holds it.
+        scripts: the scripts that repeat what was found, by name.
         path: where to write.
 
     Raises:
         OSError: if it cannot be written.
     """
+    found = groups(results["results"])
     page = render(
         "report.html.jinja",
         run=results,
@@ -56,8 +60,10 @@ def write(outcome: Outcome, results: dict[str, Any], path: Path) -> None:
         verdicts=COLUMNS,
         resources=list(dict.fromkeys(each["kind"] for each in results["results"])),
         rules=_rules(results),
-        fallen=fallen_of(results),
-        undecided=[each for each in results["results"] if each["verdict"] == Verdict.INCONCLUSIVE],
+        groups=found,
+        undecided=undecided(results["results"], found),
+        totals=Counter(each["verdict"] for each in results["results"]),
+        scripts={name.removeprefix("repro/").removesuffix(".sh"): text for name, text in scripts.items()},
         evidence=_evidence(outcome),
         statements=_statements(results),
         most=SHOWN,
@@ -69,6 +75,8 @@ def render(template: str, **values: Any) -> str:
     """A page of one of the templates beside this module."""
     environment = Environment(loader=PackageLoader("contract_tests.reports"), autoescape=True, trim_blocks=True)
     environment.filters["code"] = _code
+    environment.filters["rows"] = rows_of
+    environment.filters["area"] = lambda rule: rule.partition(".")[0]
     return environment.get_template(template).render(**values)
 
 

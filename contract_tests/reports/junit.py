@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from contract_tests.reports.causes import Result
+from contract_tests.reports.repro import file_of
 from contract_tests.reports.results import name_of, rows_of, source_of
 from contract_tests.run.verdicts import Verdict
 
@@ -84,4 +85,6 @@ def explain(result: Result) -> str:
         rows += [("required", result["statement"]), ("source", source_of(result["section"], result["numbers"]))]
     for finding in result["findings"][:2]:
         rows += [*rows_of(finding), ("repeat", finding["repeat"])]
+    if result["findings"]:
+        rows.append(("script", file_of(result["rule"])))
     return "\n".join([*(f"{name}: {text}" for name, text in rows), *result["reasons"]])

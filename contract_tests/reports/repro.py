@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from contract_tests.contract import Resource, Rule
+from contract_tests.contract import Contract, Resource, Rule
 from contract_tests.exchange import OTHER, OWN, Exchange, Request, id_of
 from contract_tests.multipart import USUAL, encode
 from contract_tests.rules.observation import Violation
+from contract_tests.run.outcome import Outcome
+from contract_tests.run.verdicts import VIOLATED
 from contract_tests.target.identities import IDENTITIES
 
 MARK = re.compile(r"ct\d+x?[0-9a-f]*-(\d+z)")  # what marks a record of a run
@@ -22,15 +24,15 @@ HEAD = """#!/bin/sh
 # expected: {expected}
 # received: {received}
 #
-# This needs curl, and the key of an account in CONTRACT_API_KEY. It creates records of its own, shows the failure and
-# deletes what it created; it changes nothing that does not show its mark.
+# This needs curl, and the key of an account in CONTRACT_API_KEY; CURL_OPTIONS may hold more, such as -k. It creates
+# records of its own, shows the failure and deletes what it created; it changes nothing that does not show its mark.
 base=${{BASE_URL:-{base_url}}}
 : "${{CONTRACT_API_KEY:?is not set; set it to the API key of the account}}"
 mark=${{MARK:-ct$$x$(date +%S)}}
 made= theirs=
 dir=$(mktemp -d) || exit 1
 key=$CONTRACT_API_KEY
-api() {{ curl -sS --max-time 30 -H "Authorization: Bearer $key" "$@"; }}
+api() {{ curl -sS --max-time 30 ${{CURL_OPTIONS:-}} -H "Authorization: Bearer $key" "$@"; }}
 step() {{ printf '\\n--- %s\\n' "$1"; shift; "$@" -i; }}
 mine() {{
   api "$base{record_path}$1" | grep -q "$mark" ||
@@ -193,7 +195,7 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str]) -> list[str]:
 
 def _stranger(identity: str) -> str:
     """The curl command of somebody else."""
-    return f"curl -sS --max-time 30 {IDENTITIES[identity].curl}".rstrip()
+    return f"curl -sS --max-time 30 ${{CURL_OPTIONS:-}} {IDENTITIES[identity].curl}".rstrip()
 
 
 def _form(number: int, request: Request) -> tuple[list[str], list[str]]:
@@ -230,7 +232,7 @@ def _printed(content: bytes, file: str) -> str:
             marks.append(f'"$mark-{found[1]}"')
         else:
             parts.append("".join(_octal(byte) for byte in piece))
-    return " ".join([f"printf '{''.join(parts)}'", *marks, f"> {file}"])
+    return " ".join([f"printf -- '{''.join(parts)}'", *marks, f"> {file}"])
 
 
 def _octal(byte: int) -> str:
@@ -250,6 +252,17 @@ def _quoted(text: str) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
+
+
+def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
+    """A script for each violated rule, by its name in the folder of reports."""
+    return {
+        file_of(result.rule.id): script(
+            outcome.base_url, result.rule, contract.resources[result.resource], result.findings[0], outcome.exchanges
+        ).text
+        for result in reversed(outcome.results)  # of several resources, the first
+        if result.verdict in VIOLATED
+    }
 
 
 def file_of(rule: str) -> str:

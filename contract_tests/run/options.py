@@ -30,6 +30,7 @@ class Options:
         limits: how hard the target may be pushed.
         connection: how the target is reached.
         jobs: how many resources are visited side by side.
+        max_failures: after how many failing results the run stops, or None.
         explore: about how many requests to generate besides the survey's.
         seed: the seed that they are generated from.
         waivers: failures that are allowed for a time.
@@ -46,6 +47,7 @@ class Options:
     limits: Limits = field(default_factory=Limits)
     connection: Connection = field(default_factory=Connection)
     jobs: int = 1
+    max_failures: int | None = None
     explore: int = 0
     seed: int = 0
     waivers: tuple[waivers.Waiver, ...] = ()
@@ -79,6 +81,7 @@ def options_of(given: argparse.Namespace) -> Options:
         ),
         connection=connection_of(given),
         jobs=given.jobs,
+        max_failures=given.max_failures,
         explore=0 if given.read_only else given.explore,
         seed=given.seed,
         waivers=tuple(waivers.read(given.waivers)) if given.waivers else (),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from threading import Lock
 from time import time
 
 from contract_tests.contract import Contract, Resource, Rule
@@ -16,7 +17,7 @@ from contract_tests.run import waivers
 from contract_tests.run.options import Options
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import Result, Verdict, overall, unjudged
-from contract_tests.run.visits import Certain, Explore, Guide, Visits
+from contract_tests.run.visits import Explore, Guide, Visits
 from contract_tests.target.identities import WRONG, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
@@ -55,7 +56,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
     ledger: Ledger | None = None,
     progress: Progress = lambda _chapter, _requests: None,
     interrupted: Callable[[], bool] = lambda: False,
-    certain: Certain = lambda _results: None,
+    certain: Callable[[Outcome], None] | None = None,
 ) -> Outcome:
     """Judge an implementation.
 
@@ -65,7 +66,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
         ledger: where creates are noted; if None, only in memory.
         progress: called with each chapter and the number of requests so far.
         interrupted: whether the run must end; what it made is then removed.
-        certain: called with results as soon as nothing will change them, from several threads.
+        certain: called with the outcome so far whenever more results are certain, one call at a time.
 
     Raises:
         NothingSelectedError: if there is nothing to judge.
@@ -76,19 +77,38 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
     target = _target(options, ledger or Ledger(), progress, interrupted)
     _preflight(target, contract)
     explore = _exploration(contract, options)
-    guide = Guide(target, options, explore, lambda chapter: progress(chapter, target.sent), certain)
     visits = [
         Visits(rules, resource)
         for resource in contract.resources.values()
         if (rules := [rule for rule, of in chosen if of is resource])
     ]
+    known: dict[str, list[Result]] = {}
+    lock = Lock()
+
+    def look(resource: Resource, results: list[Result]) -> None:
+        with lock:
+            known[resource.name] = results
+            _stop_at(options, target, known)
+            if certain:
+                so_far = [result for some in known.values() for result in some]
+                certain(_outcome(contract, options, target, visits, so_far, began))
+
+    guide = Guide(target, options, explore, lambda chapter: progress(chapter, target.sent), look)
     try:
         guide.go(visits)
     except (Exception, KeyboardInterrupt):
         if not interrupted():  # otherwise the interrupt may have hit code that expects no exceptions
             raise
     target.close()
-    return _outcome(contract, options, target, visits, began)
+    results = [result for each in visits for result in each.results]
+    return _outcome(contract, options, target, visits, results, began)
+
+
+def _stop_at(options: Options, target: Target, known: dict[str, list[Result]]) -> None:
+    """Let the target send no more once enough results have failed."""
+    failed = sum(each.verdict is Verdict.FAIL for some in known.values() for each in some)
+    if options.max_failures and failed >= options.max_failures:
+        target.enough = f"{failed} results had failed"
 
 
 def _target(options: Options, ledger: Ledger, progress: Progress, interrupted: Callable[[], bool]) -> Target:
@@ -108,11 +128,12 @@ def _preflight(target: Target, contract: Contract) -> None:
         raise UsageError(f"{error} before the lists could be read; allow more") from error
 
 
-def _outcome(contract: Contract, options: Options, target: Target, visits: list[Visits], began: float) -> Outcome:
+def _outcome(  # noqa: PLR0913, PLR0917 - what an outcome is made of
+    contract: Contract, options: Options, target: Target, visits: list[Visits], results: list[Result], began: float
+) -> Outcome:
     """The outcome of the results, with secrets masked and waived failures marked."""
     ledger, masking = target.ledger, _masking(options, target.ledger)
     is_whole, exchanges = all(each.is_whole for each in visits), sorted(target.exchanges, key=lambda each: each.number)
-    results = [result for each in visits for result in each.results]
     if options.limits.read_only:
         results = [each for each in results if each.verdict is not Verdict.INCONCLUSIVE or each.findings]
     told = [_told(result, masking) for result in results]

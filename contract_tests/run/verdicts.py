@@ -50,6 +50,11 @@ class Result:
     seconds: float = 0.0
 
     @property
+    def is_certain_failure(self) -> bool:
+        """Whether no further evidence can change that it fails."""
+        return self.rule.decided_by == "exchange" and self.verdict is Verdict.FAIL
+
+    @property
     def id(self) -> str:
         """A name to select the result by."""
         return f"{self.rule.id}[{self.resource}]"

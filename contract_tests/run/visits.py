@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,8 +19,9 @@ from contract_tests.survey.waiting import Lag
 from contract_tests.target.target import Limits, Target
 
 Explore = Callable[[Visitor], None]
-Certain = Callable[[list[Result]], None]
+Certain = Callable[[Resource, list[Result]], None]
 SECONDS_TO_NOTICE = 0.1
+SECONDS_BETWEEN = 2.0  # between looks at what has failed so far
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Guide:
         options: what to visit, and how.
         explore: what to do in a visit after the survey, or None.
         progress: called with each chapter.
-        certain: called with the results that further visits will not change, as soon as they are known.
+        certain: called with a resource's results that nothing will change, as soon as they are known.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Guide:
         self._explore = explore
         self._progress = progress
         self._certain = certain
+        self._looked = 0.0
         self._lag = Lag(options.limits.lag / Limits.lag)
 
     def go(self, every: Sequence[Visits]) -> None:
@@ -92,13 +95,13 @@ class Guide:
         chapters = needed(visits.rules) if self._options.rules else EVERY
         self._go(visits, chapters, self._explore)
         doubted = doubts(visits.rules, visits.resource, visits.looks[0])
-        self._certain([each for each in visits.results if each.rule not in doubted])
+        self._certain(visits.resource, [each for each in visits.results if each.rule not in doubted])
         if doubted:
             if any(doubted.values()):  # in what only exploration shows, all before it may have a part
                 self._go(visits, chapters, self._explore)
             else:
                 self._go(visits, needed(doubted), None)
-            self._certain([each for each in visits.results if each.rule in doubted])
+            self._certain(visits.resource, visits.results)
         visits.is_whole = True
 
     def _go(self, visits: Visits, chapters: Chapters, explore: Explore | None) -> None:
@@ -112,9 +115,16 @@ class Guide:
             create_path=options.splash_create_path if resource.name == "splash-pages" else None,
             chapters=chapters,
             explore=explore,
-            progress=lambda chapter: self._progress(f"{resource.name}: {chapter}"),
+            progress=lambda chapter: self._begin(visits, chapter),
             lag=self._lag,
         )
+
+    def _begin(self, visits: Visits, chapter: str) -> None:
+        """Tell of a chapter that begins, and now and then of what has failed so far."""
+        self._progress(f"{visits.resource.name}: {chapter}")
+        if time.monotonic() > self._looked + SECONDS_BETWEEN:
+            self._looked = time.monotonic()
+            self._certain(visits.resource, [each for each in visits.results if each.is_certain_failure])
 
 
 def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target) -> None:

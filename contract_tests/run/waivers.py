@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,16 @@ FIELDS = ("rule", "kind", "reason", "until")
 
 @dataclass(frozen=True)
 class Waiver:
-    """A failure of one rule for one resource, allowed until the end of a day."""
+    """Failures allowed until the end of a day: of the rules and resources that match two patterns, such as `*`."""
 
     rule: str
     resource: str
     reason: str
     until: date
+
+    def covers(self, rule: str, resource: str) -> bool:
+        """Whether it is about a rule and resource."""
+        return fnmatchcase(rule, self.rule) and fnmatchcase(resource, self.resource)
 
     def __str__(self) -> str:
         """The waiver, for people."""
@@ -71,18 +76,21 @@ def apply(
         The results, and what is wrong with the waivers: each of those fails the run.
     """
     every = {(result.rule.id, result.resource): result for result in results}
+    places = [(rule.id, resource) for rule in contract.rules.values() for resource in rule.resources]
     stale = []
     for waiver in waivers:
-        place = (waiver.rule, waiver.resource)
-        result = every.get(place)
-        if waiver.rule not in contract.rules or waiver.resource not in contract.rules[waiver.rule].resources:
+        matching = [place for place in places if waiver.covers(*place)]
+        judged = [every[place] for place in matching if place in every]
+        violated = [each for each in judged if each.verdict in VIOLATED]
+        if not matching:
             stale.append(f"{waiver}: the contract has no such rule for this resource")
         elif waiver.until < today:
             stale.append(f"{waiver}: its time is over")
-        elif result and result.verdict in VIOLATED:
-            every[place] = replace(result, waived=f"{waiver.reason} (until {waiver.until})")
-        elif result and result.verdict is not Verdict.INCONCLUSIVE:
+        elif judged and not violated and all(each.verdict is not Verdict.INCONCLUSIVE for each in judged):
             stale.append(f"{waiver}: nothing fails there any more; take it out")
+        else:
+            told = f"{waiver.reason} (until {waiver.until})"
+            every |= {(each.rule.id, each.resource): replace(each, waived=told) for each in violated}
     return list(every.values()), stale
 
 
@@ -100,10 +108,14 @@ def write(path: Path, results: Iterable[Result], today: date, *, strict: bool) -
         OSError: if it cannot be written, for example since there is such a file already.
     """
     until = today + timedelta(days=DAYS)
+    failing: dict[str, list[Result]] = {}
+    for each in results:
+        if not each.waived and (each.verdict is Verdict.FAIL or (strict and each.verdict is Verdict.WARN)):
+            failing.setdefault(each.rule.id, []).append(each)
     entries = [
-        {"rule": each.rule.id, "kind": each.resource, "reason": "", "until": until}
-        for each in results
-        if not each.waived and (each.verdict is Verdict.FAIL or (strict and each.verdict is Verdict.WARN))
+        {"rule": rule, "kind": resource, "reason": "", "until": until}
+        for rule, some in failing.items()
+        for resource in (["*"] if 1 < len(some) == len(some[0].rule.resources) else [each.resource for each in some])
     ]
     with path.open("x", encoding="utf-8") as file:
         file.write("# Failures that are allowed for a time. Give each a reason: why, and who mends it.\n")

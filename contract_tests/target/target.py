@@ -95,6 +95,7 @@ class Target:
 
     Attributes:
         interrupted: returns whether the run must end; called before each request, clean-up aside.
+        enough: why no more requests are to be sent, clean-up aside; empty as long as they are.
         waiting: called with the seconds for which the run waits because the server reports too many requests.
     """
 
@@ -113,6 +114,7 @@ class Target:
         self.sent = 0
         self.exchanges: list[Exchange] = []
         self.interrupted: Callable[[], bool] = lambda: False
+        self.enough = ""
         self.waiting: Callable[[float], None] = lambda _seconds: None
         self._strange: set[tuple[str, int, str]] = set()
         self._hangs: Counter[tuple[str, ...]] = Counter()
@@ -278,6 +280,8 @@ class Target:
         """Refuse to send more if the run must end; some requests are kept for removing what was made so far."""
         if self.interrupted():
             raise KeyboardInterrupt
+        if self.enough:
+            raise BudgetSpentError(self.enough)
         unfinished = len(self.ledger.left)
         if self.sent + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
             raise BudgetSpentError(SPENT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -136,7 +137,7 @@ def test_without_a_terminal_a_line_of_progress_comes_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run_command, "BETWEEN_LINES", 0.01)
-    with run_command.Watch(Screen(stderr=True)) as watch:
+    with run_command.Progress(Screen(stderr=True), argparse.Namespace()) as watch:
         watch("domains: creating", 70)
         time.sleep(0.2)
     lines = capsys.readouterr().err.splitlines()

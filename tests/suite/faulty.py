@@ -84,7 +84,7 @@ def looks(
     resource = CONTRACT.resources[resource_name]
     visits = Visits(rules_of(resource_name), resource)
     options = Options(BASE_URL, "demo-key-harbour", limits=target.limits)
-    Guide(target, options, explore, lambda _: None, lambda _: None).visit(visits)
+    Guide(target, options, explore, lambda _: None, lambda _resource, _results: None).visit(visits)
     first, *others = visits.looks
     return first, others[0] if others else None, target
 
