@@ -9,9 +9,9 @@ import copy
 import json
 import sys
 import time
-from collections.abc import Iterable
 from http import HTTPStatus
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -50,9 +50,9 @@ class Broken(IndependentServer):
 class Slow(Broken):
     """The same, after some time each."""
 
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def _answer(self, request: Any) -> Response:
         time.sleep(LATENCY)
-        return super().__call__(environ, start_response)
+        return super()._answer(request)
 
 
 class Lagging(IndependentServer):
@@ -60,17 +60,21 @@ class Lagging(IndependentServer):
 
     def __init__(self, records: int) -> None:
         super().__init__(records)
+        self._lock = Lock()
         self._states = [(0.0, copy.deepcopy(self._accounts))]
 
     def _answer(self, request: Any) -> Response:
-        if request.method != "GET":
-            answer = super()._answer(request)
-            self._states.append((time.monotonic(), copy.deepcopy(self._accounts)))
-            return answer
-        past = [state for at, state in self._states if at <= time.monotonic() - LAG][-1]
-        elsewhere = copy.copy(self)
-        elsewhere._accounts = past
-        return IndependentServer._answer(elsewhere, request)
+        with self._lock:
+            if request.method != "GET":
+                answer = super()._answer(request)
+                self._states.append((time.monotonic(), copy.deepcopy(self._accounts)))
+                return answer
+            past = [state for at, state in self._states if at <= time.monotonic() - LAG][-1]
+            now, self._accounts = self._accounts, past
+            try:
+                return super()._answer(request)
+            finally:
+                self._accounts = now
 
 
 class Hanging(IndependentServer):
@@ -94,5 +98,5 @@ class _Handler(WSGIRequestHandler):
 
 if __name__ == "__main__":
     make_server(
-        "127.0.0.1", int(sys.argv[2]), SERVERS[sys.argv[1]](RECORDS), True, request_handler=_Handler
-    ).serve_forever()  # noqa: FBT003
+        "127.0.0.1", int(sys.argv[2]), SERVERS[sys.argv[1]](RECORDS), threaded=True, request_handler=_Handler
+    ).serve_forever()

@@ -42,3 +42,8 @@ def shows(record: Mapping[str, Any], marker: str) -> bool:
 def _end(marker: str) -> str:
     """A pattern for the end of a marker: after a digit, no further digit follows."""
     return r"(?!\d)" if marker[-1:].isdigit() else ""
+
+
+def mark_of(label: object) -> str:
+    """The marker in a name or host of the run; a name may go on after it."""
+    return str(label or "").partition(" ")[0]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic, strftime
@@ -19,10 +20,11 @@ from typing import Any, Self
 
 import platformdirs
 
-from contract_tests.commands import compare
+from contract_tests.commands import compare, plan
+from contract_tests.commands.watch import watch
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, FAILED, UNDECIDED, InterruptedRunError, UsageError
-from contract_tests.reports import github, plan, results, terminal
+from contract_tests.reports import github, results, terminal
 from contract_tests.reports.screen import Screen, complain, say
 from contract_tests.run import waivers
 from contract_tests.run.options import Options, options_of
@@ -34,6 +36,7 @@ from contract_tests.target.ledger import Ledger, digest_of
 
 PROGRAM = "link-management-contract"
 BETWEEN_LINES = 30  # seconds between two lines of progress without a terminal
+MOST_TOLD = 3  # records left behind
 PASSED_OVER = 2  # the interrupt to ignore: a second one comes from impatience, and clean-up takes a moment
 
 
@@ -61,24 +64,23 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         with Progress(Screen(stderr=True), asked) as progress:
             return carry_out(contract, asked, progress, lambda: interrupts.came, progress.certain)
 
-    def tell(outcome: Outcome) -> None:
-        if outcome.interrupted:
-            complain(str(InterruptedRunError(left=len(outcome.left))))
-        elif given.quiet:
-            say(outcome.verdict)
-        else:
-            terminal.show(results.as_dict(outcome), Screen(), verbose=given.verbose)
-
     if given.watch:
-        from contract_tests.commands.watch import watch  # noqa: PLC0415 - rarely asked for
-
-        return watch(given, judged, tell)
+        return watch(given, judged, partial(_tell, given))
     baseline = compare.read(given.baseline) if given.baseline else None
     outcome = judged(given)
     if not write_reports(contract, outcome, given):
         outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
-    tell(outcome)
+    _tell(given, outcome)
     return outcome.status if baseline is None else _gated(outcome, baseline)
+
+
+def _tell(given: argparse.Namespace, outcome: Outcome) -> None:
+    if outcome.interrupted:
+        complain(str(InterruptedRunError(left=len(outcome.left))))
+    elif given.quiet:
+        say(outcome.verdict)
+    else:
+        terminal.show(results.as_dict(outcome), Screen(), verbose=given.verbose, folder=given.report_dir)
 
 
 def _gated(outcome: Outcome, baseline: dict[str, Any]) -> int:
@@ -190,8 +192,10 @@ def _options(contract: Contract, given: argparse.Namespace) -> Options:
 
 def tell_left(ledger: Ledger) -> None:
     """Report what is left behind, or may still appear."""
-    for entry in ledger.left:
+    for entry in ledger.left[:MOST_TOLD]:
         complain(f"left behind: {entry}")
+    if len(ledger.left) > MOST_TOLD:
+        complain(f"and {len(ledger.left) - MOST_TOLD} more are left behind; {ledger.path} lists them")
     if ledger.unanswered:
         complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.unanswered)}")
 

@@ -53,9 +53,9 @@ class Exploration:
             visitor.most_pages = whole
 
     def _explore(self, visitor: Visitor) -> None:
-        end = visitor.sent + self.requests
+        end = len(visitor.evidence.exchanges) + self.requests
         probe(visitor, _until(visitor, end))
-        left = max(0, end - visitor.sent)
+        left = max(0, end - len(visitor.evidence.exchanges))
         self._generate(visitor, left // 3)
         self._walk(visitor, left - left // 3)
 
@@ -66,7 +66,7 @@ class Exploration:
         return schema
 
     def _generate(self, visitor: Visitor, requests: int) -> None:
-        generated, proceed = Generated(visitor), _until(visitor, visitor.sent + requests)
+        generated, proceed = Generated(visitor), _until(visitor, len(visitor.evidence.exchanges) + requests)
         operations = self._schema.include(tag=visitor.resource.name).get_all_operations()
         drawn: list[schemathesis.Case[Any]] = []
         with _DRAWING:
@@ -76,7 +76,7 @@ class Exploration:
             proceed(partial(generated.send, case))
 
     def _walk(self, visitor: Visitor, requests: int) -> None:
-        proceed = _until(visitor, visitor.sent + requests)
+        proceed = _until(visitor, len(visitor.evidence.exchanges) + requests)
         steps: list[Step] = []
         factory: Any = seed(self.seed)(lambda: Walk(visitor, steps))
         with _DRAWING:
@@ -101,7 +101,7 @@ def _until(visitor: Visitor, end: int) -> Proceed:
     """Carry out steps until this many requests have been sent by a visitor; then do nothing."""
 
     def proceed(step: Callable[[], object]) -> None:
-        if visitor.sent < end:
+        if len(visitor.evidence.exchanges) < end:
             step()
 
     return proceed

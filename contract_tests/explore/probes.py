@@ -10,12 +10,13 @@ from zlib import crc32
 
 from contract_tests.evidence import AccessAttempt, BeforeAfter, Creation
 from contract_tests.exchange import OTHER, OWN, Expect, FormValue
+from contract_tests.markers import mark_of
 from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, Shape
 from contract_tests.survey.creating import create
 from contract_tests.survey.lifecycle import remove, reshape
 from contract_tests.survey.samples import SCRIPTS, alone, of_type
 from contract_tests.survey.unauthorized import attempt
-from contract_tests.survey.visitor import Visitor, mark_of
+from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import IDENTITIES, WRITES
 from contract_tests.target.target import WriteRefusedError
 

@@ -10,7 +10,7 @@ from typing import Any
 from contract_tests.run.verdicts import VIOLATED, Verdict
 
 Result = Mapping[str, Any]  # as results.json holds it
-FIRST = ("accounts.bearer-*", "operations.*", "envelopes.*")
+FIRST = ("accounts.bearer-*", "operations.*", "envelopes.*", "accounts.*")
 ON_WRITES = ("forms.*", "lifecycle.*", "envelopes.create-*", "envelopes.update-*", "pagination.total-follows-*")
 NUMBERS = (
     "pagination.total-*",
@@ -35,6 +35,8 @@ LEADS_TO: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("operations.create-answers", ON_WRITES),
     ("operations.read-answers", ("lifecycle.*", "envelopes.read-*", "forms.*-comes-back", "representations.*")),
     ("operations.update-answers", (*STORED, "forms.*-update", "envelopes.update-*")),
+    ("accounts.other-account-*", ("accounts.other-account-*",)),
+    ("accounts.strangers-*", ("accounts.strangers-*",)),
     ("operations.delete-answers", ("lifecycle.delete*", "pagination.total-follows-deletes")),
     ("operations.splash-*", ("lifecycle.created-*", "operations.read-answers")),
     ("operations.writes-not-redirected", (*ON_WRITES, "operations.*")),
@@ -52,6 +54,8 @@ LEADS_TO: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("lifecycle.created-record-is-listed-once", ("pagination.total-*", "pagination.pages-*")),
     ("pagination.total-counts-*", NUMBERS),
     ("pagination.total-pages-*", NUMBERS),
+    ("pagination.size-defaults-*", ("pagination.pages-*", "pagination.order-*", "pagination.page-*")),
+    ("pagination.allowed-sizes-*", ("pagination.pages-*", "pagination.order-*", "pagination.page-*")),
     ("pagination.page-is-filled", ("pagination.pages-*", "pagination.order-*", "pagination.allowed-*")),
     ("pagination.links-have-*", LINKS),
 )
@@ -111,9 +115,16 @@ def _explains(group: Group, result: Result) -> bool:
             if any(fnmatchcase(result["rule"], pattern) for to in leads for pattern in to):
                 return True
             one, other = cause["findings"][0], result["findings"][0]
-            if (one["exchange"], one.get("at")) == (other["exchange"], other.get("at")):
+            same = (one["exchange"], one.get("at")) == (other["exchange"], other.get("at"))
+            if same or (cause["rule"].startswith("operations.") and _trouble(one) == _trouble(other) != ""):
                 return True
     return False
+
+
+def _trouble(finding: Mapping[str, Any]) -> str:
+    """The method and status of an answer that is no success; empty for others."""
+    status = finding.get("answered", "").partition(",")[0]
+    return "" if status.startswith("status 2") else f"{finding.get('sent', '').partition(' ')[0]} {status}".strip()
 
 
 def undecided(results: Sequence[Result], found: Sequence[Group]) -> dict[str, list[Result]]:

@@ -29,6 +29,8 @@ def write(contract: Contract, outcome: Outcome, told: dict[str, Any], folder: Pa
     """
     folder.mkdir(parents=True, exist_ok=True)
     scripts = repro.scripts(contract, outcome)
+    for rule in contract.rules:
+        (folder / repro.file_of(rule)).unlink(missing_ok=True)  # of an earlier run
     for name, script in scripts.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)

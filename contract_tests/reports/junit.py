@@ -51,19 +51,24 @@ def write(results: Mapping[str, Any], path: Path) -> None:
         time=f"{results['seconds']:.3f}",
     )
     for result, name in elements:
-        area = result["rule"].partition(".")[0]
-        case = SubElement(suite, "testcase", classname=area, name=name_of(result), time=f"{result['seconds']:.3f}")
-        if name:
-            element = SubElement(case, name, message=result["statement"])
-            element.text = _printable(explain(result))
-        elif result["verdict"] == Verdict.WARN:
-            SubElement(case, "system-out").text = _printable(f"warning\n{explain(result)}")
+        _case(suite, result, name)
     for classname, text in further:
         SubElement(SubElement(suite, "testcase", classname=classname, name=text, time="0"), "error", message=text)
-    # the verdict is a property of the suite, since the schema that CI servers use has none for a case
-    SubElement(SubElement(suite, "properties"), "property", name="verdict", value=_printable(results["verdict"]))
+    properties = SubElement(suite, "properties")  # of the suite, since the schema of CI servers has none for a case
+    SubElement(properties, "property", name="verdict", value=_printable(results["verdict"]))
     indent(suites)
     ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _case(suite: Element, result: Result, name: str) -> None:
+    """Add the test case of a result; its name is that of the element in it, if there is one."""
+    area = result["rule"].partition(".")[0]
+    case = SubElement(suite, "testcase", classname=area, name=name_of(result), time=f"{result['seconds']:.3f}")
+    if name:
+        element = SubElement(case, name, message=result["statement"])
+        element.text = _printable(explain(result))
+    elif result["verdict"] == Verdict.WARN:
+        SubElement(case, "system-out").text = _printable(f"warning\n{explain(result)}")
 
 
 def _printable(text: str) -> str:

@@ -40,10 +40,14 @@ mine() {{
 }}
 id_in() {{ grep -o '"id"[^0-9]*[0-9]*' "$1" | head -n 1 | grep -o '[0-9]*$'; }}
 create() {{ step "$@" | tee "$dir/answer"; id=$(id_in "$dir/answer"); }}
+remove() {{
+  mine "$1" && api -o "$dir/gone" -X DELETE "$base{record_path}$1"
+  mine "$1" && echo "left behind: $base{record_path}$1" >&2
+}}
 tidy() {{
-  for id in $made; do mine "$id" && api -o "$dir/gone" -X DELETE "$base{record_path}$id"; done
+  for id in $made; do remove "$id"; done
   key=${{CONTRACT_SECOND_API_KEY:-}}
-  for id in $theirs; do mine "$id" && api -o "$dir/gone" -X DELETE "$base{record_path}$id"; done
+  for id in $theirs; do remove "$id"; done
   rm -r "$dir"
 }}
 trap tidy EXIT
@@ -83,7 +87,7 @@ def script(base_url: str, rule: Rule, resource: Resource, finding: Violation, ex
     ids: dict[int, str] = {}
     lines: list[str] = []
     for number, exchange in enumerate(steps, 1):
-        lines += _lines(number, exchange, ids)
+        lines += _lines(number, exchange, ids, is_it=exchange.number == finding.exchange.number)
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
 
 
@@ -168,7 +172,8 @@ def _after(exchange: Exchange, every: list[Exchange]) -> Iterator[Exchange]:
     yield from [each for each in every if each.request.operation == "list" and each.request.identity == OWN][:1]
 
 
-def _lines(number: int, exchange: Exchange, ids: dict[int, str]) -> list[str]:
+def _lines(number: int, exchange: Exchange, ids: dict[int, str], *, is_it: bool) -> list[str]:
+    """The lines of a step; a title of each is printed, and shows which answer is the wrong one."""
     request = exchange.request
     known = request.identifier is not None and request.identifier in ids
     path = request.target
@@ -178,13 +183,12 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str]) -> list[str]:
     command = ["api" if request.identity == OWN else _stranger(request.identity)]
     if request.method != "GET" and not arguments:
         arguments = ["-X", request.method]
-    title = (
-        f'"{number}. {request.method} {_quoted(path)}{"" if request.identity == OWN else f" with {request.identity}"}"'
-    )
+    whose = "" if request.identity == OWN else f" with {request.identity}"
+    title = f'"{number}. {request.method} {_quoted(path)}{whose}{" <-- this answer" if is_it else ""}"'
     line = " ".join([title, *command, *arguments, f'"$base{_quoted(path)}"'])
     if request.operation == "create":
-        whose = "theirs" if request.identity == OTHER else "made"
-        noted = [*prepared, f"create {line}", f'{whose}="${whose} $id"']
+        kept = "theirs" if request.identity == OTHER else "made"
+        noted = [*prepared, f"create {line}", f'{kept}="${kept} $id"']
         if request.identity != OWN or exchange.made_id is None:
             return noted
         ids[exchange.made_id] = f"id_{number}"

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from functools import partial
 from threading import Lock
 from time import time
 
 from contract_tests.contract import Contract, Resource, Rule
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
+from contract_tests.exchange import Exchange
 from contract_tests.masking import Masking
 from contract_tests.open_points import remarks
 from contract_tests.run import waivers
@@ -77,38 +79,38 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
     target = _target(options, ledger or Ledger(), progress, interrupted)
     _preflight(target, contract)
     explore = _exploration(contract, options)
-    visits = [
-        Visits(rules, resource)
-        for resource in contract.resources.values()
-        if (rules := [rule for rule, of in chosen if of is resource])
-    ]
-    known: dict[str, list[Result]] = {}
-    lock = Lock()
-
-    def look(resource: Resource, results: list[Result]) -> None:
-        with lock:
-            known[resource.name] = results
-            _stop_at(options, target, known)
-            if certain:
-                so_far = [result for some in known.values() for result in some]
-                certain(_outcome(contract, options, target, visits, so_far, began))
-
-    guide = Guide(target, options, explore, lambda chapter: progress(chapter, target.sent), look)
+    by_resource = {name: [rule for rule, resource in chosen if resource.name == name] for name in contract.resources}
+    visits = [Visits(rules, contract.resources[name]) for name, rules in by_resource.items() if rules]
+    outcome = partial(_outcome, contract, options, target, visits, began)
+    so_far = _SoFar(options, target, lambda results: certain(outcome(results)) if certain else None)
+    guide = Guide(target, options, explore, lambda chapter: progress(chapter, target.sent), so_far)
     try:
         guide.go(visits)
     except (Exception, KeyboardInterrupt):
         if not interrupted():  # otherwise the interrupt may have hit code that expects no exceptions
             raise
     target.close()
-    results = [result for each in visits for result in each.results]
-    return _outcome(contract, options, target, visits, results, began)
+    return outcome([result for each in visits for result in each.results])
 
 
-def _stop_at(options: Options, target: Target, known: dict[str, list[Result]]) -> None:
-    """Let the target send no more once enough results have failed."""
-    failed = sum(each.verdict is Verdict.FAIL for some in known.values() for each in some)
-    if options.max_failures and failed >= options.max_failures:
-        target.enough = f"{failed} results had failed"
+class _SoFar:
+    """The results that are certain while a run goes on; once enough have failed, the target sends no more."""
+
+    def __init__(self, options: Options, target: Target, tell: Callable[[list[Result]], None]) -> None:
+        self._most = options.max_failures
+        self._target = target
+        self._tell = tell
+        self._known: dict[str, list[Result]] = {}
+        self._lock = Lock()
+
+    def __call__(self, resource: Resource, results: list[Result]) -> None:
+        with self._lock:
+            self._known[resource.name] = results
+            every = [result for some in self._known.values() for result in some]
+            failed = sum(each.verdict is Verdict.FAIL for each in every)
+            if self._most and failed >= self._most and not self._target.enough:
+                self._target.enough = f"stopped, as {failed} results fail and --max-failures is {self._most}"
+            self._tell(every)
 
 
 def _target(options: Options, ledger: Ledger, progress: Progress, interrupted: Callable[[], bool]) -> Target:
@@ -129,7 +131,7 @@ def _preflight(target: Target, contract: Contract) -> None:
 
 
 def _outcome(  # noqa: PLR0913, PLR0917 - what an outcome is made of
-    contract: Contract, options: Options, target: Target, visits: list[Visits], results: list[Result], began: float
+    contract: Contract, options: Options, target: Target, visits: list[Visits], began: float, results: list[Result]
 ) -> Outcome:
     """The outcome of the results, with secrets masked and waived failures marked."""
     ledger, masking = target.ledger, _masking(options, target.ledger)
@@ -163,7 +165,7 @@ def _outcome(  # noqa: PLR0913, PLR0917 - what an outcome is made of
         left=tuple(ledger.left),
         strict=options.strict,
         insecure=options.connection.insecure,
-        notes=tuple(remarks(exchanges)),
+        notes=(*remarks(exchanges), *map(masking.text, _unanswered(exchanges))),
         stale=tuple(stale),
         interrupted=not is_whole,
         masking=masking,
@@ -173,10 +175,19 @@ def _outcome(  # noqa: PLR0913, PLR0917 - what an outcome is made of
 def _not_judged(results: list[Result], visits: list[Visits], options: Options, not_run: int) -> list[str]:
     """What the verdict does not cover."""
     why = "the run was interrupted" if not all(each.is_whole for each in visits) else "deselected, or in need of writes"
-    left_out = [f"{not_run} results ({why})"] if not_run else []
+    left_out = [f"{not_run or 'some'} results ({why})"] if not_run or not all(each.is_whole for each in visits) else []
     rare = ["rarer input (--explore 0)"] if not options.explore else []
     notes = [note for each in visits for note in each.notes]
     return [*unjudged(results), *notes, *rare, *left_out]
+
+
+def _unanswered(exchanges: list[Exchange]) -> list[str]:
+    """A note on requests that got no answer; a server that crashes looks like that, and so does a bad connection."""
+    lost = [each for each in exchanges if each.status is None]
+    told = (
+        f"{len(lost)} requests got no answer, first {lost[0].request.method} {lost[0].request.target}" if lost else ""
+    )
+    return [f"{told}: {lost[0].error[:100]}"] if lost else []
 
 
 def possible(contract: Contract) -> int:

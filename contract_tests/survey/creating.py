@@ -8,8 +8,8 @@ from typing import Any
 
 from contract_tests.evidence import Creation
 from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, is_integer
-from contract_tests.markers import shows
-from contract_tests.survey.visitor import Visitor, mark_of
+from contract_tests.markers import mark_of, shows
+from contract_tests.survey.visitor import Visitor
 
 
 class InvisibleError(Exception):

@@ -11,12 +11,12 @@ from typing import TypeVar
 from contract_tests.contract import Resource
 from contract_tests.evidence import Change, Evidence, Listing, Record, has_arrived
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request, is_integer
-from contract_tests.markers import holds
+from contract_tests.markers import holds, mark_of
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.survey import waiting
 from contract_tests.survey.waiting import Lag, sleep_until
 from contract_tests.target.entries import Entry
-from contract_tests.target.target import Limits, Target
+from contract_tests.target.target import BudgetSpentError, Limits, Target
 
 BETWEEN_LOOKS = 0.05  # seconds, while the lag is measured
 MOST_PAGES = 5
@@ -59,14 +59,8 @@ class Visitor:
         self._create_path = create_path or resource.create_path
         self.lag = lag or Lag(target.limits.lag / Limits.lag)
         self.writes = not target.limits.read_only
-        self._count = 0
-        self._wrote = 0.0
+        self._count, self._wrote = 0, 0.0
         self._missed: set[str] = set()
-
-    @property
-    def sent(self) -> int:
-        """How many requests it has sent, as far as they are evidence."""
-        return len(self.evidence.exchanges)
 
     def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN, **query: str) -> Exchange:
         """List one page."""
@@ -136,7 +130,11 @@ class Visitor:
         )
 
     def _make(self, entry: Entry, request: Request) -> Exchange:
-        exchange = self.send(request)
+        try:
+            exchange = self.send(request)
+        except BudgetSpentError:  # it was not sent
+            self.target.ledger.forget(entry)
+            raise
         if exchange.made_id is not None and request.identity == OWN:
             self.own(entry, exchange.made_id)
         elif exchange.made_id is not None:
@@ -300,8 +298,3 @@ class Visitor:
                     shown = json.dumps(row, ensure_ascii=False)
                     self.target.ledger.see(self.resource.name, int(row["id"]), shown, request.identity)
         return exchange
-
-
-def mark_of(label: object) -> str:
-    """The marker in a name or host of the run; a name may go on after it."""
-    return str(label or "").partition(" ")[0]

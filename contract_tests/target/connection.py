@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +27,16 @@ LONGEST_BODY = 64 << 20  # bytes
 LONGEST_LINE = 65_536  # bytes of a header
 INTERIM = (100, 102, 103)
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
+
+
+class Sent(threading.local):
+    """The latest request of a thread: its number, when it was sent, how long it may take, its connections."""
+
+    number = 0
+    began = 0.0
+    timeout = 0.0
+    patience = math.inf
+    pool: urllib3.PoolManager | None = None
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class Entry:
         if self.without and not self.seen:
             return f"{self.resource} {self.identifier}, perhaps: it came with a create without {self.without}"
         if not self.seen:
-            never = f"a create answered this id, but {self.marker} was never seen there"
+            never = f"a create answered this id, but {self.marker or 'its record'} was never seen there"
             return f"{self.resource} {self.identifier}, or something elsewhere: {never}"
         return f"{self.resource} {self.identifier}, made as {self.marker}"
 

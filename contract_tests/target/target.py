@@ -6,27 +6,22 @@ import math
 import re
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit
 
 import urllib3
 
-from contract_tests.exchange import OWN, TRIES, Exchange, Expect, Request
+from contract_tests.exchange import OWN, Exchange, Expect, Request
 from contract_tests.multipart import encode
-from contract_tests.target.connection import Connection, read_whole
+from contract_tests.target.connection import Connection, Sent, read_whole
+from contract_tests.target.hangs import Hangs
+from contract_tests.target.headers import is_safe, joined, seconds_of
 from contract_tests.target.ledger import Ledger
 
-TRIES_OF_A_HANG = 2
-AGAIN = 0.25  # of the timeout is enough for another try of what has not answered within the whole
-LAST = 1.0  # seconds for a clean-up by an operation that never answers
 PAUSE = 0.2
-EPOCH = 1e9
 MOST_REDIRECTS = 5
 LEAST_WAIT, MOST_WAIT = 0.5, 90.0  # seconds for a rate limit to pass
 SPENT, TIME_UP = "the budget of requests was spent", "the time for the run was up"
@@ -43,7 +38,7 @@ class WriteRefusedError(Exception):
 
 
 class Answer(NamedTuple):
-    """What came back: a status, headers and the whole body."""
+    """What came back, with the whole body."""
 
     status: int
     headers: Mapping[str, str]
@@ -71,16 +66,6 @@ class Limits:
     patience: float = 300.0
     lag: float = 2.1
     read_only: bool = False
-
-
-class _Sent(threading.local):
-    """The latest request of a thread: its number, when it was sent, how long it may take, its connections."""
-
-    number = 0
-    began = 0.0
-    timeout = 0.0
-    patience = math.inf
-    pool: urllib3.PoolManager | None = None
 
 
 class Target:
@@ -117,22 +102,23 @@ class Target:
         self.enough = ""
         self.waiting: Callable[[float], None] = lambda _seconds: None
         self._strange: set[tuple[str, int, str]] = set()
-        self._hangs: Counter[tuple[str, ...]] = Counter()
-        self._waited = 0.0
-        self._next = 0.0
+        self._hangs = Hangs(self.limits.timeout)
+        self._waited, self._next = 0.0, 0.0
         self._began = time.monotonic()
         self._lock = threading.Lock()
-        self._sent = _Sent()
+        self._sent = Sent()
         self._cleaning: set[int] = set()
         self._connection = connection or Connection()
         self._headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate"}
         self._headers |= self._connection.headers
-        self._pools = [self._pool()]
+        self._pools: list[urllib3.PoolManager] = []
+        self._pool()
 
     def _pool(self) -> urllib3.PoolManager:
-        """The connections of this thread."""
-        pool = self._sent.pool = self._connection.pool(self.base_url, self.limits.timeout)
-        return pool
+        """New connections, for this thread."""
+        self._sent.pool = self._connection.pool(self.base_url, self.limits.timeout)
+        self._pools.append(self._sent.pool)
+        return self._sent.pool
 
     @property
     def _counting(self) -> bool:
@@ -167,7 +153,7 @@ class Target:
         writes = request.operation in ("update", "delete") and request.identifier is not None
         if writes:
             self._check_owner(request)
-        if self._counting and self._hangs[_places(request)[0]] >= TRIES_OF_A_HANG:
+        if self._counting and self._hangs.is_given_up(request):
             told = f"not sent: no other {request.operation} of {request.resource} was answered"
             return Exchange(request, self.sent, None, error=told, timed_out=True)
         exchange = self._insist(request)
@@ -182,37 +168,17 @@ class Target:
         exchange = self._once(request, ())
         with suppress(BudgetSpentError):  # then the last answer is all there is
             while True:
-                self._note_hang(exchange)
+                self._hangs.note(exchange)
                 if exchange.status == HTTPStatus.TOO_MANY_REQUESTS and self._wait_for_limit(exchange):
                     exchange = self._once(request, tuple(attempts))
                     continue
-                tries = self._tries(exchange)
+                tries = self._hangs.tries(exchange)
                 if not exchange.failed or request.operation == "create" or len(attempts) >= tries - 1:
                     break
                 attempts.append(exchange.status)
                 time.sleep(PAUSE)
                 exchange = self._once(request, tuple(attempts))
         return exchange
-
-    def _tries(self, exchange: Exchange) -> int:
-        """How often a request is sent, of which this is the latest answer."""
-        if not exchange.timed_out:
-            return TRIES
-        alike, operation = (self._hangs[place] for place in _places(exchange.request))
-        return 1 if operation > alike else TRIES_OF_A_HANG
-
-    def _note_hang(self, exchange: Exchange) -> None:
-        """Note what was given its time and did not answer: after two such tries, it is left to clean-up."""
-        for place in _places(exchange.request):
-            self._hangs[place] = self._hangs[place] + 1 if exchange.timed_out else 0
-
-    def _patience(self, request: Request) -> float:
-        """How long to wait for an answer: the whole timeout, unless other requests like this one were not answered."""
-        alike, operation = (self._hangs[place] for place in _places(request))
-        hangs = alike if request.expects is Expect.SUCCESS else operation
-        if hangs >= TRIES_OF_A_HANG or (operation and not self._counting):
-            return LAST
-        return max(LAST, AGAIN * self.limits.timeout) if hangs else self.limits.timeout
 
     def _check_owner(self, request: Request) -> None:
         """Refuse to write to what is not the run's own record, or may not be for the identity that writes.
@@ -243,7 +209,7 @@ class Target:
     def _once(self, request: Request, attempts: tuple[int | None, ...]) -> Exchange:
         if self._counting:
             self._go_on()
-        self._sent.patience = self._patience(request)
+        self._sent.patience = self._hangs.patience(request, last=not self._counting)
         headers = dict(self._headers)
         if request.identity in self.keys:
             headers["Authorization"] = self.keys[request.identity]
@@ -260,8 +226,8 @@ class Target:
             while answer.status in REDIRECTS and len(redirects) < MOST_REDIRECTS:
                 location = answer.headers.get("Location", "")
                 redirects.append((answer.status, location))
-                there = _joined(there, location)
-                if request.method != "GET" or not location or not _is_safe(url, there):
+                there = joined(there, location)
+                if request.method != "GET" or not location or not is_safe(url, there):
                     break
                 answer = self._call("GET", there, None, headers)
         except urllib3.exceptions.HTTPError as error:
@@ -308,10 +274,7 @@ class Target:
         return self._fetch(method, url, body, headers)
 
     def _fetch(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-        pool = self._sent.pool
-        if pool is None:
-            pool = self._pool()
-            self._pools.append(pool)
+        pool = self._sent.pool or self._pool()
         if method == "POST":
             pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
         response = pool.request(
@@ -328,39 +291,10 @@ class Target:
     def _wait_for_limit(self, exchange: Exchange) -> bool:
         """Wait as long as a rate limit says, if there is patience left."""
         said = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
-        seconds = max(min(_seconds(said), MOST_WAIT), LEAST_WAIT)
+        seconds = max(min(seconds_of(said), MOST_WAIT), LEAST_WAIT)
         if self._waited + seconds > self.limits.patience or (self._counting and seconds > self._left()):
             return False
         self._waited += seconds
         self.waiting(seconds)
         time.sleep(seconds)
         return True
-
-
-def _places(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What may hang with a request that hangs: requests like it, and all of its operation."""
-    operation = (request.resource, request.operation)
-    return (*operation, request.identity, request.expects), operation
-
-
-def _joined(url: str, location: str) -> str:
-    try:
-        return urljoin(url, location)
-    except ValueError:  # a location that is no URL leads nowhere
-        return ""
-
-
-def _is_safe(url: str, there: str) -> bool:
-    """Whether a redirect may receive the key: it leads to the same host, and does not drop TLS."""
-    before, after = urlsplit(url), urlsplit(there)
-    return before.netloc == after.netloc and after.scheme in (before.scheme, "https")
-
-
-def _seconds(said: str) -> float:
-    """The seconds to wait, from a header that holds seconds, or a time as a date or Unix time."""
-    if re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", said.strip(), re.ASCII):
-        seconds = float(said)
-        return seconds - time.time() if seconds > EPOCH else seconds
-    with suppress(ValueError, OverflowError):
-        return parsedate_to_datetime(said).timestamp() - time.time()
-    return 1.0

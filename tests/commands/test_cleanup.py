@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -78,9 +79,9 @@ def test_what_a_killed_run_left_behind_is_removed_afterwards(deadly: tuple[Deadl
     before, ledger = app.records(), tmp_path / "ledger.jsonl"
     killed(app, base_url, ledger)
     ended = command("cleanup", ledger)
-    never_came = "contract-tests: creates that were never answered, and of which nothing was found so far: 1\n"
+    never_came = "contract-tests: creates that were never answered, and of which nothing was found so far: [1-3]\n"
     assert ended.returncode == 0
-    assert ended.stderr in ("", never_came)
+    assert re.fullmatch(f"({never_came})?", ended.stderr)
     assert ", 0 left\n" in ended.stdout
     assert app.records() == before
 

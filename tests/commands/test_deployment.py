@@ -170,7 +170,9 @@ def test_a_further_header_is_sent_and_told_nowhere(tmp_path: Path) -> None:
         ended = command("run", "--base-url", url, *options)
     assert seen == {CANARY}
     assert ended.returncode == 1
-    assert CANARY not in ended.stdout + ended.stderr + "".join(each.read_text("utf-8") for each in tmp_path.iterdir())
+    assert CANARY not in ended.stdout + ended.stderr + "".join(
+        each.read_text("utf-8") for each in tmp_path.rglob("*.*")
+    )
 
 
 def test_neither_keys_nor_what_others_have_written_stand_in_any_output(tmp_path: Path) -> None:
@@ -189,7 +191,7 @@ def test_neither_keys_nor_what_others_have_written_stand_in_any_output(tmp_path:
             "run", "--base-url", server.base_url, "--report-dir", tmp_path, "--lag", "0", CONTRACT_API_KEY=key
         )
     assert ended.returncode == 1
-    told = {each.name: each.read_text("utf-8") for each in tmp_path.iterdir()} | {
+    told = {each.name: each.read_text("utf-8") for each in tmp_path.rglob("*.*")} | {
         "printed": ended.stdout + ended.stderr
     }
     assert set(told) >= {"results.json", "junit.xml", "report.html", "summary.md", "record.har", "profile.yaml"}

@@ -207,7 +207,7 @@ def test_a_profile_is_used_by_the_mocks_command(tmp_path: Path) -> None:
     process = subprocess.Popen([mock, "--port", "0", "--profile", path], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     base_url = process.stdout.readline().split()[-1]
-    ended = command("run", "--base-url", base_url, *QUICK)
+    ended = command("run", "--base-url", base_url, "--verbose", *QUICK)
     process.terminate()
     process.wait()
     process.stdout.close()

@@ -19,6 +19,7 @@ from faulty import Reply
 
 from contract_tests.exchange import Request
 from contract_tests.target import target
+from contract_tests.target.headers import is_safe
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import Limits, Target
 
@@ -92,7 +93,7 @@ def test_requests_keep_their_distance(slept: list[float]) -> None:
     ],
 )
 def test_a_key_follows_a_redirect_on_the_same_host_and_never_out_of_tls(there: str, sent: bool) -> None:  # noqa: FBT001
-    assert target._is_safe("https://links.example.com/api/domains/", there) is sent  # noqa: SLF001
+    assert is_safe("https://links.example.com/api/domains/", there) is sent
 
 
 def test_a_redirect_that_is_no_url_leads_nowhere(slept: list[float]) -> None:
@@ -124,7 +125,7 @@ def dripping(body: Iterable[bytes]) -> Iterator[Target]:
 
 
 def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contract_tests.target.target.TRIES", 1)
+    monkeypatch.setattr("contract_tests.target.hangs.TRIES", 1)
 
     def slowly() -> Iterator[bytes]:
         while True:
@@ -137,7 +138,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pyte
 
 
 def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contract_tests.target.target.TRIES", 1)
+    monkeypatch.setattr("contract_tests.target.hangs.TRIES", 1)
     monkeypatch.setattr("contract_tests.target.connection.LONGEST_BODY", 3 << 20)
     with dripping(repeat(b" " * 65_536)) as target:
         exchange = target.send(LIST)

@@ -1,0 +1,182 @@
+"""What helps whoever mends a server: scripts that repeat, results on the way, a watch, a baseline."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+from shell import COMMANDS, ENVIRONMENT, command
+from wire import HARBOUR
+
+from mock_server import MockServer
+
+KEY = {"Authorization": f"Bearer {HARBOUR}"}
+QUICK = ("--explore", "0", "--lag", "0", "--resources", "domains")
+
+
+def mock(server: MockServer, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    """What the control plane answers."""
+    answer = urllib3.request(method, f"{server.base_url}/_mock/{path}", json=body)
+    return answer.json() if answer.data else None
+
+
+def records(server: MockServer) -> Any:
+    """All that a mock holds."""
+    return [
+        urllib3.request("GET", f"{server.base_url}/api/{resource}/?results_per_page=1000", headers=KEY).json()["data"]
+        for resource in ("splash-pages", "domains", "notification-handlers")
+    ]
+
+
+@pytest.mark.parametrize("name", ["total-is-one-more", "created-records-are-not-listed"])
+def test_a_script_shows_the_failure_and_leaves_nothing(tmp_path: Path, name: str) -> None:
+    with MockServer(defects=(name,)) as broken:
+        command("run", "--base-url", broken.base_url, *QUICK, "--report-dir", tmp_path)
+        scripts = sorted((tmp_path / "repro").iterdir())
+        before = records(broken)
+        assert scripts
+        for script in scripts:
+            assert HARBOUR not in script.read_text("utf-8")
+            told = subprocess.run([script], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+            assert told.stderr == ""
+            assert re.search(r"^--- \d+\. [A-Z]+ /api/\S+\nHTTP/1.1 \d+ ", told.stdout, re.MULTILINE), told.stdout
+        assert records(broken) == before
+        refused = subprocess.run(
+            [scripts[0]], capture_output=True, text=True, env={"PATH": os.environ["PATH"]}, check=False
+        )
+        assert refused.returncode != 0
+        assert "CONTRACT_API_KEY: is not set; set it to the API key of the account" in refused.stderr
+
+
+def test_a_run_stops_once_enough_has_failed(tmp_path: Path) -> None:
+    with MockServer(fixture="empty", records=40, defects=("total-is-one-more",)) as broken:
+        before = records(broken)
+        few = command("run", "--base-url", broken.base_url, "--max-failures", "1", "--report-dir", tmp_path)
+        every = command("run", "--base-url", broken.base_url)
+        assert records(broken) == before
+    sent = [int(re.findall(r"(\d+) requests in", ended.stdout)[0]) for ended in (few, every)]
+    assert (few.returncode, every.returncode) == (1, 1)
+    assert sent[0] < sent[1]
+    assert "results had failed" in json.loads((tmp_path / "results.json").read_text("utf-8"))["verdict"]
+
+
+def test_failures_are_written_on_the_way(tmp_path: Path) -> None:
+    with MockServer(defects=("total-is-one-more",), conditions={"latency": 0.05}) as broken:
+        run: list[str | Path] = [
+            COMMANDS / "contract-tests",
+            "run",
+            "--base-url",
+            broken.base_url,
+            "--report-dir",
+            tmp_path,
+            "--lag",
+            "0",
+        ]
+        process = subprocess.Popen(run, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        told = tmp_path / "results.json"
+        while process.poll() is None and not told.exists():
+            pass
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    results = json.loads(told.read_text("utf-8"))
+    assert (results["word"], results["status"]) == ("interrupted: no claim", 2)
+    assert "fail" in {each["verdict"] for each in results["results"]}
+
+
+def test_a_server_with_known_failures_gates_by_what_is_worse(tmp_path: Path) -> None:
+    with MockServer(defects=("total-is-one-more",)) as broken:
+        first = command("run", "--base-url", broken.base_url, *QUICK, "--report-dir", tmp_path)
+        same = command("run", "--base-url", broken.base_url, *QUICK, "--baseline", tmp_path)
+    with MockServer(defects=("total-is-one-more", "created-records-are-not-listed")) as worse:
+        ended = command(
+            "run", "--base-url", worse.base_url, *QUICK, "--baseline", tmp_path, "--report-dir", tmp_path / "b"
+        )
+    with MockServer() as right:
+        better = command("run", "--base-url", right.base_url, *QUICK, "--baseline", tmp_path)
+    assert (first.returncode, same.returncode, ended.returncode, better.returncode) == (1, 0, 1, 0)
+    assert "nothing is worse or better" in same.stdout
+    assert re.search(
+        r"\d+ worse\n(  .*\n)*  lifecycle.created-record-is-listed-once\[domains\]: pass, now fail", ended.stdout
+    )
+    assert re.search(
+        r"\d+ better\n(  .*\n)*  pagination.total-counts-the-records\[domains\]: fail, now pass", better.stdout
+    )
+    compared = command("compare", "--baseline", tmp_path, tmp_path / "b", "--html", tmp_path / "history.html")
+    assert (compared.returncode, "worse" in compared.stdout) == (1, True)
+    assert command("compare", "--baseline", tmp_path / "b", tmp_path).returncode == 0
+    assert 'class="fail"' in (tmp_path / "history.html").read_text("utf-8")
+
+
+def test_a_baseline_that_cannot_be_read_is_a_mistake(server: MockServer, tmp_path: Path) -> None:
+    ended = command("run", "--base-url", server.base_url, "--baseline", tmp_path / "none.json")
+    assert (ended.returncode, ended.stderr.count("\n")) == (4, 1)
+    assert mock(server, "GET", "journal")["entries"] == []
+
+
+def test_a_watch_judges_again_on_enter_what_failed_first(server: MockServer) -> None:
+    line: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, *QUICK, "--watch"]
+    mock(server, "POST", "reset", {"defects": ["total-is-one-more"]})
+    process = subprocess.Popen(line, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin
+    assert process.stdout
+    until(process, "watching:")
+    process.stdin.write("\n")
+    process.stdin.flush()
+    again = until(process, "watching:")
+    assert "first what failed last: pagination." in again
+    assert "does not conform" in again
+    mock(server, "POST", "reset", {"defects": []})
+    process.stdin.write("\n")
+    process.stdin.flush()
+    mended = until(process, "watching:")
+    assert re.search(r"\d+ better\n(  .*\n)*  pagination.total-counts-the-records\[domains\]: fail, now pass", mended)
+    process.stdin.write("q\n")
+    process.stdin.close()
+    assert process.wait() == 0
+    process.stdout.close()
+
+
+def until(process: subprocess.Popen[str], text: str) -> str:
+    """What a process prints until a line with a text."""
+    assert process.stdout
+    printed = ""
+    for line in process.stdout:
+        printed += line
+        if text in line:
+            break
+    return printed
+
+
+def test_a_watch_waits_for_a_server_that_comes_back() -> None:
+    with MockServer() as first:
+        port = int(first.base_url.rpartition(":")[2])
+        line: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", first.base_url, *QUICK, "--watch"]
+        process = subprocess.Popen(line, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        until(process, "watching:")
+    assert process.stdin
+    assert process.stdout
+    time.sleep(2)  # until the watch has noticed
+    with MockServer(port=port):
+        assert "partial: no claim" in until(process, "watching:")
+    process.stdin.close()
+    assert process.wait() == 0
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("jobs", ["1", "2", "3"])
+def test_the_verdict_is_the_same_however_many_resources_are_visited_at_once(tmp_path: Path, jobs: str) -> None:
+    with MockServer(fixture="empty", records=40, defects=("total-is-one-more",)) as broken:
+        command("run", "--base-url", broken.base_url, "--jobs", jobs, "--lag", "0", "--report-dir", tmp_path)
+    results = json.loads((tmp_path / "results.json").read_text("utf-8"))["results"]
+    failed = {(each["rule"], each["kind"]) for each in results if each["verdict"] == "fail"}
+    kinds = ("splash-pages", "domains", "notification-handlers")
+    assert {kind for rule, kind in failed if rule == "pagination.total-counts-the-records"} == set(kinds)
+    assert all(rule.startswith("pagination.") for rule, _ in failed)

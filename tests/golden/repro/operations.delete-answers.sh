@@ -1,0 +1,33 @@
+#!/bin/sh
+# operations.delete-answers, for splash-pages: A delete of a record that exists succeeds.
+# expected: a success
+# received: no answer
+#
+# This needs curl, and the key of an account in CONTRACT_API_KEY; CURL_OPTIONS may hold more, such as -k. It creates
+# records of its own, shows the failure and deletes what it created; it changes nothing that does not show its mark.
+base=${BASE_URL:-https://links.example.com/prefix}
+: "${CONTRACT_API_KEY:?is not set; set it to the API key of the account}"
+mark=${MARK:-ct$$x$(date +%S)}
+made= theirs=
+dir=$(mktemp -d) || exit 1
+key=$CONTRACT_API_KEY
+api() { curl -sS --max-time 30 ${CURL_OPTIONS:-} -H "Authorization: Bearer $key" "$@"; }
+step() { printf '\n--- %s\n' "$1"; shift; "$@" -i; }
+mine() {
+  api "$base/api/splash-pages/$1" | grep -q "$mark" ||
+    api "$base/api/splash-pages/?results_per_page=1000" | tr '{' '\n' | grep -E "\"id\": ?$1[,}]" | grep -q "$mark"
+}
+id_in() { grep -o '"id"[^0-9]*[0-9]*' "$1" | head -n 1 | grep -o '[0-9]*$'; }
+create() { step "$@" | tee "$dir/answer"; id=$(id_in "$dir/answer"); }
+tidy() {
+  for id in $made; do mine "$id" && api -o "$dir/gone" -X DELETE "$base/api/splash-pages/$id"; done
+  key=${CONTRACT_SECOND_API_KEY:-}
+  for id in $theirs; do mine "$id" && api -o "$dir/gone" -X DELETE "$base/api/splash-pages/$id"; done
+  rm -r "$dir"
+}
+trap tidy EXIT
+step "1. GET /api/splash-pages/" api "$base/api/splash-pages/"
+step "2. GET /api/splash-pages/9" api "$base/api/splash-pages/9"
+step "3. DELETE /api/splash-pages/9" api -X DELETE "$base/api/splash-pages/9"
+step "4. GET /api/splash-pages/9" api "$base/api/splash-pages/9"
+step "5. GET /api/splash-pages/" api "$base/api/splash-pages/"

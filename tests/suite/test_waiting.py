@@ -1,0 +1,90 @@
+"""What a run learns while it waits: how far reads lag, which states do not come, which operations do not answer."""
+
+from __future__ import annotations
+
+import pytest
+from faulty import CONTRACT, FaultyTarget, honest
+
+from contract_tests.exchange import OTHER, Exchange, Expect, Request
+from contract_tests.run.verdicts import Verdict, judge
+from contract_tests.survey import visit, waiting
+from contract_tests.survey.chapters import Chapters, needed
+from contract_tests.survey.waiting import Lag
+from contract_tests.target.hangs import Hangs
+from mock_server import Settings
+
+SEVERAL_NEEDS = sorted({needed([rule]) for rule in CONTRACT.rules.values()}, key=lambda needs: sorted(map(str, needs)))
+NOT_THERE = "operations.reads-redirected-within-host"
+
+
+def total(lag: Lag, *, missed: bool) -> float:
+    return sum(lag.pauses("domains", "update", missed=missed))
+
+
+def test_a_state_is_waited_for_in_full_once_and_then_for_as_long_as_reads_were_seen_to_lag() -> None:
+    lag = Lag(1.0)
+    assert total(lag, missed=False) == pytest.approx(2.1)
+    lag.miss("domains", "update")
+    assert total(lag, missed=True) == 0
+    assert total(lag, missed=False) == pytest.approx(waiting.SECOND_LOOK)  # on the second visit
+    assert sum(lag.pauses("domains", "delete", missed=False)) == pytest.approx(2.1)
+    lag.learn(0.3, settled=False)
+    assert total(lag, missed=True) == pytest.approx(0.3 + waiting.MARGIN)
+
+
+def test_a_lag_is_known_until_it_turns_out_to_be_longer() -> None:
+    lag = Lag(1.0)
+    lag.learn(0.2, settled=False)
+    lag.learn(0.1, settled=False)
+    assert lag.settling == pytest.approx(0.2 + waiting.MARGIN)
+    lag.learn(0.5, settled=True)
+    assert lag.settling == waiting.SETTLING
+
+
+@pytest.mark.parametrize("share", [0.0, 2.0])
+def test_the_option_for_the_lag_scales_every_wait(share: float) -> None:
+    lag = Lag(share)
+    assert total(lag, missed=False) == pytest.approx(2.1 * share)
+    assert lag.whole == waiting.SETTLING * share
+
+
+LIST = Request("list", "domains", "GET", "/api/domains/")
+ODD = Request("list", "domains", "GET", "/api/domains/", expects=Expect.OPEN)
+
+
+def test_what_hangs_twice_is_given_up_and_what_is_like_it_has_less_time() -> None:
+    hangs = Hangs(30.0)
+    assert (hangs.patience(LIST, last=False), hangs.is_given_up(LIST)) == (30.0, False)
+    hangs.note(Exchange(LIST, 1, None, timed_out=True))
+    assert hangs.patience(LIST, last=False) == 7.5
+    hangs.note(Exchange(LIST, 2, None, timed_out=True))
+    assert (hangs.patience(LIST, last=True), hangs.is_given_up(LIST)) == (1.0, True)
+    assert (hangs.patience(ODD, last=False), hangs.is_given_up(ODD)) == (1.0, False)
+    hangs.note(Exchange(LIST, 3, 200))
+    assert (hangs.patience(LIST, last=False), hangs.is_given_up(LIST)) == (30.0, False)
+
+
+def test_odd_requests_that_hang_take_no_time_from_documented_ones() -> None:
+    hangs = Hangs(30.0)
+    for number in (1, 2):
+        hangs.note(Exchange(ODD, number, None, timed_out=True))
+    assert (hangs.patience(LIST, last=False), hangs.is_given_up(LIST)) == (30.0, False)
+    stranger = Request("list", "domains", "GET", "/api/domains/", identity=OTHER)
+    assert not hangs.is_given_up(stranger)
+
+
+@pytest.mark.parametrize("resource", CONTRACT.resources)
+@pytest.mark.parametrize("chapters", SEVERAL_NEEDS, ids=lambda needs: "-".join(sorted(each.name for each in needs)))
+def test_the_chapters_that_a_rule_needs_are_enough_to_judge_it(
+    no_pauses: None, chapters: Chapters, resource: str
+) -> None:
+    target = FaultyTarget(honest, Settings(fixture="empty", records=28))
+    of = CONTRACT.resources[resource]
+    evidence = visit(target, of, chapters=chapters)
+    for rule in CONTRACT.rules.values():
+        if needed([rule]) == chapters and resource in rule.resources and rule.id != NOT_THERE:
+            result = judge(rule, of, evidence)
+            assert result.verdict is Verdict.PASS, (
+                f"contract_tests/survey/chapters.py: {rule.id} needs more: {result.reasons}"
+            )
+    assert target.ledger.left == []
