@@ -54,8 +54,12 @@ def write(results: Mapping[str, Any], path: Path) -> None:
         _case(suite, result, name)
     for classname, text in further:
         SubElement(SubElement(suite, "testcase", classname=classname, name=text, time="0"), "error", message=text)
-    properties = SubElement(suite, "properties")  # of the suite, since the schema of CI servers has none for a case
+    # of the suite, since the schema that CI servers use has neither properties nor an output for a case
+    properties = SubElement(suite, "properties")
     SubElement(properties, "property", name="verdict", value=_printable(results["verdict"]))
+    warnings = [f"warning: {name_of(each)}\n{explain(each)}" for each in every if each["verdict"] == Verdict.WARN]
+    if warnings:
+        SubElement(suite, "system-out").text = _printable("\n\n".join(warnings))
     indent(suites)
     ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
 
@@ -67,8 +71,6 @@ def _case(suite: Element, result: Result, name: str) -> None:
     if name:
         element = SubElement(case, name, message=result["statement"])
         element.text = _printable(explain(result))
-    elif result["verdict"] == Verdict.WARN:
-        SubElement(case, "system-out").text = _printable(f"warning\n{explain(result)}")
 
 
 def _printable(text: str) -> str:

@@ -56,7 +56,9 @@ def write(results: dict[str, Any], path: Path) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished = path.with_suffix(".unfinished")  # so that nobody ever reads half of it
+    unfinished.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished.replace(path)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -19,11 +19,15 @@ mine() {
 }
 id_in() { grep -o '"id"[^0-9]*[0-9]*' "$1" | head -n 1 | grep -o '[0-9]*$'; }
 create() { step "$@" | tee "$dir/answer"; id=$(id_in "$dir/answer"); }
+remove() {
+  mine "$1" && api -o "$dir/gone" -X DELETE "$base/api/splash-pages/$1"
+  mine "$1" && echo "left behind: $base/api/splash-pages/$1" >&2
+}
 tidy() {
-  for id in $made; do mine "$id" && api -o "$dir/gone" -X DELETE "$base/api/splash-pages/$id"; done
+  for id in $made; do remove "$id"; done
   key=${CONTRACT_SECOND_API_KEY:-}
-  for id in $theirs; do mine "$id" && api -o "$dir/gone" -X DELETE "$base/api/splash-pages/$id"; done
+  for id in $theirs; do remove "$id"; done
   rm -r "$dir"
 }
 trap tidy EXIT
-step "1. GET /api/splash-pages/" api "$base/api/splash-pages/"
+step "1. GET /api/splash-pages/ <-- this answer" api "$base/api/splash-pages/"

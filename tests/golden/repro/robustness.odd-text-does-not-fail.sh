@@ -19,14 +19,18 @@ mine() {
 }
 id_in() { grep -o '"id"[^0-9]*[0-9]*' "$1" | head -n 1 | grep -o '[0-9]*$'; }
 create() { step "$@" | tee "$dir/answer"; id=$(id_in "$dir/answer"); }
+remove() {
+  mine "$1" && api -o "$dir/gone" -X DELETE "$base/api/splash-pages/$1"
+  mine "$1" && echo "left behind: $base/api/splash-pages/$1" >&2
+}
 tidy() {
-  for id in $made; do mine "$id" && api -o "$dir/gone" -X DELETE "$base/api/splash-pages/$id"; done
+  for id in $made; do remove "$id"; done
   key=${CONTRACT_SECOND_API_KEY:-}
-  for id in $theirs; do mine "$id" && api -o "$dir/gone" -X DELETE "$base/api/splash-pages/$id"; done
+  for id in $theirs; do remove "$id"; done
   rm -r "$dir"
 }
 trap tidy EXIT
 printf -- '\000\001\002\003\004\005\006\007\010\011\012\013\014\015\016\017\020\021\022\023\024\025\026\027\030\031\032\033\034\035\036\037 !"#$%%&\047()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\134]^_`abcdefghijklmnopqrstuvwxyz{|}~\177\200\201\202\203\204\205\206\207\210\211\212\213\214\215\216\217\220\221\222\223\224\225\226\227\230\231\232\233\234\235\236\237\240\241\242\243\244\245\246\247\250\251\252\253\254\255\256\257\260\261\262\263\264\265\266\267\270\271\272\273\274\275\276\277\300\301\302\303\304\305\306\307\310\311\312\313\314\315\316\317\320\321\322\323\324\325\326\327\330\331\332\333\334\335\336\337\340\341\342\343\344\345\346\347\350\351\352\353\354\355\356\357\360\361\362\363\364\365\366\367\370\371\372\373\374\375\376\377' > "$dir/1-logo"
-create "1. POST /api/projects" api --form-string "name=ct1-1 <b>\"&" -F logo=@"$dir/1-logo"\;filename="logo.png"\;type=image/png "$base/api/projects"
+create "1. POST /api/projects <-- this answer" api --form-string "name=ct1-1 <b>\"&" -F logo=@"$dir/1-logo"\;filename="logo.png"\;type=image/png "$base/api/projects"
 made="$made $id"
 step "2. GET /api/splash-pages/" api "$base/api/splash-pages/"
