@@ -61,8 +61,8 @@ def answered(exchange: Exchange) -> str:
         if cut:
             return f"no whole answer: the body ended after {cut[1]} bytes, {cut[2]} fewer than its Content-Length says"
         return f"no answer: {_short(exchange.error, LONGEST_VALUE)}"
-    media_type = exchange.headers.get("Content-Type", "no media type")
-    return f"status {exchange.status}, {media_type}"
+    types = [text for name, text in exchange.headers.items() if name.casefold() == "content-type"]
+    return f"status {exchange.status}, {types[0] if types else 'no media type'}"
 
 
 def not_json(body: bytes) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from functools import partial
-from threading import Lock
+from functools import cache, partial
+from importlib import import_module
+from threading import Lock, Thread
 from time import time
 
 from contract_tests.contract import Contract, Resource, Rule
@@ -20,6 +21,7 @@ from contract_tests.run.options import Options
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import Result, Verdict, overall, unjudged
 from contract_tests.run.visits import Explore, Guide, Visits
+from contract_tests.survey import Visitor
 from contract_tests.target.identities import WRONG, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
@@ -77,8 +79,8 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
     """
     chosen, began = selected(contract, options), time()
     target = _target(options, ledger or Ledger(), progress, interrupted)
-    _preflight(target, contract)
     explore = _exploration(contract, options)
+    _preflight(target, contract)
     by_resource = {name: [rule for rule, resource in chosen if resource.name == name] for name in contract.resources}
     visits = [Visits(rules, contract.resources[name]) for name, rules in by_resource.items() if rules]
     outcome = partial(_outcome, contract, options, target, visits, began)
@@ -227,6 +229,15 @@ def _told(result: Result, masking: Masking) -> Result:
 def _exploration(contract: Contract, options: Options) -> Explore | None:
     if not options.explore:
         return None
-    from contract_tests.explore import Exploration  # noqa: PLC0415 - Schemathesis is slow to load
+    Thread(target=import_module, args=("contract_tests.explore",), daemon=True).start()  # Schemathesis is slow to load
 
-    return Exploration(contract, -(-options.explore // len(contract.resources)), options.seed)
+    @cache
+    def exploration() -> Explore:
+        from contract_tests.explore import Exploration  # noqa: PLC0415
+
+        return Exploration(contract, -(-options.explore // len(contract.resources)), options.seed)
+
+    def explore(visitor: Visitor) -> None:
+        exploration()(visitor)
+
+    return explore

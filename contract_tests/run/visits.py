@@ -21,7 +21,7 @@ from contract_tests.target.target import Limits, Target
 Explore = Callable[[Visitor], None]
 Certain = Callable[[Resource, list[Result]], None]
 SECONDS_TO_NOTICE = 0.1
-SECONDS_BETWEEN = 2.0  # between looks at what has failed so far
+SECONDS_BETWEEN = 3.0  # between looks at what has failed so far
 
 
 @dataclass
@@ -37,11 +37,15 @@ class Visits:
     resource: Resource
     looks: list[Evidence] = field(default_factory=list)
     is_whole: bool = False
+    _judged: tuple[int, list[Result]] = field(default=(0, []), repr=False)
 
     @property
     def results(self) -> list[Result]:
         """The verdicts."""
-        return [judge(rule, self.resource, *self.looks) for rule in self.rules] if self.looks else []
+        seen = sum(len(each.exchanges) for each in self.looks)
+        if seen != self._judged[0]:
+            self._judged = seen, [judge(rule, self.resource, *self.looks) for rule in self.rules]
+        return self._judged[1]
 
     @property
     def notes(self) -> list[str]:
@@ -74,7 +78,7 @@ class Guide:
         self._explore = explore
         self._progress = progress
         self._certain = certain
-        self._looked = 0.0
+        self._looked = time.monotonic()
         self._lag = Lag(options.limits.lag / Limits.lag)
 
     def go(self, every: Sequence[Visits]) -> None:

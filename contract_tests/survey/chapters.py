@@ -19,6 +19,7 @@ class Chapter(Enum):
     OMITTING = auto()
     ODD_FORMS = auto()
     DELETING = auto()
+    ANOTHER_SECOND = auto()  # between the create and the updates of a record
 
 
 Chapters = frozenset[Chapter]
@@ -50,6 +51,7 @@ NEEDS: tuple[tuple[str, Chapters], ...] = (  # the first pattern that matches a 
     ("forms.*", CHANGED),
     ("lifecycle.create*", PAGES | MADE),
     ("lifecycle.delete*", CHANGED | GONE),
+    ("lifecycle.update-keeps-datetime", CHANGED | {Chapter.ANOTHER_SECOND}),
     ("lifecycle.update-*", PAGES | CHANGED),
     ("lifecycle.*", PAGES | CHANGED),
     ("accounts.bearer-*", PAGES | CHANGED | GONE),

@@ -168,7 +168,8 @@ def _update(  # noqa: PLR0913, PLR0917 - the state of a visit
     if Chapter.UPDATING not in chapters:
         return seen
     progress("updating")
-    _let_a_second_pass(visitor, began)
+    if Chapter.ANOTHER_SECOND in chapters:
+        _let_a_second_pass(visitor, began)
     changed = reshape(visitor, subject, update(visitor, subject), _shapes_of(visitor.resource))
     later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "update")
     visitor.evidence.before_after[visitor.resource.name].append(

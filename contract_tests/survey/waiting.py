@@ -8,7 +8,7 @@ from collections.abc import Iterator
 PAUSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.4, 0.5)  # seconds between tries, for a lag of 2.1 seconds
 SETTLING = 1.2  # seconds until no usual replica or cache shows the state before a write, and clocks have moved on
 SECOND_LOOK = 0.5  # seconds to wait on a second visit for what did not come in the first
-MARGIN = 0.15  # seconds more than the longest lag that was seen
+MARGIN = 0.1  # seconds more than the longest lag that was seen
 
 
 class Lag:

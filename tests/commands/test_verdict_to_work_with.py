@@ -47,7 +47,9 @@ def test_a_script_shows_the_failure_and_leaves_nothing(tmp_path: Path, name: str
             assert HARBOUR not in script.read_text("utf-8")
             told = subprocess.run([script], capture_output=True, text=True, env=ENVIRONMENT, check=False)
             assert told.stderr == ""
-            assert re.search(r"^--- \d+\. [A-Z]+ /api/\S+ <-- this answer\nHTTP/1.1 \d+ ", told.stdout, re.MULTILINE), told.stdout
+            assert re.search(r"^--- \d+\. [A-Z]+ /api/\S+ <-- this answer\nHTTP/1.1 \d+ ", told.stdout, re.MULTILINE), (
+                told.stdout
+            )
         assert records(broken) == before
         refused = subprocess.run(
             [scripts[0]], capture_output=True, text=True, env={"PATH": os.environ["PATH"]}, check=False
@@ -65,7 +67,9 @@ def test_a_run_stops_once_enough_has_failed(tmp_path: Path) -> None:
     sent = [int(re.findall(r"(\d+) requests in", ended.stdout)[0]) for ended in (few, every)]
     assert (few.returncode, every.returncode) == (1, 1)
     assert sent[0] < sent[1]
-    assert "results fail and --max-failures is 1" in json.loads((tmp_path / "results.json").read_text("utf-8"))["verdict"]
+    assert (
+        "results fail and --max-failures is 1" in json.loads((tmp_path / "results.json").read_text("utf-8"))["verdict"]
+    )
 
 
 def test_failures_are_written_on_the_way(tmp_path: Path) -> None:
