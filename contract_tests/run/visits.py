@@ -37,15 +37,20 @@ class Visits:
     resource: Resource
     looks: list[Evidence] = field(default_factory=list)
     is_whole: bool = False
-    _judged: tuple[int, list[Result]] = field(default=(0, []), repr=False)
+    _judged: list[Result] | None = None
 
     @property
     def results(self) -> list[Result]:
-        """The verdicts."""
-        seen = sum(len(each.exchanges) for each in self.looks)
-        if seen != self._judged[0]:
-            self._judged = seen, [judge(rule, self.resource, *self.looks) for rule in self.rules]
-        return self._judged[1]
+        """The verdicts on what was seen so far."""
+        if not self.looks:
+            return []
+        if self._judged is None:
+            self._judged = [judge(rule, self.resource, *self.looks) for rule in self.rules]
+        return self._judged
+
+    def judge_anew(self) -> None:
+        """Note that there is more to judge."""
+        self._judged = None
 
     @property
     def notes(self) -> list[str]:
@@ -112,22 +117,26 @@ class Guide:
         options, resource = self._options, visits.resource
         evidence = Evidence(options.base_url, public_base_url=options.public_base_url)
         visits.looks.append(evidence)
-        visit(
-            self._target,
-            resource,
-            evidence,
-            create_path=options.splash_create_path if resource.name == "splash-pages" else None,
-            chapters=chapters,
-            explore=explore,
-            progress=lambda chapter: self._begin(visits, chapter),
-            lag=self._lag,
-        )
+        try:
+            visit(
+                self._target,
+                resource,
+                evidence,
+                create_path=options.splash_create_path if resource.name == "splash-pages" else None,
+                chapters=chapters,
+                explore=explore,
+                progress=lambda chapter: self._begin(visits, chapter),
+                lag=self._lag,
+            )
+        finally:
+            visits.judge_anew()
 
     def _begin(self, visits: Visits, chapter: str) -> None:
         """Tell of a chapter that begins, and now and then of what has failed so far."""
         self._progress(f"{visits.resource.name}: {chapter}")
         if time.monotonic() > self._looked + SECONDS_BETWEEN:
             self._looked = time.monotonic()
+            visits.judge_anew()
             self._certain(visits.resource, [each for each in visits.results if each.is_certain_failure])
 
 
