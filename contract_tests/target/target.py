@@ -233,7 +233,7 @@ class Target:
         except urllib3.exceptions.HTTPError as error:
             late = isinstance(error, urllib3.exceptions.TimeoutError)
             late = late and not isinstance(error, urllib3.exceptions.NewConnectionError)
-            told = f"no whole answer came within {self._sent.timeout:.3g} s" if late else str(error)
+            told = f"no whole answer came within {self._sent.timeout:.2g} s" if late else str(error)
             exchange = Exchange(request, self._sent.number, None, error=told, timed_out=late)
         else:
             exchange = Exchange(request, self._sent.number, answer.status, answer.headers, answer.data)

@@ -224,9 +224,11 @@ def test_what_is_left_behind_is_told_and_is_no_success(tmp_path: Path) -> None:
         left = [row for account in both for rows in account.values() for row in rows if '"ct' in json.dumps(row)]
     assert ended.returncode == 3
     assert "\npartial: no claim, with records left behind; not judged: " in ended.stdout
-    assert ended.stdout.count("left behind: ") == ended.stderr.count("left behind: ") == len(left)
+    assert ended.stdout.count(", made as ct") == ended.stderr.count("left behind: ") == 3
+    assert f"and {len(left) - 3} more\n" in ended.stdout.replace(" \n", "\n")
+    assert f"and {len(left) - 3} more are left behind; {ledger} lists them" in ended.stderr
     assert f"to look again, and remove what is there, run: contract-tests cleanup {ledger}\n" in ended.stderr
-    assert "left behind: " in (tmp_path / "reports" / "report.html").read_text("utf-8")
+    assert (tmp_path / "reports" / "report.html").read_text("utf-8").count("left behind: ") == len(left)
 
 
 def test_a_second_key_that_opens_nothing_judges_no_walls() -> None:

@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Callable
 
 import pytest
-from faulty import CONTRACT, looks, survey_alone, verdicts
+from faulty import CONTRACT, honest, looks, survey_alone, verdicts
 
 from contract_tests.exchange import Exchange, Request
 from contract_tests.explore import Exploration
@@ -38,8 +38,9 @@ OTHERS, FEW = ("total_pages", "page", "results_per_page"), ("10^12", "negative",
 )
 def test_an_absurd_number_in_meta_costs_nothing_and_is_found(name: str, number: str) -> None:
     fault = says(rf'"{name}": \d+', f'"{name}": {number}')
-    tracemalloc.start()
     explore = Exploration(CONTRACT, 120, 0) if (name, number) == ("total", NUMBERS["10^12"]) else survey_alone
+    verdicts(honest, "domains", FULL, explore)  # what Hypothesis reads once is not the number's doing
+    tracemalloc.start()
     results = verdicts(fault, "domains", FULL, explore)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
