@@ -228,7 +228,7 @@ def test_what_is_left_behind_is_told_and_is_no_success(tmp_path: Path) -> None:
     assert f"and {len(left) - 3} more\n" in ended.stdout.replace(" \n", "\n")
     assert f"and {len(left) - 3} more are left behind; {ledger} lists them" in ended.stderr
     assert f"to look again, and remove what is there, run: contract-tests cleanup {ledger}\n" in ended.stderr
-    assert (tmp_path / "reports" / "report.html").read_text("utf-8").count("left behind: ") == len(left)
+    assert (tmp_path / "reports" / "report.html").read_text("utf-8").count('<p class="fail">left behind: ') == len(left)
 
 
 def test_a_second_key_that_opens_nothing_judges_no_walls() -> None:
