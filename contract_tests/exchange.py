@@ -84,7 +84,7 @@ class Exchange:
     """A request with its last answer.
 
     Attributes:
-        number: its position in the run, counted from 1.
+        number: its position in the run, counted from 1; 0 if it was not sent.
         status: the HTTP status, or None if no answer came.
         body: the bytes of the answer.
         error: why no answer came.
@@ -128,7 +128,7 @@ class Exchange:
     def json(self) -> Any:
         """The body as JSON, or None if it is not JSON; a byte order mark is ignored."""
         try:
-            return json.loads(self.body.decode("utf-8-sig"), parse_constant=_refuse, parse_int=integer)
+            return json.loads(self.body.decode("utf-8-sig"), parse_constant=refuse_constant, parse_int=integer)
         except (ValueError, RecursionError):
             return None
 
@@ -207,8 +207,13 @@ def _names_record(identifier: Any) -> bool:
     return is_integer(identifier) or (isinstance(identifier, str) and identifier.isdecimal())
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+def refuse_constant(constant: str) -> None:
+    """Refuse what Python reads as JSON though it is none, such as NaN.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{constant} is not JSON")
 
 
 @dataclass(frozen=True)

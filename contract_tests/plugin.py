@@ -69,8 +69,9 @@ def results_of(config: pytest.Config) -> Any:
     """The same, as `results.json` holds it."""
     from contract_tests.reports.results import as_dict  # noqa: PLC0415
 
+    outcome = outcome_of(config)
     if TOLD not in config.stash:
-        config.stash[TOLD] = as_dict(outcome_of(config))
+        config.stash[TOLD] = as_dict(outcome)
     return config.stash[TOLD]
 
 
@@ -79,10 +80,12 @@ def _run(config: pytest.Config) -> Any:
     from contract_tests.commands.run import Interrupts, carry_out, write_reports  # noqa: PLC0415
     from contract_tests.contract import Contract  # noqa: PLC0415
     from contract_tests.errors import InterruptedRunError  # noqa: PLC0415
+    from contract_tests.reports.results import as_dict  # noqa: PLC0415
 
     contract, asked, interrupts = Contract(), parse_run(_arguments(config)), Interrupts()
     outcome = carry_out(contract, asked, interrupted=lambda: interrupts.came)
-    config.stash[WRITTEN] = write_reports(contract, outcome, asked)
+    config.stash[TOLD] = as_dict(outcome)
+    config.stash[WRITTEN] = write_reports(contract, outcome, config.stash[TOLD], asked)
     if outcome.interrupted:
         raise InterruptedRunError(left=len(outcome.left))
     return outcome

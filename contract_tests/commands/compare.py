@@ -22,7 +22,7 @@ from contract_tests.run.verdicts import Verdict
 ABSENT = "not run"
 FEWEST = 2
 GATING = (Verdict.FAIL, Verdict.INCONCLUSIVE)
-RANKS = (Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.FAIL)
+STRONGEST_FIRST = list(Verdict)
 
 
 def compare_command(contract: Contract, given: argparse.Namespace) -> int:
@@ -89,10 +89,10 @@ class Regression:
         )
         both = {name: (then[name], verdict) for name, verdict in today.items() if name in then}
         told = {name: f"{name}: {one}, now {other}" for name, (one, other) in both.items()}
-        rank = RANKS.index
+        rank = STRONGEST_FIRST.index
         return cls(
-            tuple(told[name] for name, (one, other) in both.items() if other in GATING and rank(other) > rank(one)),
-            tuple(told[name] for name, (one, other) in both.items() if one in GATING and rank(other) < rank(one)),
+            tuple(told[name] for name, (one, other) in both.items() if other in GATING and rank(other) < rank(one)),
+            tuple(told[name] for name, (one, other) in both.items() if one in GATING and rank(other) > rank(one)),
             tuple(f"{name}: {verdict}" for name, verdict in today.items() if name not in then),
             tuple(f"{name}: was {verdict}" for name, verdict in then.items() if name not in today),
         )

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic, strftime
@@ -29,8 +28,7 @@ from contract_tests.reports.screen import Screen, complain, say
 from contract_tests.run import waivers
 from contract_tests.run.options import Options, options_of
 from contract_tests.run.outcome import Outcome
-from contract_tests.run.runner import TOO_MANY, run
-from contract_tests.run.runner import Progress as Progresses
+from contract_tests.run.runner import TOO_MANY, Progress, run
 from contract_tests.run.verdicts import Verdict
 from contract_tests.target.ledger import Ledger, digest_of
 
@@ -61,38 +59,40 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
     interrupts = Interrupts()
 
     def judged(asked: argparse.Namespace) -> Outcome:
-        with Progress(Screen(stderr=True), asked) as progress:
+        with ProgressDisplay(Screen(stderr=True), asked) as progress:
             return carry_out(contract, asked, progress, lambda: interrupts.came, progress.certain)
 
     if given.watch:
-        return watch(given, judged, partial(_tell, given))
+        return watch(given, judged, lambda outcome: _tell(given, outcome, results.as_dict(outcome)))
     baseline = compare.read(given.baseline) if given.baseline else None
     outcome = judged(given)
-    if not write_reports(contract, outcome, given):
+    told = results.as_dict(outcome)
+    if not write_reports(contract, outcome, told, given):
         outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
-    _tell(given, outcome)
-    return outcome.status if baseline is None else _gated(outcome, baseline)
+        told = results.as_dict(outcome)
+    _tell(given, outcome, told)
+    return outcome.status if baseline is None else _gated(outcome, told, baseline)
 
 
-def _tell(given: argparse.Namespace, outcome: Outcome) -> None:
+def _tell(given: argparse.Namespace, outcome: Outcome, told: dict[str, Any]) -> None:
     if outcome.interrupted:
         complain(str(InterruptedRunError(left=len(outcome.left))))
     elif given.quiet:
         say(outcome.verdict)
     else:
-        terminal.show(results.as_dict(outcome), Screen(), verbose=given.verbose, folder=given.report_dir)
+        terminal.show(told, Screen(), verbose=given.verbose, folder=given.report_dir)
 
 
-def _gated(outcome: Outcome, baseline: dict[str, Any]) -> int:
+def _gated(outcome: Outcome, told: dict[str, Any], baseline: dict[str, Any]) -> int:
     """The exit status of a run that only has to be no worse than an earlier one; what has changed is printed."""
-    regression = compare.Regression.of(baseline, results.as_dict(outcome))
+    regression = compare.Regression.of(baseline, told)
     say("\n".join(["", *regression.lines]))
     if regression.worse:
         return FAILED
     return 0 if outcome.status in (FAILED, UNDECIDED) and not outcome.stale else outcome.status
 
 
-class Progress:
+class ProgressDisplay:
     """A context manager that shows a run's progress: continuously on a terminal, elsewhere a line now and then.
 
     Failures are shown as soon as they are certain, on a terminal and in `results.json`.
@@ -150,7 +150,7 @@ class Progress:
 def carry_out(
     contract: Contract,
     given: argparse.Namespace,
-    progress: Progresses = lambda _chapter, _requests: None,
+    progress: Progress = lambda _chapter, _requests: None,
     interrupted: Callable[[], bool] = lambda: False,
     certain: Callable[[Outcome], None] | None = None,
 ) -> Outcome:
@@ -228,10 +228,16 @@ def _state_file() -> Path:
     return platformdirs.user_state_path(PROGRAM) / "ledgers" / f"{strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
 
 
-def write_reports(contract: Contract, outcome: Outcome, given: argparse.Namespace) -> bool:
-    """Write each report that the command line asks for, if possible; return whether all were written."""
+def write_reports(contract: Contract, outcome: Outcome, told: dict[str, Any], given: argparse.Namespace) -> bool:
+    """Write each report that the command line asks for, if possible; return whether all were written.
+
+    Args:
+        contract: the open points.
+        outcome: what the run came to.
+        told: the same, as `results.json` holds it.
+        given: the options.
+    """
     today = datetime.fromtimestamp(outcome.began, UTC).date()
-    told = results.as_dict(outcome) if given.report_dir or github.runs_here() else {}
     wanted: list[Callable[[], None]] = []
     if given.write_waivers:
         wanted.append(lambda: waivers.write(given.write_waivers, outcome.results, today, strict=outcome.strict))

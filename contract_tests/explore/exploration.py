@@ -54,7 +54,7 @@ class Exploration:
 
     def _explore(self, visitor: Visitor) -> None:
         end = len(visitor.evidence.exchanges) + self.requests
-        probe(visitor, _until(visitor, end))
+        probe(visitor, _within(visitor, self.requests))
         left = max(0, end - len(visitor.evidence.exchanges))
         self._generate(visitor, left // 3)
         self._walk(visitor, left - left // 3)
@@ -66,7 +66,7 @@ class Exploration:
         return schema
 
     def _generate(self, visitor: Visitor, requests: int) -> None:
-        generated, proceed = Generated(visitor), _until(visitor, len(visitor.evidence.exchanges) + requests)
+        generated, proceed = Generated(visitor), _within(visitor, requests)
         operations = self._schema.include(tag=visitor.resource.name).get_all_operations()
         drawn: list[schemathesis.Case[Any]] = []
         with _DRAWING:
@@ -76,7 +76,7 @@ class Exploration:
             proceed(partial(generated.send, case))
 
     def _walk(self, visitor: Visitor, requests: int) -> None:
-        proceed = _until(visitor, len(visitor.evidence.exchanges) + requests)
+        proceed = _within(visitor, requests)
         steps: list[Step] = []
         factory: Any = seed(self.seed)(lambda: Walk(visitor, steps))
         with _DRAWING:
@@ -97,8 +97,9 @@ def _settings(examples: int, steps: int = 1) -> settings:
     )
 
 
-def _until(visitor: Visitor, end: int) -> Proceed:
-    """Carry out steps until this many requests have been sent by a visitor; then do nothing."""
+def _within(visitor: Visitor, requests: int) -> Proceed:
+    """Carry out steps until the visitor has sent this many more requests; then do nothing."""
+    end = len(visitor.evidence.exchanges) + requests
 
     def proceed(step: Callable[[], object]) -> None:
         if len(visitor.evidence.exchanges) < end:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from contract_tests.exchange import Exchange, FormValue, Request, id_of
+from contract_tests.exchange import Exchange, FormValue, Request, id_of, refuse_constant
 from contract_tests.masking import Masking
 from contract_tests.rules.observation import Violation
 
@@ -34,7 +34,7 @@ def excerpt(finding: Violation, exchanges: Iterable[Exchange], masking: Masking)
         told |= {"at": finding.at} | _value(exchange.json, finding.at)
     elif exchange.body:
         told["body"] = body(exchange)
-    if trouble and finding.at.startswith("/data") + ("JSON" in finding.expected):
+    if trouble and (finding.at.startswith("/data") or "JSON" in finding.expected):
         told["answered"] += f"; {trouble}"
     cause = _cause(finding, exchanges)
     if cause is not None:
@@ -71,7 +71,7 @@ def not_json(body: bytes) -> str:
         return "the body is empty"
     try:
         text = body.decode("utf-8-sig")
-        json.loads(text, parse_constant=_refuse)
+        json.loads(text, parse_constant=refuse_constant)
     except UnicodeDecodeError as error:
         return f"byte {error.start} (0x{body[error.start]:02x}) is not UTF-8"
     except json.JSONDecodeError as error:
@@ -82,10 +82,6 @@ def not_json(body: bytes) -> str:
     except RecursionError:
         return "JSON that is nested too deeply"
     return ""
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def body(exchange: Exchange) -> str:

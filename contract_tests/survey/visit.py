@@ -129,20 +129,20 @@ def _chapters(visitor: Visitor, start: Listing, chapters: Chapters, progress: Ca
     if not visitor.writes:
         return look_around(visitor, start, progress)
     fill = Chapter.PAGING in chapters and (start.total or 0) < ENOUGH
-    if fill and start.total == 0:
-        visitor.page()
     if fill:
-        visitor.page(results_per_page="10")
+        _few(visitor, start)
     elif Chapter.PAGING in chapters:
         progress("paging")
         start = page(visitor, start)
-    seen, began = start, time.monotonic()
     created: list[int] = []
+    seen = start
     if fill or chapters - WITHOUT_RECORDS:
         progress("creating")
         created, seen = _create(visitor, start)
+    began = time.monotonic()
+    if fill and created:
+        created, seen = _fill(visitor, created, start, seen)
     if fill:
-        created, seen = _fill(visitor, created, start, seen) if created else (created, seen)
         progress("paging")
         seen = page(visitor, seen)
     # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
@@ -155,6 +155,13 @@ def _chapters(visitor: Visitor, start: Listing, chapters: Chapters, progress: Ca
     if both or chapters <= WITHOUT_RECORDS:
         _refused_and_deleted(visitor, both, seen, chapters, progress)
     return None
+
+
+def _few(visitor: Visitor, start: Listing) -> None:
+    """List the first page while there are few records, or none."""
+    if start.total == 0:
+        visitor.page()
+    visitor.page(results_per_page="10")
 
 
 def _update(  # noqa: PLR0913, PLR0917 - the state of a visit

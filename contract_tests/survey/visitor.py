@@ -59,7 +59,7 @@ class Visitor:
         self._create_path = create_path or resource.create_path
         self.lag = lag or Lag(target.limits.lag / Limits.lag)
         self.writes = not target.limits.read_only
-        self._count, self._wrote = 0, 0.0
+        self._count = 0
         self._missed: set[str] = set()
 
     def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN, **query: str) -> Exchange:
@@ -139,6 +139,8 @@ class Visitor:
             self.own(entry, exchange.made_id)
         elif exchange.made_id is not None:
             self.target.ledger.complete(entry, exchange.made_id)
+        elif not exchange.number:
+            self.target.ledger.forget(entry)
         elif exchange.status is not None and exchange.status not in GIVEN_UP:
             strangers = exchange.succeeded and request.identity not in (OWN, OTHER)
             self.target.ledger.answer(entry, refused=exchange.is_refusal or strangers)
@@ -211,14 +213,15 @@ class Visitor:
 
     def _measure(self, look: Callable[[], Seen], good: Callable[[Seen], bool], seen: Seen, *, settled: bool) -> Seen:
         """Learn for how long reads are behind: another replica may be so for longer than the one that has answered."""
-        behind = time.monotonic() - self._wrote
-        while not settled and time.monotonic() < self._wrote + self.lag.whole:
+        wrote = self.lag.wrote[self.resource.name]
+        behind = time.monotonic() - wrote
+        while not settled and time.monotonic() < wrote + self.lag.whole:
             begin = len(self.evidence.exchanges)
             latest = look()
             if good(latest):
                 seen = latest
             else:
-                behind = time.monotonic() - self._wrote
+                behind = time.monotonic() - wrote
                 self._overlook(begin)
             time.sleep(BETWEEN_LOOKS)
         self.lag.learn(behind, settled=settled)
@@ -259,13 +262,13 @@ class Visitor:
     def settle(self) -> bool:
         """Give replicas and caches time since the last write, if reads were seen to lag; return whether they were."""
         settling = self.lag.settling
-        sleep_until(self._wrote + settling)
+        sleep_until(self.lag.wrote[self.resource.name] + settling)
         return settling > 0
 
     @property
     def is_rested(self) -> bool:
         """Whether no replica or cache can be out of date, as nothing was written for long enough."""
-        return time.monotonic() >= self._wrote + self.lag.whole
+        return time.monotonic() >= self.lag.wrote[self.resource.name] + self.lag.whole
 
     def rest(self, since: float | None = None) -> None:
         """Wait, from now or a given time, until no replica or cache is out of date and another second has begun."""
@@ -289,7 +292,7 @@ class Visitor:
         """Send a request, keep the exchange, and note which of the run's records it showed."""
         exchange = self.target.send(request)
         if request.method != "GET":
-            self._wrote = time.monotonic()
+            self.lag.wrote[self.resource.name] = time.monotonic()
         self.evidence.exchanges.append(exchange)
         if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
             page, awaited = exchange.page, self.target.ledger.awaited(self.resource.name, request.identity)

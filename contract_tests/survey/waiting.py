@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 
 PAUSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.4, 0.5)  # seconds between tries, for a lag of 2.1 seconds
@@ -19,11 +20,13 @@ class Lag:
 
     Attributes:
         settling: seconds from a write until reads show it; zero as long as none was seen to lag.
+        wrote: when each resource was last written to, by the monotonic clock.
     """
 
     def __init__(self, share: float) -> None:
         self._share = share
         self.settling = 0.0
+        self.wrote: dict[str, float] = defaultdict(float)
         self._missed: set[tuple[str, str]] = set()
 
     @property

@@ -155,7 +155,7 @@ class Target:
             self._check_owner(request)
         if self._counting and self._hangs.is_given_up(request):
             told = f"not sent: no other {request.operation} of {request.resource} was answered"
-            return Exchange(request, self.sent, None, error=told, timed_out=True)
+            return Exchange(request, 0, None, error=told, timed_out=True)
         exchange = self._insist(request)
         self.exchanges.append(exchange)
         if request.operation == "read" and request.identity != OWN:

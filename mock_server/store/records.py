@@ -32,7 +32,7 @@ class Record:
     json: tuple[object, str] | None = field(default=None, init=False, compare=False, repr=False)
 
     def keep(self, mark: object, text: str) -> None:
-        """Keep the record's JSON, unless it is long; whoever has the same mark may use it again."""
+        """Keep the record's JSON, unless it is long, to be used again as long as the mark is the same."""
         if getsizeof(text) <= LONGEST_JSON:
             object.__setattr__(self, "json", (mark, text))
 

@@ -151,7 +151,8 @@ def test_a_ledger_is_taken_up_with_its_own_key_alone_and_more_than_once(
     app, base_url = deadly
     before, ledger = app.records(), tmp_path / "ledger.jsonl"
     killed(app, base_url, ledger)
-    ledger.write_text(ledger.read_text("utf-8")[:-20], "utf-8")
+    with ledger.open("a", encoding="utf-8") as cut_off:
+        cut_off.write('{"event": "begu')
     refused = command("cleanup", ledger, CONTRACT_API_KEY="demo-key-other")
     assert (refused.returncode, app.records() == before) == (4, False)
     assert "is of a run with another API key; give that one" in refused.stderr

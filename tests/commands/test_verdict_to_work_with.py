@@ -1,4 +1,4 @@
-"""What helps whoever mends a server: scripts that repeat, results on the way, a watch, a baseline."""
+"""What a developer uses while fixing a server: scripts, early results, `--watch` and `--baseline`."""
 
 from __future__ import annotations
 
