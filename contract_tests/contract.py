@@ -86,7 +86,7 @@ class Contract:
             for operation in item.values()
             if isinstance(operation, dict) and name in operation["tags"]
         }
-        size = self.document["components"]["parameters"]["results_per_page"]["schema"]
+        size = self.resolve(self.document["components"]["parameters"]["results_per_page"]["schema"])
         paths = {identifier: path for identifier, (path, _) in operations.items()}
         by_start = {operation_of(key): key for key in operations}
         read = self.resolve(operations[by_start["read"]][1]["responses"]["2XX"])["content"]["application/json"]

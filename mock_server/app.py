@@ -18,7 +18,9 @@ from mock_server.api.operations import Service, create_blueprint
 from mock_server.api.paging import Paging
 from mock_server.api.representations import Representations
 from mock_server.api.routes import create_elsewhere
+from mock_server.client_contract import client_contract
 from mock_server.contract import Contract, shipped_contract
+from mock_server.documents import write_document
 from mock_server.errors import REFUSAL, SettingsError
 from mock_server.faults import conditions
 from mock_server.faults.call import Transformation
@@ -34,6 +36,8 @@ from mock_server.store.accounts import Accounts
 from mock_server.store.fixtures import FixtureReader
 from mock_server.store.new_record import NewRecords
 from mock_server.store.uploads import Uploads
+
+YAML = "application/yaml"
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -66,6 +70,7 @@ def create_app(
         app.register_blueprint(routes, url_prefix=base_path or None)
     app.add_url_rule(f"{base_path}/openapi.yaml", "contract", lambda: _contract(service))
     app.add_url_rule(f"{base_path}/openapi.json", "contract_json", lambda: _contract_json(service))
+    app.add_url_rule(f"{base_path}/openapi.client.yaml", "client_contract", lambda: _client_contract(service))
     app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
     service.errors.register(app)
     app.before_request(_refuse)
@@ -140,12 +145,15 @@ def contract_of(settings: Settings) -> Contract:
 
 
 def _contract(service: Service) -> Response:
-    default = service.contract.document["servers"][0]["variables"]["base_url"]["default"]
-    return Response(service.contract.text.replace(default, service.base_url()), content_type="application/yaml")
+    return Response(service.contract.text_for(service.base_url()), content_type=YAML)
 
 
 def _contract_json(service: Service) -> Response:
     return jsonify(service.contract.document | {"servers": [{"url": service.base_url()}]})
+
+
+def _client_contract(service: Service) -> Response:
+    return Response(write_document(client_contract(service.contract, service.base_url())), content_type=YAML)
 
 
 def _refuse() -> None:

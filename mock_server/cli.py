@@ -44,10 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with suppress(AttributeError):  # a stream that replaces stdout may have no encoding
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    lists = {"open": printed.open_points, "defects": printed.defects, "conditions": printed.conditions}
-    for name, text in lists.items():
-        if getattr(options, f"list_{name}"):
-            return _say(text())
+    text = _asked_for(options)
+    if text is not None:
+        return _say(text)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # nobody is shown them
     logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
@@ -75,6 +74,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _server(options: argparse.Namespace) -> MockServer:
     token = _token(options)
     return MockServer(options.host, options.port, token, **settings_of(options))
+
+
+def _asked_for(options: argparse.Namespace) -> str | None:
+    """What to print instead of serving, if that is asked for."""
+    if options.print_contract:
+        return printed.contract(options.print_contract, _base_url(options))
+    lists = {"open": printed.open_points, "defects": printed.defects, "conditions": printed.conditions}
+    return next((text() for name, text in lists.items() if getattr(options, f"list_{name}")), None)
+
+
+def _base_url(options: argparse.Namespace) -> str:
+    """The base URL that a mock with these options has."""
+    return options.public_base_url or f"http://{options.host}:{options.port}{options.base_path}"
 
 
 def _token(options: argparse.Namespace) -> str | None:

@@ -100,10 +100,15 @@ class Contract:
         self.rules = frozenset(rule.get("id", "") for rule in self.document["x-rules"])
         self.open_points = {point.name: point for point in map(_open_point, self.document["x-open-points"])}
         parameters = self.document["components"]["parameters"]
-        size = parameters["results_per_page"]["schema"]
+        size = self.resolve(parameters["results_per_page"]["schema"])
         self.page_sizes: tuple[int, ...] = tuple(size["enum"])
         self.default_page_size: int = size["default"]
         self.default_page: int = parameters["page"]["schema"]["default"]
+
+    def text_for(self, base_url: str) -> str:
+        """The file's text, with the base URL of a deployment in it."""
+        default = self.document["servers"][0]["variables"]["base_url"]["default"]
+        return self.text.replace(default, base_url)
 
     def resolve(self, node: Any) -> Any:
         """Follow a reference within the document; what stands beside a reference to a schema is added."""

@@ -186,6 +186,12 @@ OPTIONS = (
     _option("--list-open", OUTPUT, "list the open points with their values, and exit", action="store_true"),
     _option("--list-defects", OUTPUT, "list the defects with the rules they break, and exit", action="store_true"),
     _option("--list-conditions", OUTPUT, "list the conditions, and exit", action="store_true"),
+    _option(
+        "--print-contract",
+        OUTPUT,
+        "print openapi.yaml, or its rendering for generators of clients, and exit",
+        choices=("whole", "client"),
+    ),
     _option("--log-level", OUTPUT, "info logs a line for each request (default: info)", choices=LEVELS, default="info"),
     _option("--fail-on-remarks", OUTPUT, "exit with status 1 if clients made mistakes", action="store_true"),
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from mock_server.client_contract import client_contract
 from mock_server.contract import shipped_contract
+from mock_server.documents import write_document
 from mock_server.faults.conditions import CONDITIONS
 from mock_server.faults.defects import DEFECTS
 from mock_server.open_points.grease import HEADER
@@ -73,3 +75,10 @@ def defects() -> str:
 def conditions() -> str:
     """The conditions, each with its usual measure."""
     return "\n".join(f"{name}={each.measures[0]:g}: {each.what}" for name, each in CONDITIONS.items())
+
+
+def contract(form: str, base_url: str) -> str:
+    """The contract, whole or as generators of clients read it."""
+    shipped = shipped_contract()
+    text = shipped.text_for(base_url) if form == "whole" else write_document(client_contract(shipped, base_url))
+    return text.rstrip("\n")

@@ -14,7 +14,7 @@ MOST_LINES, MOST_OF_A_FUNCTION = 300, 40
 LAYERS = {
     "mock_server": [
         ("errors", "clock", "contract"),
-        ("documents",),
+        ("client_contract", "documents"),
         ("open_points",),
         ("settings",),
         ("http",),

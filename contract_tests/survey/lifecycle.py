@@ -11,6 +11,7 @@ from contract_tests.exchange import Expect, FormValue
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.survey.samples import SCRIPTS, image, of_type, optional, value
 from contract_tests.survey.visitor import Visitor
+from contract_tests.survey.waiting import let_a_second_pass
 from contract_tests.target.target import WriteRefusedError
 
 
@@ -64,6 +65,16 @@ def reshape(visitor: Visitor, identifier: int, record: Record, shapes: Iterable[
         with suppress(WriteRefusedError):
             record = visitor.change(identifier, form, record, Expect.SUCCESS if shape == USUAL else Expect.OPEN, shape)
     return record
+
+
+def update_later(visitor: Visitor, identifier: int) -> None:
+    """Update one of the run's records in another second than it was made, so that a time that changes can be seen."""
+    creates = (each for each in visitor.evidence.exchanges if each.made_id == identifier)
+    let_a_second_pass(next(creates, visitor.evidence.exchanges[-1]))
+    before = visitor.read(identifier, Expect.OPEN).record
+    if before is not None:
+        with suppress(WriteRefusedError):
+            visitor.change(identifier, {visitor.resource.label: visitor.mark()}, before)
 
 
 def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:

@@ -46,7 +46,7 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
         if scan.is_quiet and (scan.agrees or rested):
             break
         if scan.is_quiet:
-            visitor.rest()  # a cache may have kept a page from before the last write
+            visitor.lag.rest()  # a cache may have kept a page from before the last write
         before = after
     if not scan.is_quiet or _steady(visitor, scan.before.rows) != _steady(visitor, scan.after.rows):
         _watch(visitor)
@@ -98,7 +98,7 @@ def _steady(visitor: Visitor, rows: Iterable[Record]) -> dict[Any, Record]:
 def _watch(visitor: Visitor) -> None:
     """List the same page a few times in a row, and once more after a rest, to see whether lists change records."""
     looks = [visitor.page(results_per_page=str(visitor.largest)) for _ in range(DETECTORS)]
-    visitor.rest()
+    visitor.lag.rest()
     looks.append(visitor.page(results_per_page=str(visitor.largest)))
     *quick, rested = [_steady(visitor, look.rows) for look in looks if look] or [{}]
     if len(quick) == DETECTORS:

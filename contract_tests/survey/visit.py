@@ -16,7 +16,7 @@ from contract_tests.survey.attempts import look_after, omit, try_odd_forms
 from contract_tests.survey.chapters import EVERY, Chapter, Chapters
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.creating import InvisibleError, create, overlook
-from contract_tests.survey.lifecycle import remove_one, reshape, update
+from contract_tests.survey.lifecycle import remove_one, reshape, update, update_later
 from contract_tests.survey.pages import look_around, page
 from contract_tests.survey.samples import alone, of_type, optional
 from contract_tests.survey.unauthorized import try_access
@@ -85,11 +85,14 @@ def _look(
         return
     try:
         visitor.marker = _free_marker(visitor, start)
-        _chapters(visitor, start, chapters, progress)
+        kept = _chapters(visitor, start, chapters, progress)
         if explore:
             evidence.explored_from = visitor.target.sent
             progress("exploring")
             explore(visitor)
+        if kept is not None and Chapter.ANOTHER_SECOND in chapters:
+            progress("updating in another second")
+            update_later(visitor, kept)
     except InvisibleError as error:
         evidence.notes[resource].append(str(error))
         with suppress(BudgetSpentError):
@@ -125,9 +128,11 @@ def _is_final(visitor: Visitor) -> bool:
     return last.status is None or last.succeeded or last.status in (401, 403, 404)
 
 
-def _chapters(visitor: Visitor, start: Listing, chapters: Chapters, progress: Callable[[str], None]) -> None:
+def _chapters(visitor: Visitor, start: Listing, chapters: Chapters, progress: Callable[[str], None]) -> int | None:
+    """Go through the chapters of the survey; return the id of a record of the run that is not deleted, or None."""
     if not visitor.writes:
-        return look_around(visitor, start, progress)
+        look_around(visitor, start, progress)
+        return None
     fill = Chapter.PAGING in chapters and (start.total or 0) < ENOUGH
     if fill:
         _few(visitor, start)
@@ -139,7 +144,6 @@ def _chapters(visitor: Visitor, start: Listing, chapters: Chapters, progress: Ca
     if fill or chapters - WITHOUT_RECORDS:
         progress("creating")
         created, seen = _create(visitor, start)
-    began = time.monotonic()
     if fill and created:
         created, seen = _fill(visitor, created, start, seen)
     if fill:
@@ -147,14 +151,15 @@ def _chapters(visitor: Visitor, start: Listing, chapters: Chapters, progress: Ca
         seen = page(visitor, seen)
     # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
     both = created[:2] if not visitor.resource.types else created[1::-1]
-    if both:
-        seen = _update(visitor, both[0], seen, chapters, began, progress)
+    if both and Chapter.UPDATING in chapters:
+        progress("updating")
+        seen = _update(visitor, both[0], seen)
     if both and not fill and Chapter.PAGING in chapters:
         progress("paging with new records")
         seen = page(visitor, seen, again=True)
     if both or chapters <= WITHOUT_RECORDS:
         _refused_and_deleted(visitor, both, seen, chapters, progress)
-    return None
+    return both[-1] if both else None
 
 
 def _few(visitor: Visitor, start: Listing) -> None:
@@ -164,19 +169,7 @@ def _few(visitor: Visitor, start: Listing) -> None:
     visitor.page(results_per_page="10")
 
 
-def _update(  # noqa: PLR0913, PLR0917 - the state of a visit
-    visitor: Visitor,
-    subject: int,
-    seen: Listing,
-    chapters: Chapters,
-    began: float,
-    progress: Callable[[str], None],
-) -> Listing:
-    if Chapter.UPDATING not in chapters:
-        return seen
-    progress("updating")
-    if Chapter.ANOTHER_SECOND in chapters:
-        _let_a_second_pass(visitor, began)
+def _update(visitor: Visitor, subject: int, seen: Listing) -> Listing:
     changed = reshape(visitor, subject, update(visitor, subject), _shapes_of(visitor.resource))
     later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "update")
     visitor.evidence.before_after[visitor.resource.name].append(
@@ -230,14 +223,6 @@ def _create(visitor: Visitor, start: Listing) -> tuple[list[int], Listing]:
         creation = create(visitor, form, label, expects, known | set(created), read=label == "least")
         created += [creation.identifier] if creation.identifier is not None else []
     return created, _after_creates(visitor, start, created)
-
-
-def _let_a_second_pass(visitor: Visitor, began: float) -> None:
-    """Wait until an update falls into another second than the create, if the server's clock is running."""
-    creations = visitor.evidence.creations.get(visitor.resource.name, [])
-    times = [each.read.record.get("datetime") for each in creations if each.read and each.read.record]
-    if len(times) > 1 and times[0] == times[1]:
-        visitor.rest(since=began)
 
 
 def _fill(visitor: Visitor, created: list[int], start: Listing, seen: Listing) -> tuple[list[int], Listing]:

@@ -13,7 +13,6 @@ from contract_tests.evidence import Change, Evidence, Listing, Record, has_arriv
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request, is_integer
 from contract_tests.markers import holds, mark_of
 from contract_tests.multipart import USUAL, Shape
-from contract_tests.survey import waiting
 from contract_tests.survey.waiting import Lag, sleep_until
 from contract_tests.target.entries import Entry
 from contract_tests.target.target import BudgetSpentError, Limits, Target
@@ -270,10 +269,6 @@ class Visitor:
         """Whether no replica or cache can be out of date, as nothing was written for long enough."""
         return time.monotonic() >= self.lag.wrote[self.resource.name] + self.lag.whole
 
-    def rest(self, since: float | None = None) -> None:
-        """Wait, from now or a given time, until no replica or cache is out of date and another second has begun."""
-        sleep_until(time.monotonic() + self.lag.whole if since is None else since + waiting.SETTLING)
-
     def mark(self) -> str:
         """The marker of a new record, a name or a host."""
         self._count += 1
@@ -295,9 +290,10 @@ class Visitor:
             self.lag.wrote[self.resource.name] = time.monotonic()
         self.evidence.exchanges.append(exchange)
         if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
-            page, awaited = exchange.page, self.target.ledger.awaited(self.resource.name, request.identity)
+            page, ledger = exchange.page, self.target.ledger
+            awaited = ledger.awaited(self.resource.name, request.identity)
             for row in page.rows if page else [exchange.record] if exchange.record else []:
                 if is_integer(row.get("id")) and row["id"] in awaited:
                     shown = json.dumps(row, ensure_ascii=False)
-                    self.target.ledger.see(self.resource.name, int(row["id"]), shown, request.identity)
+                    ledger.see(self.resource.name, int(row["id"]), shown, request.identity)
         return exchange

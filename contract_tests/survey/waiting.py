@@ -6,6 +6,8 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 
+from contract_tests.exchange import Exchange
+
 PAUSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.4, 0.5)  # seconds between tries, for a lag of 2.1 seconds
 SETTLING = 1.2  # seconds until no usual replica or cache shows the state before a write, and clocks have moved on
 SECOND_LOOK = 0.5  # seconds to wait on a second visit for what did not come in the first
@@ -33,6 +35,10 @@ class Lag:
     def whole(self) -> float:
         """Seconds until reads surely show a write, as far as is known of services like this."""
         return SETTLING * self._share
+
+    def rest(self) -> None:
+        """Wait until no replica or cache is out of date."""
+        time.sleep(self.whole)
 
     def learn(self, seconds: float, *, settled: bool) -> None:
         """Note by how much a read was behind; if it was although the lag was known, nothing is known of it.
@@ -78,3 +84,9 @@ def sleep_until(moment: float) -> None:
     pause = moment - time.monotonic()
     if pause > 0:
         time.sleep(pause)
+
+
+def let_a_second_pass(exchange: Exchange) -> None:
+    """Wait until a server's clock shows another second than when it answered."""
+    passed = time.time() - exchange.began - exchange.seconds
+    time.sleep(max(0.0, SETTLING - max(0.0, passed)))
