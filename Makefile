@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 NEEDS := pyproject.toml constraints.txt
 
-.PHONY: mock suite test lint format prove mutation bench soak dist clean
+.PHONY: mock suite test lint format generators prove mutation bench soak dist clean
 
 mock: .venv/.mock  ## serve the demo data
 	@$(BIN)/mock-server $(ARGS)
@@ -31,6 +31,8 @@ format: .venv/.dev  ## put the code in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+generators: tests/generators/node_modules/.ready  ## install generators of clients, so that the tests try them
+
 prove: .venv/.dev  ## show that each rule falls when it should, and only then
 	$(BIN)/contract-tests prove $(ARGS)
 
@@ -49,7 +51,7 @@ dist: .venv/.dev  ## build a wheel, to install elsewhere
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
 
 clean:
-	rm -rf .venv node_modules build dist
+	rm -rf .venv node_modules tests/generators/node_modules build dist
 
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv
@@ -70,4 +72,8 @@ clean:
 
 node_modules/.ready: package.json package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+tests/generators/node_modules/.ready: tests/generators/package.json tests/generators/package-lock.json
+	cd tests/generators && npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@

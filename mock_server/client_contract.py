@@ -17,27 +17,25 @@ For generators of clients, derived from the contract in `openapi.yaml`. Deployme
 other error bodies than those given here; the contract says what is certain.
 """
 ERRORS = {
-    "type": "object",
-    "description": "What the mock server answers to a request that it refuses; other deployments may differ.",
-    "properties": {
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["title"],
-                "properties": {
-                    "title": {"type": "string"},
-                    "status": {"type": "integer"},
-                    "rule": {"type": "string"},
-                    "field": {"type": "string"},
-                },
-            },
-        }
+    "ErrorEnvelope": {
+        "type": "object",
+        "description": "What the mock server answers to a request that it refuses; other deployments may differ.",
+        "properties": {"errors": {"type": "array", "items": {"$ref": "#/components/schemas/ErrorDetail"}}},
+    },
+    "ErrorDetail": {
+        "type": "object",
+        "required": ["title"],
+        "properties": {
+            "title": {"type": "string"},
+            "status": {"type": "integer"},
+            "rule": {"type": "string"},
+            "field": {"type": "string"},
+        },
     },
 }
 FAILED = {
     "description": "The request was refused, or the service failed.",
-    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Errors"}}},
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorEnvelope"}}},
 }
 DROPPED = frozenset({"not", "contentMediaType", "links", "encoding"})
 
@@ -67,10 +65,8 @@ def client_contract(contract: Contract, base_url: str) -> dict[str, Any]:
         "paths": {path: _path(contract, item) for path, item in document["paths"].items()},
         "components": {
             "securitySchemes": document["components"]["securitySchemes"],
-            "schemas": {
-                **{name: _schema(contract, schema) for name, schema in document["components"]["schemas"].items()},
-                "Errors": ERRORS,
-            },
+            "schemas": {name: _schema(contract, each) for name, each in document["components"]["schemas"].items()}
+            | ERRORS,
         },
     }
 
