@@ -46,10 +46,11 @@ class Instance:
     def __init__(self, settings: Settings) -> None:
         self._start = self.settings = settings
         self.journal = Journal(settings.journal)
-        self.forced = ForcedAnswers()
+        contract = contract_of(settings)
+        self.forced = ForcedAnswers(contract.resources, settings.base_path)
         self.snapshots: dict[str, str] = {}
         self._lock = threading.Lock()
-        self.remarks = Remarks(contract_of(settings), settings.base_path)
+        self.remarks = Remarks(contract, settings.base_path)
         self._put(settings)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

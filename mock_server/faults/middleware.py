@@ -17,6 +17,7 @@ from mock_server.api.operations import Service
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.defects import DEFECTS
+from mock_server.faults.forced import FORCED, Forced
 from mock_server.faults.preferences import Preferred, preferences_of
 from mock_server.http.broken_answers import dropped, dropped_after
 from mock_server.http.request_notes import notes_of
@@ -24,8 +25,9 @@ from mock_server.http.request_notes import notes_of
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
+NOT_FORCED = Forced()
 LONGEST_TARGET = 4000  # characters
-TOO_MANY = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
+TOO_MANY = {"Retry-After": "1", "X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
 
 
 class Faults:
@@ -52,33 +54,39 @@ class Faults:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request; refuse one with invalid preferences without carrying it out."""
-        if not environ.get("HTTP_PREFER"):
+        forced: Forced | None = environ.get(FORCED)
+        if not forced and not environ.get("HTTP_PREFER"):
             return (self._called if self._is_needed else self._inner)(environ, start_response)
         try:
-            preferred = preferences_of(environ["HTTP_PREFER"])
+            preferred = forced.preferred if forced else preferences_of(environ["HTTP_PREFER"])
         except ValueError as error:
             environ[REFUSAL] = Refusal("400", str(error), mistake=False)
             return self._inner(environ, start_response)
-        return self._preferred(preferred, environ, start_response)
+        return self._preferred(preferred, forced or NOT_FORCED, environ, start_response)
 
     def _preferred(
-        self, preferred: Preferred, environ: WSGIEnvironment, start_response: StartResponse
+        self, preferred: Preferred, forced: Forced, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
-        """Answer a request as it prefers; only answers to known accounts are held back."""
+        """Answer a request as it prefers, or as is forced on it; only answers to known accounts are held back."""
         if preferred.code:
             environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.", mistake=False)
+        if refusal := forced.refusal(self._service.choices["invalid-field"]):
+            environ[REFUSAL] = refusal
         if preferred.delay and self._service.accounts.knows(key_of(environ)):
             notes_of(environ).delay += preferred.delay
         if preferred.lost == "before":
             return dropped(environ, start_response)
 
         def inner(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            return self._called(environ, start_response, preferred.defects)
+            own = forced.response()
+            return own(environ, start_response) if own else self._called(environ, start_response, preferred.defects)
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
             told = [("Preference-Applied", ", ".join(preferred.applied))] if preferred.applied else []
             limits = TOO_MANY.items() if preferred.code == HTTPStatus.TOO_MANY_REQUESTS else ()
-            return start_response(status, [*headers, *told, *limits], *more)
+            replaced = {name.lower() for name in forced.headers}
+            kept = [(name, value) for name, value in [*headers, *told, *limits] if name.lower() not in replaced]
+            return start_response(status, [*kept, *forced.headers.items()], *more)
 
         return dropped_after(inner, environ, start_response) if preferred.lost else inner(environ, start)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ OURS = ("code", "delay", "defect", "lost")
 OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered preferences that the mock ignores
 MOST, MOST_DEFECTS = 20, 3  # preferences of one request
 LONGEST_DELAY = 60.0
+SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(?:-(\d{1,9}(?:\.\d{1,9})?))?", re.ASCII)
 LEAST_CODE, MOST_CODE = 400, 599
 
 
@@ -84,7 +86,11 @@ def _code(value: str) -> int:
 
 
 def _delay(value: str) -> float:
-    seconds = float(value) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value, re.ASCII) else -1.0
-    if not 0 <= seconds <= LONGEST_DELAY:
-        raise ValueError(f'Prefer: delay is "{value}"; give seconds from 0 to {LONGEST_DELAY:g}.')
-    return seconds
+    """Seconds, those given or any between two that are."""
+    found = SECONDS.fullmatch(value)
+    least, most = (float(found[1]), float(found[2] or found[1])) if found else (-1.0, -1.0)
+    if not 0 <= least <= most <= LONGEST_DELAY:
+        raise ValueError(
+            f'Prefer: delay is "{value}"; give seconds from 0 to {LONGEST_DELAY:g}, or a range such as 0.2-1.5.'
+        )
+    return random.uniform(least, most)  # noqa: S311 - no secret

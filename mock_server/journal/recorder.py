@@ -22,7 +22,7 @@ from werkzeug.http import parse_options_header
 from mock_server.api.authentication import scheme_and_key
 from mock_server.api.forms import MULTIPART, URLENCODED
 from mock_server.api.operations import Service
-from mock_server.faults.forced import ForcedAnswers
+from mock_server.faults.forced import FORCED, ForcedAnswers
 from mock_server.http.answers import whole
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.masking import MASKED, is_secret, masked_answer, masked_body, masked_header, masked_query
@@ -110,10 +110,12 @@ class Recorder:
         return answer
 
     def _force(self, environ: WSGIEnvironment) -> None:
-        """Give a request the preference that is forced on it, unless it has one itself."""
+        """Give a request the answer that is forced on it, unless it prefers one itself."""
         if not {"HTTP_PREFER", BY_HAND} & environ.keys() and environ["REQUEST_METHOD"] != "OPTIONS":
             forced = self._forced.take(environ["REQUEST_METHOD"], _path(environ), self._account(environ))
-            environ["HTTP_PREFER"] = notes_of(environ).forced = forced
+            if forced:
+                environ[FORCED] = forced
+                notes_of(environ).forced = forced.what
 
     def _account(self, environ: WSGIEnvironment) -> str:
         _, key = scheme_and_key(environ)

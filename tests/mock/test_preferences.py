@@ -74,9 +74,10 @@ def test_one_request_alone_is_answered_wrongly() -> None:
     [
         ("code=200", 'Prefer: code is "200"; give a status from 400 to 599.'),
         ("code=teapot", 'Prefer: code is "teapot"; give a status from 400 to 599.'),
-        ("delay=-1", 'Prefer: delay is "-1"; give seconds from 0 to 60.'),
-        ("delay=nan", 'Prefer: delay is "nan"; give seconds from 0 to 60.'),
-        ("delay", 'Prefer: delay is ""; give seconds from 0 to 60.'),
+        ("delay=-1", 'Prefer: delay is "-1"; give seconds from 0 to 60, or a range such as 0.2-1.5.'),
+        ("delay=2-1", 'Prefer: delay is "2-1"; give seconds from 0 to 60, or a range such as 0.2-1.5.'),
+        ("delay=nan", 'Prefer: delay is "nan"; give seconds from 0 to 60, or a range such as 0.2-1.5.'),
+        ("delay", 'Prefer: delay is ""; give seconds from 0 to 60, or a range such as 0.2-1.5.'),
         ("defect=total-is-text", 'Prefer: there is no defect "total-is-text"; did you mean meta-total-is-text'),
         ("cod=429", 'Prefer: the mock knows no preference "cod"; it knows code, delay, defect, lost.'),
     ],

@@ -52,7 +52,7 @@ def test_a_switch_that_cannot_be_meant_changes_nothing(server: MockServer) -> No
 
 def test_an_answer_is_forced_as_often_as_was_asked(server: MockServer, client: Client) -> None:
     forced = {"prefer": "code=503", "method": "GET", "path": "/api/domains/*", "account": "Harbour Books", "times": 2}
-    assert control(server, "POST", "/forced", json=forced).json() == forced | {"number": 1}
+    assert control(server, "POST", "/forced", json=forced).json().items() >= (forced | {"number": 1}).items()
     other = Client(over_network(server.base_url), SANDBOX)
     assert [client.get("/api/splash-pages/").status, other.get("/api/domains/1").status] == [200, 200]
     assert [client.get("/api/domains/1").status for _ in range(3)] == [503, 503, 200]
@@ -62,7 +62,8 @@ def test_an_answer_is_forced_as_often_as_was_asked(server: MockServer, client: C
 
 def test_what_is_forced_for_ever_is_taken_back(server: MockServer, client: Client) -> None:
     for prefer in ("code=500", "code=501", "code=502"):
-        control(server, "POST", "/forced", json={"prefer": prefer})
+        control(server, "POST", "/forced", json={"prefer": prefer, "times": None})
+    assert client.get("/api/domains/1").status == 500
     assert client.get("/api/domains/1").status == 500
     control(server, "DELETE", "/forced/1")
     assert client.get("/api/domains/1").status == 501
@@ -73,10 +74,23 @@ def test_what_is_forced_for_ever_is_taken_back(server: MockServer, client: Clien
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({}, 'expected an object with "prefer"'),
-        ({"prefer": "code=429", "when": "now"}, 'expected an object with "prefer"'),
+        ({}, "expected an object with one or more of prefer, status, headers, body, field"),
+        ({"prefer": "code=429", "when": "now"}, "expected an object with one or more of prefer"),
         ({"prefer": "code=99"}, 'Prefer: code is "99"; give a status from 400 to 599.'),
-        ({"prefer": "respond-async"}, '"prefer" asks for nothing'),
+        ({"prefer": "respond-async"}, "nothing is forced"),
+        ({"prefer": "code=429", "status": 503}, '"prefer" asks for code=429, and the answer is given, too'),
+        ({"headers": {"Retry-After": "3"}}, "nothing is forced"),
+        ({"status": 99}, '"status" is 99; expected a number from 200 to 599'),
+        ({"status": 204, "body": {}}, '"body" is given for an answer that has none'),
+        ({"status": 503, "headers": {"A B": "x"}}, "the header \"A B\" is 'x'; expected a name"),
+        ({"status": 503, "headers": {"A": "x\r\ny"}}, "the header \"A\" is 'x\\r\\ny'; expected a name"),
+        ({"status": 503, "headers": {"Content-Length": "1"}}, 'the header "Content-Length" is the server\'s own'),
+        ({"status": 503, "headers": ["A"]}, '"headers" is no object'),
+        ({"status": 503, "method": "FETCH"}, '"method" is "FETCH"; expected one of *, GET'),
+        ({"status": 503, "path": "/api/domain"}, '"path" is "/api/domain", which no request to this API has'),
+        ({"status": 503, "path": "/api/domains/?page=2"}, '"path" is "/api/domains/?page=2", which no request'),
+        ({"status": 503, "path": "/api/domains/x*"}, '"path" is "/api/domains/x*", which no request'),
+        ({"status": 503, "path": "api/domains"}, '"path" is "api/domains", which no request'),
         ({"prefer": "code=429", "times": 0}, '"times" is 0; expected 1 or more'),
     ],
 )
@@ -84,6 +98,47 @@ def test_what_cannot_be_forced_is_told(server: MockServer, given: Any, problem: 
     answer = control(server, "POST", "/forced", json=given)
     assert answer.status_code == 400
     assert told(answer).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["*", "/api/*", "/api/domains", "/api/domains/", "/api/domains*", "/api/domains/1*", "/api/projects", "*/12"],
+)
+def test_a_path_that_can_match_is_taken(server: MockServer, path: str) -> None:
+    assert control(server, "POST", "/forced", json={"status": 503, "path": path}).status_code == 200
+
+
+def test_an_answer_of_one_s_own_has_status_headers_and_body(server: MockServer, client: Client) -> None:
+    body = {"errors": [{"title": "Come back later."}]}
+    forced = {"status": 503, "headers": {"Retry-After": "3", "X-Own": "1"}, "body": body, "method": "POST"}
+    control(server, "POST", "/forced", json=forced)
+    before = client.get("/api/domains/").json["meta"]["total"]
+    answer = client.post("/api/domains", {"host": "forced.example.com"})
+    assert (answer.status, answer.json) == (503, body)
+    assert (answer.headers["Retry-After"], answer.headers["X-Own"]) == ("3", "1")
+    assert client.get("/api/domains/").json["meta"]["total"] == before
+    assert client.post("/api/domains", {"host": "forced.example.com"}).status == 201
+    (entry,) = server.running.journal.find(status="503")
+    assert entry.forced == "status=503, Retry-After: 3, X-Own: 1, with a body"
+
+
+def test_an_answer_of_one_s_own_may_be_text(server: MockServer, client: Client) -> None:
+    page = {"body": "<h1>Maintenance</h1>", "headers": {"Content-Type": "text/html; charset=utf-8"}, "status": 200}
+    control(server, "POST", "/forced", json=page)
+    answer = client.get("/api/domains/")
+    assert (answer.status, answer.body) == (200, b"<h1>Maintenance</h1>")
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+
+
+def test_a_field_is_refused_by_name(server: MockServer, client: Client) -> None:
+    control(server, "POST", "/forced", json={"field": "host"})
+    control(server, "POST", "/forced", json={"field": "name", "status": 422, "headers": {"X-Own": "1"}})
+    for status, field in ((400, "host"), (422, "name")):
+        answer = client.post("/api/domains", {"host": "forced.example.com"})
+        (error,) = answer.json["errors"]
+        assert (answer.status, error["field"], error["status"]) == (status, field, status)
+    assert answer.headers["X-Own"] == "1"
+    assert server.running.journal.remarked == {}
 
 
 def test_clocks_are_set_for_one_account_or_for_all(server: MockServer, client: Client) -> None:
