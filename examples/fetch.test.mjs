@@ -21,7 +21,7 @@ function account() {
 describe("a client of the API", { concurrency: true }, () => {
   it("creates with a file, updates and deletes", async () => {
     const call = account();
-    const logo = new File([new Uint8Array(8)], "logo.png", { type: "image/png" });
+    const logo = new File([Uint8Array.from([137, 80, 78, 71, 13, 10, 26, 10])], "logo.png", { type: "image/png" });
     const made = await call("POST", "/api/projects", { fields: { name: "Autumn sale", logo } });
     const { id } = (await made.json()).data;
     await call("POST", `/api/splash-pages/${id}`, { fields: { name: "Winter sale" } });

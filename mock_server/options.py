@@ -193,6 +193,13 @@ OPTIONS = (
         choices=("whole", "client"),
     ),
     _option("--log-level", OUTPUT, "info logs a line for each request (default: info)", choices=LEVELS, default="info"),
+    _option(
+        "--ignore-remark",
+        OUTPUT,
+        "do not count remarks about a rule, such as client.polling or 'forms.*'; may be repeated",
+        "ignore_remarks",
+        metavar="RULE",
+    ),
     _option("--fail-on-remarks", OUTPUT, "exit with status 1 if clients made mistakes", action="store_true"),
 )
 SWITCHES = {

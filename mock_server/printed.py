@@ -12,6 +12,7 @@ from mock_server.server import MockServer
 from mock_server.settings import SANDBOX_PREFIX
 
 MOST_TOLD = 20  # remarks
+LONGEST_REQUEST = 100  # characters
 
 
 def banner(server: MockServer) -> str:
@@ -40,9 +41,14 @@ def banner(server: MockServer) -> str:
 def remarks(server: MockServer) -> str:
     """The remarks about all requests, the most frequent first."""
     running = server.running
-    made = sorted(running.journal.remarked.items(), key=lambda each: -each[1])
+    made = running.journal.most_remarked
     lines = [
-        f"{count:6}  {' '.join(what.split())}{f' ({rule})' if rule else ''}" for (what, rule), count in made[:MOST_TOLD]
+        line
+        for what, rule, count in made[:MOST_TOLD]
+        for line in (
+            f"{count.times:6}  {rule}: {' '.join(what.split())}",
+            f"        {count.request[:LONGEST_REQUEST]}{f'  ({count.account})' if count.account else ''}",
+        )
     ]
     lines += [f"        and {len(made) - MOST_TOLD} other remarks"] if len(made) > MOST_TOLD else []
     lines += [f"        {remark.what} Perhaps that is meant." for remark in running.remarks.unread[:MOST_TOLD]]

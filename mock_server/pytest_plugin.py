@@ -1,14 +1,25 @@
-"""A pytest fixture: a mock server for the tests of a client."""
+"""Pytest fixtures for the tests of a client: a mock server, and an account of it for each test."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from mock_server.journal.journal import Entry, Remark
     from mock_server.server import MockServer
+
+MEANT = 'mock_meant(*rules): mistakes of the client against these rules are meant, such as "forms.name-required"'
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", MEANT)
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +29,77 @@ def mock_server() -> Iterator[MockServer]:
 
     with MockServer() as server:
         yield server
+
+
+@pytest.fixture
+def mock_account(mock_server: MockServer, request: pytest.FixtureRequest) -> Iterator[MockAccount]:
+    """An account that no other test has; the test fails if its client makes a mistake that is not marked as meant."""
+    account = MockAccount(mock_server, f"sandbox-{re.sub(r'[^!-~]', '-', request.node.nodeid)[-180:]}")
+    account.reset()
+    marks = request.node.iter_markers("mock_meant")
+    mock_server.running.remarks.mean(account.api_key, [rule for mark in marks for rule in mark.args])
+    first = len(account.requests())
+    yield account
+    made = [
+        f"{each.rule}: {each.what}"
+        for entry in account.requests()[first:]
+        for each in entry.remarks
+        if not each.is_meant
+    ]
+    mock_server.running.forced.remove_of(account.api_key)
+    if made:
+        pytest.fail(
+            "the client made mistakes; where they are meant, mark the test with mock_meant:\n" + "\n".join(made)
+        )
+
+
+@dataclass(frozen=True)
+class MockAccount:
+    """One account of a mock.
+
+    Attributes:
+        server: the mock.
+        api_key: the account's key.
+    """
+
+    server: MockServer
+    api_key: str
+
+    @property
+    def base_url(self) -> str:
+        """The mock's base URL."""
+        return self.server.base_url
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header that its requests need."""
+        return {"Authorization": f"Bearer {self.api_key}"}
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """The remarks about its requests."""
+        return [remark for entry in self.requests() for remark in entry.remarks]
+
+    def requests(self, **filters: str) -> list[Entry]:
+        """Its requests, oldest first; filters are `method`, `path`, `status`, `remarks` and `after`."""
+        return self.server.running.journal.find(account=self.api_key, **filters)
+
+    def force(self, prefer: str = "", **more: Any) -> None:
+        """Force an answer on its next request, or on more: see `mock_server.faults.forced.Forced`.
+
+        Raises:
+            SettingsError: if it is invalid.
+        """
+        self.server.running.force(({"prefer": prefer} if prefer else {}) | more | {"account": self.api_key})
+
+    def set_clock(self, now: datetime) -> None:
+        """Set its clock; the next write is dated a second later."""
+        self.server.running.service.accounts.set_clocks(now, self.api_key)
+
+    def reset(self, **given: Any) -> None:
+        """Start again, perhaps with a `fixture` or a `snapshot`.
+
+        Raises:
+            SettingsError: if there is none of that name, or the fixture is invalid.
+        """
+        self.server.running.reset_account(self.api_key, given)

@@ -42,6 +42,7 @@ class Settings:
             one second with each write.
         sandboxes: how many accounts with `sandbox-` keys are kept; the least recently used goes first.
         journal: how many requests are kept for people and tests to look at; if 0, none, and no remarks are made.
+        ignore_remarks: patterns of rules; remarks about them do not count.
         max_body: the longest request body that is read, in bytes.
         contract: an openapi.yaml to use instead of the one that ships with the project, or None.
     """
@@ -61,6 +62,7 @@ class Settings:
     clock: Clock | None = None
     sandboxes: int = 1000
     journal: int = 1000
+    ignore_remarks: tuple[str, ...] = ()
     max_body: int = 16 * 2**20
     contract: Path | None = None
 

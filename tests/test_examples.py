@@ -32,7 +32,7 @@ def ended(*command: str | Path, cwd: Path = ROOT, **more: str) -> str:
 
 def test_pytest() -> None:
     printed = ended(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", EXAMPLES / "test_pytest.py")
-    assert "4 passed" in printed
+    assert "6 passed" in printed
 
 
 @NODE

@@ -75,6 +75,19 @@ def _add_switches(api: Blueprint, running: Instance) -> None:
         running.reset(**read_switches(_json() if request.get_data() else {}))
         return state()
 
+    @api.post("/accounts/<key>/reset")
+    def reset_account(key: str) -> Response:
+        account = running.reset_account(key, _json() if request.get_data() else None)
+        return jsonify({"account": account.name, **{name: each.total for name, each in account.collections.items()}})
+
+    @api.post("/accounts/<key>/meant")
+    def mean(key: str) -> Response:
+        patterns = _json()
+        if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
+            abort(400, 'expected an array of rules, such as ["client.polling", "forms.*"]')
+        running.remarks.mean(running.account_named(key), patterns)
+        return jsonify(patterns)
+
     @api.get("/state")
     def state() -> Response:
         return jsonify(told(running.settings))

@@ -93,7 +93,7 @@ def _add_overview(console: Blueprint, running: Instance) -> None:
             sandboxes=sandboxes,
             switched=_switched(running),
             latest=running.journal.find()[-5:][::-1],
-            remarked=sorted(running.journal.remarked.items(), key=lambda each: -each[1])[:5],
+            remarked=running.journal.most_remarked[:5],
         )
 
     @console.post("/_mock/console/reset")

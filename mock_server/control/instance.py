@@ -20,6 +20,8 @@ from mock_server.journal.journal import Journal
 from mock_server.journal.recorder import Recording
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import Settings
+from mock_server.store.accounts import Account, Accounts
+from mock_server.store.fixtures import SHIPPED, FixtureReader
 from mock_server.store.snapshots import fixture_of, size_of_fixture
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class Instance:
         self.forced = ForcedAnswers(contract.resources, settings.base_path)
         self.snapshots: dict[str, str] = {}
         self._lock = threading.Lock()
-        self.remarks = Remarks(contract, settings.base_path)
+        self.remarks = Remarks(contract, settings.base_path, settings.ignore_remarks)
         self._put(settings)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -84,6 +86,47 @@ class Instance:
             self._put(settings)
             self.forced.remove()
             self.remarks.forget()
+
+    def reset_account(self, key: str, given: Any = None) -> Account:
+        """Let one account start again; the others, switches and snapshots stay as they are.
+
+        Args:
+            key: its key, which may be one of a sandbox that is not there yet.
+            given: an object with `fixture` (a name, or what a fixture file holds) or `snapshot` (a name): the account
+                then holds what there the account with its key holds, or else the first. None to hold what it did first.
+
+        Raises:
+            SettingsError: if that is invalid; nothing changes then.
+        """
+        fixture, like = self._fixture_given(given or {}), None
+        with self._lock:
+            if fixture is not None:
+                like = self._account_in(fixture, key)
+            account = self.service.accounts.start_again(key, like)
+            self.forced.remove_of(account.name)
+            self.remarks.forget(account.name)
+        return account
+
+    def _fixture_given(self, given: Any) -> Any:
+        """The fixture that an object names or holds, or None."""
+        if not isinstance(given, dict) or set(given) - {"fixture", "snapshot"} or len(given) > 1:
+            raise SettingsError('expected an object with "fixture" or "snapshot", or none at all')
+        if "snapshot" in given:
+            name = given["snapshot"]
+            if not isinstance(name, str) or name not in self.snapshots:
+                raise SettingsError(f'there is no snapshot "{name}"; there are: {", ".join(self.snapshots) or "none"}')
+            return read_document(self.snapshots[name])
+        fixture = given.get("fixture")
+        if fixture is not None and not isinstance(fixture, dict) and fixture not in SHIPPED:
+            raise SettingsError(f"no fixture {fixture!r}; give {', '.join(SHIPPED)}, or what a fixture file holds")
+        return fixture
+
+    def _account_in(self, fixture: Any, key: str) -> Account | None:
+        service = self.service
+        settings = replace(self.settings, fixture=fixture, records=0, api_keys=())
+        reader = FixtureReader(service.contract.resources, service.new_records, service.forms.uploads)
+        accounts = Accounts(settings, service.contract, service.choices, reader)
+        return accounts.get(key if key in accounts.keys else next(iter(accounts.keys)))
 
     def change(self, **switches: Any) -> None:
         """Change switches, and keep all records.

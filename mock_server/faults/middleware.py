@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NOT_FORCED = Forced()
 LONGEST_TARGET = 4000  # characters
-TOO_MANY = {"Retry-After": "1", "X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
+TOO_MANY = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
 
 
 class Faults:

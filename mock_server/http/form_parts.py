@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
 from werkzeug.datastructures import Headers
@@ -27,12 +27,14 @@ class Part:
         content: the text of the part, or the bytes of a file.
         file_name: the name of a file as it was sent, possibly empty; None for text.
         media_type: what the content is labelled as.
+        times: how many parts of the form have its name; this is the last.
     """
 
     name: str
     content: str | bytes
     file_name: str | None = None
     media_type: str = "text/plain"
+    times: int = 1
 
     @property
     def is_unchosen_file(self) -> bool:
@@ -58,7 +60,7 @@ def multipart(body: bytes, boundary: str) -> dict[str, Part]:
     if not boundary:
         raise MalformedFormError("its Content-Type has no boundary; let your client set that header")
     try:
-        return {part.name: part for part in _decoded(body, boundary) if not part.is_unchosen_file}
+        return _last(part for part in _decoded(body, boundary) if not part.is_unchosen_file)
     except RequestEntityTooLarge as error:
         raise TooManyPartsError(MOST_PARTS) from error
     except MalformedFormError:
@@ -88,7 +90,16 @@ def urlencoded(body: bytes) -> dict[str, Part]:
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_PARTS)
     except ValueError as error:
         raise TooManyPartsError(MOST_PARTS) from error
-    return {name: Part(name, value) for name, value in pairs}
+    return _last(Part(name, value) for name, value in pairs)
+
+
+def _last(parts: Iterable[Part]) -> dict[str, Part]:
+    """The last part of each name."""
+    known: dict[str, Part] = {}
+    for part in parts:
+        before = known.get(part.name)
+        known[part.name] = replace(part, times=before.times + 1) if before else part
+    return known
 
 
 def _decoded(body: bytes, boundary: str) -> Iterator[Part]:

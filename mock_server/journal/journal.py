@@ -16,10 +16,26 @@ BARE = 1000  # bytes of an entry without its texts, about
 
 @dataclass
 class Remark:
-    """A breach of the contract in a request, or a known mistake of clients, with the id of a rule or None."""
+    """A breach of the contract in a request, or a known mistake of clients.
+
+    Attributes:
+        what: what is wrong, and what to do.
+        rule: the id of the contract's rule, or one that begins with `client.` where the contract has none.
+        is_meant: whether somebody said that such a mistake is intended; it does not count then.
+    """
 
     what: str
-    rule: str | None = None
+    rule: str
+    is_meant: bool = False
+
+
+@dataclass
+class Count:
+    """How often a remark was made, and the first request that it was made about."""
+
+    times: int
+    request: str
+    account: str
 
 
 @dataclass
@@ -104,7 +120,7 @@ class Journal:
         self._numbers = count(1)
         self._lock = threading.Lock()
         self._added, self._followers = threading.Condition(self._lock), 0
-        self.remarked: dict[tuple[str, str | None], int] = {}
+        self.remarked: dict[tuple[str, str], Count] = {}
 
     def add(self, entry: Entry) -> None:
         """Keep a request, and drop the oldest ones if there is no room."""
@@ -116,11 +132,24 @@ class Journal:
             while len(self._entries) > self.most_entries or self._bytes > self._most_bytes:
                 self._bytes -= self._entries.popleft()[1]
             for remark in entry.remarks:
-                known = (remark.what, remark.rule)
-                if known in self.remarked or len(self.remarked) < self.most_entries:
-                    self.remarked[known] = self.remarked.get(known, 0) + 1
+                if not remark.is_meant:
+                    self._count(remark, entry)
             if self._followers:
                 self._added.notify_all()
+
+    def _count(self, remark: Remark, entry: Entry) -> None:
+        known = (remark.what, remark.rule)
+        if known in self.remarked:
+            self.remarked[known].times += 1
+        elif len(self.remarked) < self.most_entries:
+            self.remarked[known] = Count(1, f"{entry.method} {entry.target}", entry.account)
+
+    @property
+    def most_remarked(self) -> list[tuple[str, str, Count]]:
+        """Remarks with their rules and counts, the most frequent first."""
+        with self._lock:
+            made = [(what, rule, count) for (what, rule), count in self.remarked.items()]
+        return sorted(made, key=lambda each: -each[2].times)
 
     def find(self, **filters: str) -> list[Entry]:
         """The requests that match, oldest first.

@@ -101,9 +101,7 @@ class Recorder:
             notes = notes_of(environ)
             milliseconds = (perf_counter() - began + notes.delay) * 1000
             if self._journal.most_entries:
-                entry = self._entry(environ, head, sent, b"".join(answer))
-                entry.milliseconds = round(milliseconds, 1)
-                self._journal.add(entry)
+                self._journal.add(self._entry(environ, head, sent, b"".join(answer), milliseconds))
             if log.isEnabledFor(logging.INFO):
                 told = (environ["REQUEST_METHOD"], _target(environ), head.status, milliseconds, _ignored(notes))
                 log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, LINE, told, None))  # seeks no caller
@@ -121,7 +119,7 @@ class Recorder:
         _, key = scheme_and_key(environ)
         return self._keys.get(key) or (key if is_sandbox(key) else "")
 
-    def _entry(self, environ: WSGIEnvironment, head: _Head, sent: bytes, answer: bytes) -> Entry:
+    def _entry(self, environ: WSGIEnvironment, head: _Head, sent: bytes, answer: bytes, milliseconds: float) -> Entry:
         """A request, and what became of it."""
         notes = notes_of(environ)
         body = _plain(answer, head.headers)
@@ -138,9 +136,11 @@ class Recorder:
             broken=notes.broken,
             answer_headers=_masked(head.headers),
             answer=masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT),
+            milliseconds=round(milliseconds, 1),
         )
         if sent:
-            _note_form(entry, _parts(entry, environ, sent), sent)
+            notes.parts = _parts(entry, environ, sent)
+            _note_form(entry, notes.parts, sent)
         if BY_HAND not in environ:
             entry.remarks = list(self._remarks.about(entry, notes, body))
         return entry

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from urllib.parse import parse_qsl
 
 from mock_server.contract import Contract, Resource
+from mock_server.errors import SettingsError
 from mock_server.http.request_notes import Notes
+from mock_server.journal.habits import Habits
 from mock_server.journal.journal import Entry, Remark
+from mock_server.journal.mistakes import about_form, slip
 
 MOST_KNOWN = 5000  # pairs of an account and a resource
 API = re.compile("/+api(/|$)")
 TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
+OF_CLIENTS = (  # rules of remarks where the contract has none
+    "client.calls-on-after-429",
+    "client.empty-file",
+    "client.field-twice",
+    "client.ignored-field",
+    "client.no-image",
+    "client.polling",
+    "client.raw-plus",
+    "client.refused",
+    "client.slip",
+    "client.two-slashes",
+    "client.type-without-its-field",
+    "client.unknown-field",
+    "client.unknown-parameter",
+    "client.url-as-host",
+    "client.write-parameters",
+)
 OVERRIDE = "X-Http-Method-Override"
 
 
@@ -23,28 +45,66 @@ class Remarks:
     Args:
         contract: what requests may hold.
         base_path: the prefix of `/api`.
+        ignored: patterns of rules that are broken on purpose, whoever does it.
+
+    Raises:
+        SettingsError: if such a pattern matches no rule.
     """
 
-    def __init__(self, contract: Contract, base_path: str) -> None:
+    def __init__(self, contract: Contract, base_path: str, ignored: Sequence[str] = ()) -> None:
         self._contract = contract
         self._base_path = base_path
         self._lists = {resource.paths["list"].rstrip("/"): resource for resource in contract.resources}
         linked = {f"/api/{resource.link_collection}": resource for resource in contract.resources}
         self._linked = {path: resource for path, resource in linked.items() if path not in self._lists}
         self._page_sizes = tuple(map(str, contract.page_sizes))
+        for pattern in ignored:
+            self.check(pattern)
+        self._ignored = tuple(ignored)
+        self._meant: dict[str, tuple[str, ...]] = {}
+        self._habits = Habits()
         self._sizes: dict[tuple[str, str], str] = {}
         self._unread: dict[tuple[str, str], str] = {}
 
-    def forget(self) -> None:
-        """Forget earlier requests, because the mock starts again."""
-        self._sizes.clear()
-        self._unread.clear()
+    def forget(self, account: str | None = None) -> None:
+        """Forget earlier requests, of one account or of all, because it starts again."""
+        self._habits.forget(account)
+        for name in [each for each in list(self._meant) if account in (None, each)]:
+            self._meant.pop(name, None)
+        for memory in (self._sizes, self._unread):
+            for place in [each for each in list(memory) if account in (None, each[0])]:
+                memory.pop(place, None)
+
+    def mean(self, account: str, patterns: Sequence[str]) -> None:
+        """Let the mistakes that an account makes against some rules count as meant, until it starts again.
+
+        Raises:
+            SettingsError: if a pattern matches no rule.
+        """
+        for pattern in patterns:
+            self.check(pattern)
+        self._meant[account] = tuple(patterns)
+        while len(self._meant) > MOST_KNOWN:
+            self._meant.pop(next(iter(self._meant)), None)
+
+    def check(self, pattern: str) -> None:
+        """Refuse a pattern that matches no rule.
+
+        Raises:
+            SettingsError: if it matches none.
+        """
+        rules = sorted({*self._contract.rules, *OF_CLIENTS})
+        if not any(fnmatchcase(rule, pattern) for rule in rules):
+            near = get_close_matches(pattern, rules, n=2, cutoff=0.5) or OF_CLIENTS
+            raise SettingsError(f'no remark is about "{pattern}"; remarks are about rules such as {", ".join(near)}')
 
     @property
     def unread(self) -> list[Remark]:
         """What shows only at the end, and may be intended: collections of which nobody asked for more than page 1."""
         return [
-            Remark(f"Of the {total} pages of {name}, page 1 alone was read{account and f' by {account}'}.")
+            Remark(
+                f"Of the {total} pages of {name}, page 1 alone was read{account and f' by {account}'}.", "client.page-1"
+            )
             for (account, name), total in self._unread.items()
             if total
         ]
@@ -62,16 +122,24 @@ class Remarks:
             return
         query = _parsed(entry.query)
         known = [*self._about_path(entry, path), *_about_method(entry)]
+        for name, text in (*query.items(), ("id", path.rstrip("/").rpartition("/")[2])):
+            known += slip(f"The {name[:40]} of {entry.method} {path[:80]}", text)
         if resource := self._lists.get(path.rstrip("/")) if entry.method == "GET" else None:
             self._note_pages(entry, resource, query, answer)
             known += [*self._about_list(query), *self._about_links(entry, resource, query)]
         elif query and entry.method != "GET":
-            known.append(Remark(f"Parameters of a write have no influence: {', '.join(query)[:80]}."))
+            known.append(
+                Remark(f"Parameters of a write have no influence: {', '.join(query)[:80]}.", "client.write-parameters")
+            )
         if entry.method == "POST" and (resource := self._written(path)):
-            known += _about_form(entry, resource, path, notes)
-        yield from known
-        if notes.refusal and not any(remark.rule for remark in known):
-            yield Remark(notes.refusal.title, notes.refusal.rule)
+            known += about_form(entry, resource, _operation(resource, path), notes)
+        known += self._habits.about(entry)
+        if notes.refusal and all(remark.rule.startswith("client.") for remark in known):
+            known.append(Remark(notes.refusal.title, notes.refusal.rule or "client.refused"))
+        meant = (*self._ignored, *self._meant.get(entry.account, ()))
+        for remark in known:
+            remark.is_meant = any(fnmatchcase(remark.rule, pattern) for pattern in meant)
+            yield remark
 
     def _about_path(self, entry: Entry, path: str) -> Iterator[Remark]:
         if self._base_path and not entry.path.startswith(f"{self._base_path}/"):
@@ -81,7 +149,9 @@ class Remarks:
                 "pagination.links-begin-with-the-base-url",
             )
         if "//" in path:
-            yield Remark(f'"{entry.path}" has two slashes in a row; the base URL ends without one.')
+            yield Remark(
+                f'"{entry.path}" has two slashes in a row; the base URL ends without one.', "client.two-slashes"
+            )
         if entry.method in ("POST", "DELETE") and path.endswith("/") and self._written(path.rstrip("/")):
             yield Remark(
                 f'A write is sent to "{entry.path.rstrip("/")}", without the slash at the end: a service may redirect,'
@@ -107,7 +177,9 @@ class Remarks:
     def _about_list(self, query: Mapping[str, str]) -> Iterator[Remark]:
         for name in query:
             if name not in ("page", "results_per_page"):
-                yield Remark(f'The parameter "{name[:40]}" is not documented and has no influence.')
+                yield Remark(
+                    f'The parameter "{name[:40]}" is not documented and has no influence.', "client.unknown-parameter"
+                )
         size, page = query.get("results_per_page"), query.get("page", "1")
         if size is not None and size not in self._page_sizes:
             sizes = ", ".join(self._page_sizes)
@@ -121,15 +193,16 @@ class Remarks:
     def _about_links(self, entry: Entry, resource: Resource, query: Mapping[str, str]) -> Iterator[Remark]:
         """Page links hold only the page's number, so a client that follows one gets pages of another size."""
         size, place = query.get("results_per_page"), (entry.account, resource.name)
-        followed = "page" in query and size is None and not entry.path.endswith("/")  # links have no trailing slash
-        before = self._sizes.get(place)
-        if followed and before and before != str(self._contract.default_page_size):
+        page, before = query.get("page", ""), self._sizes.get(place)
+        is_link = page and not entry.path.endswith("/")  # page links have no slash there
+        goes_on = size is None and (is_link or page not in ("", "1"))
+        if goes_on and before and before != str(self._contract.default_page_size):
             yield Remark(
-                f"Page {query['page'][:20]} of {resource.name} was asked for by its link, without results_per_page, and"
-                f" a page before with {before}: links hold the page's number alone, so send the size again.",
+                f"Page {page[:20]} of {resource.name} was asked for without results_per_page, and a page before with"
+                f" {before}: page links hold the page's number alone, so send the size again.",
                 "pagination.links-hold-page-alone",
             )
-        elif size is not None or "page" not in query:
+        elif not goes_on:
             _remember(self._sizes, place, size or "")
 
     def _written(self, path: str) -> Resource | None:
@@ -152,6 +225,10 @@ def _remember(memory: dict[tuple[str, str], str], place: tuple[str, str], text: 
         memory.pop(next(iter(memory)), None)
 
 
+def _operation(resource: Resource, path: str) -> str:
+    return "create" if path.rstrip("/") == resource.paths["create"] else "update"
+
+
 def _about_method(entry: Entry) -> Iterator[Remark]:
     if entry.method in ("PUT", "PATCH"):
         yield Remark("An update is sent by POST, whole or in part.", "operations.update-answers")
@@ -159,20 +236,3 @@ def _about_method(entry: Entry) -> Iterator[Remark]:
         yield Remark(
             f"The header {OVERRIDE} has no influence; a delete is sent by DELETE.", "operations.delete-answers"
         )
-
-
-def _about_form(entry: Entry, resource: Resource, path: str, notes: Notes) -> Iterator[Remark]:
-    if entry.media_type == "application/json":
-        operation = "create" if path.rstrip("/") == resource.paths["create"] else "update"
-        yield Remark("The body is JSON; send a form, as multipart/form-data.", f"operations.{operation}-answers")
-    for name in {**entry.fields, **entry.files}:
-        text, field = entry.fields.get(name), resource.fields.get(name)
-        if name == "_method":
-            yield Remark("The field _method has no influence; a delete is sent by DELETE.", "operations.delete-answers")
-        elif field is None:
-            yield Remark(f'The field "{name[:40]}" is none that is written to {resource.name}, and had no influence.')
-        elif field.kind == "boolean" and text not in ("0", "1"):
-            yield Remark(f'"{name}" is "{(text or "")[:40]}"; the contract knows 1 and 0.', "forms.one-enables")
-        elif name in notes.ignored:
-            why = "does not go with this record or operation" if text else "is empty"
-            yield Remark(f'The field "{name}" {why}, and had no influence.')

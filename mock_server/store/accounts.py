@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
-from zlib import crc32
 
 from mock_server.clock import Clock, Ticking
 from mock_server.contract import Contract, Resource
@@ -18,12 +17,12 @@ from mock_server.errors import Refusal, SettingsError
 from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import leaping
 from mock_server.settings import Settings, is_sandbox
-from mock_server.store.collection import Collection, Contents, IdSequence, Order, Tally
+from mock_server.store.arrangement import following, order_of, unique_field
+from mock_server.store.collection import Collection, Contents, IdSequence, Tally
 from mock_server.store.fixtures import Fixture, FixtureReader
 from mock_server.store.records import NONE, Generated, Records
 
 EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
-BEYOND_32_BITS = 5_000_000_000
 MOST_OF_ONE, MOST_OF_ALL = 32 * 2**20, 64 * 2**20  # bytes that the writes of one account, and of all together, may take
 
 
@@ -89,9 +88,9 @@ class Accounts:
     def _begin(self, reader: FixtureReader) -> None:
         settings, fixture = self._settings, reader.read(self._settings.fixture)
         self._tally, self._start = Tally(), fixture.now
-        generated, following = self._generated(fixture, reader), self._following()  # for the first account
+        generated, ids = self._generated(fixture, reader), following(self._choices)  # for the first account
         highest = {each.name: _highest(fixture, each) + settings.records for each in self._resources}
-        sequences = {name: IdSequence(last, following) for name, last in highest.items()}
+        sequences = {name: IdSequence(last, ids) for name, last in highest.items()}
         self._by_key = {
             account.api_key: Account(
                 account.name,
@@ -100,8 +99,8 @@ class Accounts:
                         sequences[resource.name],
                         Contents(
                             Records(account.records[resource.name], generated.pop(resource.name, NONE)),
-                            self._order(resource),
-                            self._unique(resource),
+                            order_of(self._choices, resource),
+                            unique_field(self._choices, resource),
                         ),
                         self._tally,
                     )
@@ -114,21 +113,21 @@ class Accounts:
         for key in settings.api_keys:
             if key in self._by_key:
                 raise SettingsError(f'the key "{key}" is the fixture\'s already; give another')
-        self._model = self._copy(next(iter(self._by_key.values())), "model")
+        self._pristine = {key: self._copy(account, account.name) for key, account in self._by_key.items()}
         self._by_key |= {key: self._copy(self._model, key) for key in settings.api_keys}
         self._sandboxes: OrderedDict[str, Account] = OrderedDict()
 
     def _take_over(self, before: Accounts) -> None:
         """Share all accounts, also with requests in progress, and arrange them as these choices require."""
         self._start, self._lock, self._tally = before._start, before._lock, before._tally
-        self._by_key, self._model, self._sandboxes = before._by_key, before._model, before._sandboxes
-        following = self._following()
+        self._by_key, self._pristine, self._sandboxes = before._by_key, before._pristine, before._sandboxes
+        ids = following(self._choices)
         with self._lock:
             for resource in self._resources:
-                order, unique = self._order(resource), self._unique(resource)
-                for account in [*self._by_key.values(), self._model, *self._sandboxes.values()]:
+                order, unique = order_of(self._choices, resource), unique_field(self._choices, resource)
+                for account in [*self._by_key.values(), *self._pristine.values(), *self._sandboxes.values()]:
                     account.collections[resource.name].arrange(order, unique)
-                    account.collections[resource.name].ids.follow(following)
+                    account.collections[resource.name].ids.follow(ids)
 
     def copy(self) -> Accounts:
         """Separate accounts with the same records."""
@@ -141,9 +140,31 @@ class Accounts:
         tally = self._tally
         with self._lock:
             self._by_key = {key: _parted(account, tally) for key, account in self._by_key.items()}
-            self._model = _parted(self._model, tally)
+            self._pristine = {key: _parted(account, tally) for key, account in self._pristine.items()}
             self._sandboxes = OrderedDict((key, _parted(account, tally)) for key, account in self._sandboxes.items())
         self._lock = threading.Lock()
+
+    @property
+    def _model(self) -> Account:
+        """What a new account is a copy of: the first, as it was at the start."""
+        return next(iter(self._pristine.values()))
+
+    def start_again(self, key: str, like: Account | None = None) -> Account:
+        """Let one account start again as it began, or as a copy of another; the others stay as they are.
+
+        Raises:
+            SettingsError: if the key opens no account.
+        """
+        with self._lock:
+            every: dict[str, Account] = self._sandboxes if is_sandbox(key) else self._by_key
+            before = every.get(key)
+            if before is None and not is_sandbox(key):
+                raise SettingsError(f'no account has the key "{key}"')
+            name, owner = (before.name, before.owner) if before else (key, "")
+            account = every[key] = self._copy(like or self._pristine.get(key, self._model), name, owner)
+        for collection in before.collections.values() if before else ():
+            collection.forget()
+        return account
 
     @property
     def sandboxes(self) -> dict[str, Account]:
@@ -169,7 +190,8 @@ class Accounts:
         account = self.get(key) if key else None
         if key and account is None:
             raise SettingsError(f'no account has the key "{key}"')
-        every = [account] if account else [*self._by_key.values(), self._model, *self.sandboxes.values()]
+        all_ = [*self._by_key.values(), *self._pristine.values(), *self.sandboxes.values()]
+        every = [account] if account else all_
         if not EARLIEST <= now.year <= LATEST:
             raise SettingsError(f"{now.year} is no year that clocks can be set to; give {EARLIEST} to {LATEST}")
         for each in every:
@@ -266,28 +288,6 @@ class Accounts:
             resource.name: reader.generated(resource, count, _highest(fixture, resource), start)
             for resource in self._resources
         }
-
-    def _following(self) -> Callable[[int], int]:
-        """The function from an id to the next one."""
-        match self._choices["ids"]:
-            case "large":
-                return lambda last: max(last, BEYOND_32_BITS) + 1
-            case "gaps":
-                return lambda last: last + 1 + crc32(str(last).encode()) % 9
-            case _:
-                return lambda last: last + 1
-
-    def _order(self, resource: Resource) -> Order:
-        match self._choices["order"]:
-            case "by-name":
-                return lambda number, records: (str(records[number].values[resource.label]).casefold(), number)
-            case "oldest-first":
-                return lambda number, _: number
-            case _:
-                return lambda number, _: -number
-
-    def _unique(self, resource: Resource) -> str | None:
-        return "host" if "host" in resource.fields and self._choices["host-taken"] != "accepted" else None
 
 
 def _parted(account: Account, tally: Tally) -> Account:

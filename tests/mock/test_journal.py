@@ -9,7 +9,7 @@ from asking import ask, journal
 from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
-from mock_server.journal.journal import Entry, Journal, Remark
+from mock_server.journal.journal import Count, Entry, Journal, Remark
 
 
 def test_it_tells_what_was_sent_and_answered_and_masks_the_key(server: MockServer) -> None:
@@ -179,7 +179,7 @@ def test_a_remark_is_counted_after_its_request_is_gone() -> None:
     kept = Journal(most_entries=1)
     for _ in range(3):
         kept.add(Entry("", "", "GET", "/", "", {}, remarks=[Remark("wrong", "a.rule")]))
-    assert kept.remarked == {("wrong", "a.rule"): 3}
+    assert kept.remarked == {("wrong", "a.rule"): Count(3, "GET /", "")}
 
 
 def test_an_account_is_found_by_its_key_too(server: MockServer) -> None:

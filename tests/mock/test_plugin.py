@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 from wire import Client, over_network
 
 from mock_server import MockServer
@@ -14,3 +18,35 @@ def test_the_fixture_serves_a_mock_to_the_tests_of_a_client(mock_server: MockSer
 def test_the_fixture_is_the_same_server_and_another_sandbox_is_untouched(mock_server: MockServer) -> None:
     client = Client(over_network(mock_server.base_url), "sandbox-another")
     assert client.get("/api/splash-pages/").json["data"][0]["name"] != "Only here"
+
+
+MISTAKEN = """
+import pytest, requests
+
+def call(account):
+    requests.get(account.base_url + "/api/domains/?limit=5", headers=account.headers, timeout=10)
+
+def test_right(mock_account):
+    requests.get(mock_account.base_url + "/api/domains/", headers=mock_account.headers, timeout=10)
+
+def test_wrong(mock_account):
+    call(mock_account)
+
+@pytest.mark.mock_meant("client.*")
+def test_meant(mock_account):
+    call(mock_account)
+"""
+
+
+def test_a_test_whose_client_makes_a_mistake_fails_unless_it_is_meant(tmp_path: Path) -> None:
+    (tmp_path / "test_client.py").write_text(MISTAKEN, "utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--strict-markers", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert "3 passed, 1 error" in ended.stdout, ended.stdout
+    assert "ERROR test_client.py::test_wrong" in ended.stdout
+    assert 'client.unknown-parameter: The parameter "limit" is not documented' in ended.stdout
