@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import NoReturn
 
 from mock_server import printed
@@ -18,6 +19,7 @@ from mock_server.errors import SettingsError
 from mock_server.http.log import BatchHandler
 from mock_server.options import ENVIRONMENT, OPTIONS, settings_of
 from mock_server.server import MockServer
+from mock_server.store.fixtures import SHIPPED
 
 REMARKED, USAGE_ERROR = 1, 2
 SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
@@ -44,16 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with suppress(AttributeError):  # a stream that replaces stdout may have no encoding
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    text = _asked_for(options)
+    try:
+        text = _asked_for(options)
+    except SettingsError as error:
+        parser.error(str(error))
     if text is not None:
         return _say(text)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # nobody is shown them
-    logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
-    handler = BatchHandler()
-    logging.basicConfig(
-        level=options.log_level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S", handlers=[handler]
-    )
+    handler = _log(options.log_level)
     try:
         server = _server(options)
         with server:
@@ -61,8 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, lambda *_: came.append(1))
             _say(printed.banner(server))
-            while not came:
-                time.sleep(SECONDS_TO_NOTICE)
+            _serve(server, options, came)
     except SettingsError as error:
         parser.error(str(error))
     handler.finish()
@@ -71,17 +70,69 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os._exit(REMARKED if options.fail_on_remarks and server.running.journal.remarked else 0)  # even if threads hang
 
 
+def _log(level: str) -> BatchHandler:
+    """Begin the log."""
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # nobody is shown them
+    logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
+    handler = BatchHandler()
+    logging.basicConfig(level=level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S", handlers=[handler])
+    return handler
+
+
 def _server(options: argparse.Namespace) -> MockServer:
-    token = _token(options)
-    return MockServer(options.host, options.port, token, **settings_of(options))
+    if options.watch and options.fixture in SHIPPED:
+        raise SettingsError("--watch watches a file; name it with --fixture FILE")
+    if bool(options.tls_cert) != bool(options.tls_key):
+        raise SettingsError("--tls-cert and --tls-key go together; give both")
+    tls = (options.tls_cert, options.tls_key) if options.tls_cert else None
+    settings = settings_of(options)
+    return MockServer(options.host, options.port, _token(options), options.control_origin, tls, **settings)
+
+
+def _serve(server: MockServer, options: argparse.Namespace, came: list[int]) -> None:
+    """Serve until a signal comes; read the fixture again when its file has changed, if that is asked for."""
+    file = Path(options.fixture)
+    before = _state(file) if options.watch else None
+    while not came:
+        time.sleep(SECONDS_TO_NOTICE)
+        now = _state(file) if options.watch else None
+        if now and now != before:
+            before = now
+            _say(_reloaded(server, file))
+
+
+def _state(file: Path) -> tuple[int, int] | None:
+    """What changes with a file; None while it is not there, as when an editor replaces it."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _reloaded(server: MockServer, file: Path) -> str:
+    try:
+        server.running.reload()
+    except SettingsError as error:
+        return printed.printable(f"{error}\nThe mock goes on with what it had; correct the file and save it again.")
+    return printed.printable(f"{file} has changed: the mock has started again with it.")
 
 
 def _asked_for(options: argparse.Namespace) -> str | None:
-    """What to print instead of serving, if that is asked for."""
+    """What to print instead of serving, if that is asked for.
+
+    Raises:
+        SettingsError: if it cannot be done.
+    """
     if options.print_contract:
         return printed.contract(options.print_contract, _base_url(options))
-    lists = {"open": printed.open_points, "defects": printed.defects, "conditions": printed.conditions}
-    return next((text() for name, text in lists.items() if getattr(options, f"list_{name}")), None)
+    if options.write_fixture:
+        return printed.wrote_fixture(options.write_fixture)
+    if options.list_open:
+        return printed.open_points(settings_of(options)["choices"], options.grease)
+    if options.list_defects:
+        return printed.defects()
+    return printed.conditions() if options.list_conditions else None
 
 
 def _base_url(options: argparse.Namespace) -> str:

@@ -7,6 +7,7 @@ keys and tags are refused, because they let a few bytes stand for many.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -59,6 +60,22 @@ def read_document(text: str) -> Any:
         if isinstance(error, SettingsError):
             raise
         raise SettingsError(f"it is not YAML: {' '.join(str(error).split())}") from error
+
+
+def lines_of(text: str, places: Iterable[tuple[str | int, ...]]) -> dict[tuple[str | int, ...], int]:
+    """The lines, counted from 1, on which places of a document begin; places are the keys and positions on the way."""
+    root = yaml.compose(text, Loader=SafeLoader)
+    return {place: _node(root, place).start_mark.line + 1 for place in places}
+
+
+def _node(node: Any, place: tuple[str | int, ...]) -> Any:
+    """The node at a place, or the last on the way to it."""
+    for step in place:
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            node = node.value[step]
+        elif isinstance(node, yaml.MappingNode):
+            node = next((value for key, value in node.value if key.value == str(step)), node)
+    return node
 
 
 def write_document(document: Any) -> str:

@@ -180,9 +180,23 @@ OPTIONS = (
         "--cors-origin", ACCESS, "let only pages of this origin call; may be repeated", "cors_origins", metavar="ORIGIN"
     ),
     _option(
+        "--control-origin",
+        ACCESS,
+        "let pages of this origin use the control plane; may be repeated",
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+    ),
+    _option("--tls-cert", ACCESS, "serve HTTPS with this certificate", type=Path, metavar="FILE"),
+    _option("--tls-key", ACCESS, "the certificate's key", type=Path, metavar="FILE"),
+    _option(
         "--control-token", ACCESS, f"token that opens the control plane; better in ${ENVIRONMENT}", metavar="TOKEN"
     ),
     _option("--control-token-file", ACCESS, "file that holds the control token", type=Path, metavar="FILE"),
+    _option("--watch", DATA, "start again when the file of the fixture has changed", action="store_true"),
+    _option(
+        "--write-fixture", OUTPUT, "write a fixture to begin with, and its schema, and exit", type=Path, metavar="FILE"
+    ),
     _option("--list-open", OUTPUT, "list the open points with their values, and exit", action="store_true"),
     _option("--list-defects", OUTPUT, "list the defects with the rules they break, and exit", action="store_true"),
     _option("--list-conditions", OUTPUT, "list the conditions, and exit", action="store_true"),

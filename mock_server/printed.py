@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
 from mock_server.client_contract import client_contract
 from mock_server.contract import shipped_contract
 from mock_server.documents import write_document
+from mock_server.errors import SettingsError
 from mock_server.faults.conditions import CONDITIONS
 from mock_server.faults.defects import DEFECTS
+from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import HEADER
 from mock_server.server import MockServer
 from mock_server.settings import SANDBOX_PREFIX
+from mock_server.store.fixture_schema import beginning, fixture_schema
 
+NO_CONSOLE = "Console      none, as others can reach this mock; --control-token-file FILE opens it to who has the token"
 MOST_TOLD = 20  # remarks
 LONGEST_REQUEST = 100  # characters
 
@@ -31,11 +39,11 @@ def banner(server: MockServer) -> str:
         ),
         *(f"Defect       {name}: {DEFECTS[name].what} ({DEFECTS[name].rule})" for name in server.settings.defects),
         *(f"Condition    {name}={measure:g}" for name, measure in server.settings.conditions.items()),
-        *([f"Console      {server.origin}/"] if server.is_controlled else []),
+        f"Console      {server.origin}/" if server.is_controlled else NO_CONSOLE,
         f"Contract     {server.base_url}/openapi.yaml",
         "Stop         Ctrl-C",
     ]
-    return _printable("\n".join(lines))
+    return printable("\n".join(lines))
 
 
 def remarks(server: MockServer) -> str:
@@ -53,24 +61,38 @@ def remarks(server: MockServer) -> str:
     lines += [f"        and {len(made) - MOST_TOLD} other remarks"] if len(made) > MOST_TOLD else []
     lines += [f"        {remark.what} Perhaps that is meant." for remark in running.remarks.unread[:MOST_TOLD]]
     told = "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
-    return _printable(told)
+    return printable(told)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """A text without control characters for a terminal, because others may have written parts of it."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
-def open_points() -> str:
-    """The open points with their values."""
+def open_points(chosen: Mapping[str, str], grease: int | None) -> str:
+    """The open points with their values, and which of them a mock chooses.
+
+    Args:
+        chosen: values other than the defaults.
+        grease: the seed of all that are not chosen, or None.
+
+    Raises:
+        SettingsError: if a point or value is unknown.
+    """
+    points = shipped_contract().open_points
+    choices = Choices(points, chosen, grease)
     lines = []
-    for point in shipped_contract().open_points.values():
+    for point in points.values():
         lines.append(f"{point.name}: {point.statement}")
-        lines += [
-            f"  {value}{' (default)' if value == point.default else ''}: {meaning}"
-            for value, meaning in point.values.items()
-        ]
+        for value, meaning in point.values.items():
+            marks = ["default"] if value == point.default else []
+            marks += ["chosen"] if value == choices[point.name] != point.default else []
+            lines.append(f"  {value}{_marked(marks)}: {meaning}")
     return "\n".join(lines)
+
+
+def _marked(marks: list[str]) -> str:
+    return f" ({', '.join(marks)})" if marks else ""
 
 
 def defects() -> str:
@@ -88,3 +110,26 @@ def contract(form: str, base_url: str) -> str:
     shipped = shipped_contract()
     text = shipped.text_for(base_url) if form == "whole" else write_document(client_contract(shipped, base_url))
     return text.rstrip("\n")
+
+
+def wrote_fixture(file: Path) -> str:
+    """Write a fixture to begin with, and its schema beside it; say so.
+
+    Raises:
+        SettingsError: if a file is there already, or cannot be written.
+    """
+    schema = file.with_suffix(".schema.json")
+    resources = shipped_contract().resources
+    texts = {
+        file: beginning(file.name, schema.name),
+        schema: json.dumps(fixture_schema(resources), indent=2) + "\n",
+    }
+    for path in texts:
+        if path.exists():
+            raise SettingsError(f"{path} is there already; give the name of a new file")
+    try:
+        for path, text in texts.items():
+            path.write_text(text, "utf-8")
+    except OSError as error:
+        raise SettingsError(f"{error.filename} cannot be written: {error.strerror}") from error
+    return printable(f"Wrote {file}, and {schema} for editors. Serve it: mock-server --fixture {file} --watch")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,7 +16,7 @@ except ImportError:  # Windows does not have it
     resource = None  # type: ignore[assignment]
 
 from flask import Flask
-from granian.constants import HTTPModes, Interfaces, RuntimeModes
+from granian.constants import HTTPModes, Interfaces, RuntimeModes, SSLProtocols
 from granian.http import HTTP1Settings
 from granian.net import SocketHolder
 from granian.server.mt import MTServer
@@ -37,7 +40,7 @@ class _Worker(MTServer):  # type: ignore[misc]
     processes, each with its own state.
     """
 
-    def __init__(self, listener: socket.socket) -> None:
+    def __init__(self, listener: socket.socket, tls: tuple[Path, Path] | None) -> None:
         super().__init__(
             "mock_server",
             interface=Interfaces.ASGINL,
@@ -47,6 +50,9 @@ class _Worker(MTServer):  # type: ignore[misc]
             backpressure=_most_connections(),
             websockets=False,
             log_enabled=False,
+            ssl_cert=tls[0] if tls else None,
+            ssl_key=tls[1] if tls else None,
+            ssl_protocol_min=SSLProtocols.tls12,
         )
         self._shd = SocketHolder(listener.detach(), False, BACKLOG)  # noqa: FBT003 - it takes no keywords
 
@@ -68,6 +74,8 @@ class MockServer:
         host: the address to listen on.
         port: the port, or 0 for one that is free.
         control_token: what clients of the control plane must show; without one, only this machine can control the mock.
+        control_origins: origins whose pages may control it, such as `http://localhost:6006`.
+        tls: the files of a certificate and its key, to serve HTTPS; None for HTTP.
         settings: as for `Settings`.
 
     Attributes:
@@ -78,10 +86,17 @@ class MockServer:
     """
 
     def __init__(
-        self, host: str = "127.0.0.1", port: int = 0, control_token: str | None = None, **settings: Any
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        control_token: str | None = None,
+        control_origins: Sequence[str] = (),
+        tls: tuple[Path, Path] | None = None,
+        **settings: Any,
     ) -> None:
         self.settings = Settings(**settings)
-        self._control = Control(self.settings, control_token)
+        self._control = Control(self.settings, control_token, control_origins)
+        self._tls = _checked(tls) if tls else None
         has_plane = is_loopback(host) or control_token is not None
         self.is_controlled = has_plane and (self.settings.public_base_url is None or control_token is not None)
         self._address = (host, port)
@@ -113,13 +128,13 @@ class MockServer:
     def origin(self) -> str:
         """The URL of the console, without a trailing slash."""
         host, port = self._address
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        return f"{'https' if self._tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
     def __enter__(self) -> Self:
         """Start listening and serving."""
         listener = _listen(*self._address)
         self._address = listener.getsockname()[:2]
-        self._worker = _Worker(listener)
+        self._worker = _Worker(listener, self._tls)
         self._worker.start(self._gateway)
         return self
 
@@ -131,6 +146,20 @@ class MockServer:
             self._worker.stop()
             self._worker = None
             self._gateway.stop()
+
+
+def _checked(tls: tuple[Path, Path]) -> tuple[Path, Path]:
+    """The same files, if they can be used.
+
+    Raises:
+        SettingsError: if they cannot.
+    """
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*tls)
+    except (OSError, ValueError) as error:  # an SSLError is an OSError
+        names = " and ".join(map(str, tls))
+        raise SettingsError(f"TLS: {names} cannot be used: {error}; give a certificate and its key, in PEM") from error
+    return tls
 
 
 def _most_connections() -> int:

@@ -53,7 +53,8 @@ def create_api(running: Instance) -> Blueprint:
 
     @api.get("/openapi.yaml")
     def description() -> Response:
-        return Response(Path(__file__).with_name("openapi.yaml").read_text("utf-8"), content_type=YAML)
+        text = Path(__file__).with_name("openapi.yaml").read_text("utf-8")
+        return Response(text.replace("http://127.0.0.1:8000/", request.host_url), content_type=YAML)
 
     @api.get("/files/<int:key>")
     def file(key: int) -> Response:
@@ -101,11 +102,17 @@ def _add_switches(api: Blueprint, running: Instance) -> None:
 def _add_lists(api: Blueprint, running: Instance) -> None:
     @api.get("/open-points")
     def open_points() -> Response:
-        points = running.service.contract.open_points.values()
+        service = running.service
         return jsonify(
             [
-                {"name": each.name, "statement": each.statement, "values": dict(each.values), "default": each.default}
-                for each in points
+                {
+                    "name": each.name,
+                    "statement": each.statement,
+                    "values": dict(each.values),
+                    "default": each.default,
+                    "chosen": service.choices[each.name],
+                }
+                for each in service.contract.open_points.values()
             ]
         )
 

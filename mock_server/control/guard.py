@@ -22,6 +22,7 @@ UNAUTHORIZED = "The control plane of this mock asks for its control token."
 PROXIES = re.compile(r"HTTP_(FORWARDED|X_FORWARDED_\w+|X_REAL_IP|VIA)")
 POLICY = "default-src 'none'; {}; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 OWN = "img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; font-src 'self'"
+ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 SHORTEST_TOKEN = 16  # characters
 SECONDS_FOR_A_WRONG_TOKEN = 1.0
 
@@ -41,16 +42,21 @@ class Guard:
         token: what every request must show, as a bearer token or as the password of basic authentication; without one,
             only requests to this machine under a loopback name are answered.
         public_base_url: the mock's public base URL; if it has one, a proxy is in front of it.
+        origins: the origins whose pages may control the mock, beside its own.
 
     Raises:
-        SettingsError: if the token could be guessed.
+        SettingsError: if the token could be guessed, or an origin is none.
     """
 
     token: str | None = None
     public_base_url: str | None = None
+    origins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a token that could be guessed."""
+        """Refuse a token that could be guessed, and what is no origin."""
+        for origin in self.origins:
+            if not ORIGIN.fullmatch(origin):
+                raise SettingsError(f'"{origin}" is no origin; give one such as http://localhost:6006, without a path')
         if self.token is not None and len(self.token) < SHORTEST_TOKEN:
             raise SettingsError(
                 f"the control token has {len(self.token)} characters; give {SHORTEST_TOKEN} or more that nobody guesses"
@@ -74,6 +80,8 @@ class Guard:
                 yield BY_PROXY.format("it speaks HTTP/1.0")
             if not is_loopback(host.hostname or ""):
                 yield OTHERS
+        if given.headers.get("Origin") in self.origins:
+            return
         if _host(given.headers.get("Origin", f"http://{given.host}")).netloc != given.host:
             yield OTHERS
         if given.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and not _is_a_visit(given):
@@ -94,6 +102,8 @@ def protect(plane: Flask, guard: Guard) -> None:
     @plane.before_request
     def refuse() -> Response | None:
         status, reason = guard.objection(request) or (0, "")
+        if status in (0, 401) and _is_preflight(request) and request.headers["Origin"] in guard.origins:
+            return Response(status=204)
         if not status:
             return None
         if status != 401:  # noqa: PLR2004 - Unauthorized
@@ -113,7 +123,25 @@ def protect(plane: Flask, guard: Guard) -> None:
         response.headers["Referrer-Policy"] = "same-origin"
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        if guard.origins:
+            _let_in(response, guard.origins)
         return response
+
+
+def _is_preflight(given: Request) -> bool:
+    return given.method == "OPTIONS" and {"Origin", "Access-Control-Request-Method"} <= set(given.headers.keys())
+
+
+def _let_in(response: Response, origins: tuple[str, ...]) -> None:
+    """Let pages of these origins read an answer (Fetch standard)."""
+    response.headers.add("Vary", "Origin")
+    origin = request.headers.get("Origin")
+    if origin in origins:
+        response.headers["Access-Control-Allow-Origin"] = origin
+        response.headers["Access-Control-Allow-Methods"] = "GET, POST, PUT, PATCH, DELETE"
+        response.headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type, Last-Event-ID"
+        if "Access-Control-Request-Private-Network" in request.headers:
+            response.headers["Access-Control-Allow-Private-Network"] = "true"
 
 
 def _host(url: str) -> SplitResult:

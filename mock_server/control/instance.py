@@ -128,6 +128,16 @@ class Instance:
         accounts = Accounts(settings, service.contract, service.choices, reader)
         return accounts.get(key if key in accounts.keys else next(iter(accounts.keys)))
 
+    def reload(self) -> None:
+        """Read the fixture again and start with it, under the present switches.
+
+        Raises:
+            SettingsError: if it cannot be used; nothing changes then.
+        """
+        with self._lock:
+            self._put(self.settings)
+            self.remarks.forget()
+
     def change(self, **switches: Any) -> None:
         """Change switches, and keep all records.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from flask import Flask, Response, abort, jsonify, request
@@ -30,11 +30,12 @@ class Control:
     Args:
         settings: how the mock starts.
         token: what clients of the control plane must show, or None.
+        origins: the origins whose pages may control the mock, too.
     """
 
-    def __init__(self, settings: Settings, token: str | None = None) -> None:
+    def __init__(self, settings: Settings, token: str | None = None, origins: Sequence[str] = ()) -> None:
         self.running = Instance(settings)
-        self._guard = Guard(token, settings.public_base_url)
+        self._guard = Guard(token, settings.public_base_url, tuple(origins))
         self._plane = create_plane(self.running, self._guard)
 
     @property

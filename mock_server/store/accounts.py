@@ -19,7 +19,8 @@ from mock_server.open_points.grease import leaping
 from mock_server.settings import Settings, is_sandbox
 from mock_server.store.arrangement import following, order_of, unique_field
 from mock_server.store.collection import Collection, Contents, IdSequence, Tally
-from mock_server.store.fixtures import Fixture, FixtureReader
+from mock_server.store.fixture_reading import Fixture
+from mock_server.store.fixtures import FixtureReader
 from mock_server.store.records import NONE, Generated, Records
 
 EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to

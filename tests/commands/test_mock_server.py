@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 import requests
+import trustme
+import yaml
 from wire import HARBOUR, Client, over_network
 
 COMMAND = Path(sys.executable).with_name("mock-server")
@@ -220,9 +222,18 @@ def test_mistakes_of_clients_are_summed_up_at_the_end(options: tuple[str, ...], 
     assert process.returncode == status
     told = printed.splitlines()
     assert told[0] == "Stopped. Remarks:"
-    assert told[1].startswith('     2  The page size "30" is none of 10, 25')
-    assert told[1].endswith("(pagination.other-sizes-are-not-used)")
-    assert told[2].endswith("page 1 alone was read by Harbour Books. Perhaps that is meant.")
+    assert told[1].startswith('     2  pagination.other-sizes-are-not-used: The page size "30" is none of 10, 25')
+    assert told[2] == "        GET /api/domains/?results_per_page=30  (Harbour Books)"
+    assert told[3].endswith("page 1 alone was read by Harbour Books. Perhaps that is meant.")
+
+
+def test_a_mistake_that_is_ignored_does_not_fail() -> None:
+    with running("--fail-on-remarks", "--ignore-remark", "pagination.*") as (process, lines):
+        Client(over_network(lines[0].split()[-1])).get("/api/domains/?results_per_page=30&page=2")
+        process.send_signal(signal.SIGTERM)
+        printed, _ = process.communicate(timeout=10)
+    assert (process.returncode, printed) == (0, "Stopped.\n")
+    assert 'no remark is about "paging"' in failure("--ignore-remark", "paging")
 
 
 def test_who_makes_no_mistakes_does_not_fail() -> None:
@@ -244,11 +255,15 @@ def test_the_console_is_named_where_there_is_one() -> None:
     with running("--base-path", "/prefix") as (_, lines):
         assert f"Console      {lines[0].split()[-1].removesuffix('/prefix')}/\n" in lines
     with running("--host", "0.0.0.0") as (_, lines):
-        assert not [line for line in lines if line.startswith("Console")]
+        assert [
+            line for line in lines if line.startswith("Console      none, as others can reach this mock; --control-")
+        ]
     with running("--public-base-url", "https://mock.example.com") as (_, lines):
-        assert not [line for line in lines if line.startswith("Console")]
+        assert [
+            line for line in lines if line.startswith("Console      none, as others can reach this mock; --control-")
+        ]
     with running("--host", "0.0.0.0", "--control-token", "a token of a test") as (_, lines):
-        assert [line for line in lines if line.startswith("Console")]
+        assert [line for line in lines if line.startswith("Console      http://")]
 
 
 def test_a_control_token_stands_in_a_file_or_in_the_environment(
@@ -309,3 +324,78 @@ def test_nothing_in_a_remark_is_taken_for_a_command() -> None:
         printed, _ = process.communicate(timeout=10)
     assert "\x1b" not in printed
     assert not [line for line in printed.splitlines() if line.startswith("::")]
+
+
+def test_the_contract_is_printed_whole_or_for_clients() -> None:
+    for form, version in (("whole", "3.1.0"), ("client", "3.0.3")):
+        options = ("--print-contract", form, "--port", "9000", "--base-path", "/v1")
+        printed = subprocess.run([COMMAND, *options], capture_output=True, text=True, check=True).stdout
+        document = yaml.safe_load(printed)
+        assert document["openapi"] == version
+        assert "http://127.0.0.1:9000/v1" in str(document["servers"])
+
+
+def test_the_choices_of_a_grease_are_listed() -> None:
+    options = ("--grease", "7", "--list-open", "--open", "ids=large")
+    listed = subprocess.run([COMMAND, *options], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^  large \(chosen\): ", listed, re.MULTILINE)
+    assert len(re.findall(r"^  \S+ \(chosen\): ", listed, re.MULTILINE)) > 5
+    assert 'open point "ids" has no value' in failure("--list-open", "--open", "ids=none")
+
+
+def test_a_fixture_is_begun_served_and_read_again_when_it_changes(tmp_path: Path) -> None:
+    fixture = tmp_path / "mine.yaml"
+    said = subprocess.run([COMMAND, "--write-fixture", fixture], capture_output=True, text=True, check=True).stdout
+    serve = f"Serve it: mock-server --fixture {fixture} --watch"
+    assert said == f"Wrote {fixture}, and {tmp_path}/mine.schema.json for editors. {serve}\n"
+    assert f"{fixture} is there already" in failure("--write-fixture", str(fixture))
+    with running("--fixture", str(fixture), "--watch") as (process, lines):
+        assert process.stdout
+        client = Client(over_network(lines[0].split()[-1]), "my-key")
+        assert client.get("/api/domains/").json["meta"]["total"] == 2
+        good = fixture.read_text("utf-8")
+        fixture.write_text(good.replace("host: go.example.com", "id: 5"), "utf-8")
+        told = [process.stdout.readline() for _ in range(2)]
+        assert told[0].endswith('line 13: My company, domains, record 1 (id 5): the field "host" is missing\n'), told
+        assert told[1].startswith("The mock goes on with what it had; correct the file")
+        assert client.get("/api/domains/").json["meta"]["total"] == 2
+        fixture.write_text(good.replace("        - host: go.example.com\n", ""), "utf-8")
+        assert process.stdout.readline() == f"{fixture} has changed: the mock has started again with it.\n"
+        assert client.get("/api/domains/").json["meta"]["total"] == 1
+    assert "--watch watches a file; name it with --fixture FILE" in failure("--watch")
+
+
+def test_it_serves_https(tmp_path: Path) -> None:
+    authority, (ca, cert, key) = trustme.CA(), (tmp_path / name for name in ("ca.pem", "cert.pem", "key.pem"))
+    authority.cert_pem.write_to_path(ca)
+    issued = authority.issue_cert("127.0.0.1")
+    issued.cert_chain_pems[0].write_to_path(cert)
+    issued.private_key_pem.write_to_path(key)
+    with running("--tls-cert", str(cert), "--tls-key", str(key)) as (_, lines):
+        base_url = lines[0].split()[-1]
+        assert base_url.startswith("https://127.0.0.1:")
+        answer = requests.get(
+            f"{base_url}/api/domains/", headers={"Authorization": f"Bearer {HARBOUR}"}, verify=str(ca), timeout=10
+        )
+        assert answer.json()["links"]["next"].startswith(f"{base_url}/api/domains?page=2")
+        assert requests.get(base_url, verify=str(ca), timeout=10).status_code == 200
+    assert "go together; give both" in failure("--tls-cert", str(cert))
+    assert "cannot be used: " in failure("--tls-cert", str(ca), "--tls-key", str(key))
+
+
+def test_a_page_of_an_origin_that_is_named_uses_the_control_plane() -> None:
+    origin = "http://localhost:6006"
+    with running("--control-origin", origin, "--control-token", "a token of a test") as (_, lines):
+        url = f"{lines[0].split()[-1]}/_mock/state"
+        asking = {"Origin": origin, "Access-Control-Request-Method": "PATCH", "Sec-Fetch-Site": "cross-site"}
+        preflight = requests.options(url, headers=asking, timeout=10)
+        assert (preflight.status_code, preflight.headers["Access-Control-Allow-Origin"]) == (204, origin)
+        token = {"Authorization": "Bearer a token of a test"}
+        answers = [
+            requests.get(url, headers=token | {"Origin": each, "Sec-Fetch-Site": "cross-site"}, timeout=10)
+            for each in (origin, "http://localhost:6007")
+        ]
+        assert [answer.status_code for answer in answers] == [200, 403]
+        assert ["Access-Control-Allow-Origin" in answer.headers for answer in answers] == [True, False]
+        assert requests.get(url, headers={"Origin": origin}, timeout=10).status_code == 401
+    assert '"*" is no origin' in failure("--control-origin", "*")

@@ -77,7 +77,7 @@ def test_a_fixture_of_ones_own_is_served(tmp_path: Path) -> None:
         (account("links"), 'no resource "links"; resources are splash-pages, domains'),
         (account("domains", DOMAIN, DOMAIN | {"id": 2}), "domains: 2 records have the host a.example.com"),
         (account("splash-pages", SPLASH_PAGE, SPLASH_PAGE), "splash-pages: 2 records have the id 1"),
-        (account("splash-pages", {"id": 7}), r'splash-pages, record 1 \(id 7\): the field "datetime" is missing'),
+        (account("splash-pages", {"id": 7}), r'A, splash-pages, record 1 \(id 7\): the field "name" is missing'),
         (account("domains", {"id": 7, "datetime": NOW}), 'the field "host" is missing'),
         (account("splash-pages", SPLASH_PAGE | {"colour": "x"}), 'field "colour" is not one that a fixture can set'),
         (account("splash-pages", SPLASH_PAGE | {"color": "red"}), 'the field "color" is .red.; expected a match'),
@@ -133,3 +133,51 @@ def test_a_host_that_two_records_have_is_taken_until_both_give_it_up(released: s
             client.post(f"/api/domains/{number}", {"host": f"moved-{number}.example.com"})
         answers.append(client.post("/api/domains", {"host": "twice.example.com"}).status)
     assert answers == [409, 409, 201]
+
+
+MISTAKEN = """\
+now: '2026-03-02 09:00:00'
+accounts:
+  - name: Harbour Books
+    api_key: my-key
+    records:
+      domains:
+        - host: a.example.com
+        - id: 5
+          host: 7
+          scheme: https
+      splash-pages:
+        - {id: 1, title: No name}
+  - name: Alpine
+    api_key: my-key
+"""
+
+
+def test_all_mistakes_are_told_at_once_with_account_record_and_line(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as told:
+        create_app(Settings(fixture=write(tmp_path, MISTAKEN)))
+    first, *lines = str(told.value).splitlines()
+    scheme = "expected a match of ^[A-Za-z][A-Za-z0-9+.-]*://$"
+    assert first.endswith('fixture.yaml": 4 mistakes')
+    assert [line.strip() for line in lines] == [
+        "line 3: two accounts have the same api_key",
+        'line 9: Harbour Books, domains, record 2 (id 5): the field "host" is 7; expected text',
+        f"line 10: Harbour Books, domains, record 2 (id 5): the field \"scheme\" is 'https'; {scheme}",
+        'line 12: Harbour Books, splash-pages, record 1 (id 1): the field "name" is missing',
+    ]
+
+
+def test_ids_and_times_are_given_where_a_fixture_has_none(tmp_path: Path) -> None:
+    hosts = [{"host": "a.example.com"}, {"id": 7, "host": "b.example.com"}, {"host": "c.example.com"}]
+    document = {"accounts": [{"api_key": "key", "records": {"domains": hosts}}]}
+    made = []
+    for _ in range(2):
+        client = Client(in_process(create_app(Settings(fixture=write(tmp_path, document)))), "key")
+        rows = client.get("/api/domains/").json["data"]
+        made.append([(row["id"], row["host"], row["datetime"]) for row in rows])
+    assert made[0] == made[1]
+    assert made[0] == [
+        (9, "c.example.com", "2026-03-02 08:00:00"),
+        (8, "a.example.com", "2026-03-02 06:00:00"),
+        (7, "b.example.com", "2026-03-02 07:00:00"),
+    ]

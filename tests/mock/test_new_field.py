@@ -19,7 +19,7 @@ def test_a_field_added_to_a_form_in_the_contract_is_served(
     tmp_path: Path, field: str, value: str, stored: object
 ) -> None:
     contract = tmp_path / "openapi.yaml"
-    known = "        title: {type: string}\n"
+    known = "        title: {type: string, examples: ['One moment, please']}\n"
     text = OPENAPI.read_text("utf-8")
     assert text.count(known) == 1
     contract.write_text(text.replace(known, f"{known}        slogan: {field}\n"), "utf-8")
@@ -38,7 +38,7 @@ def test_a_field_that_is_in_the_read_shape_and_a_form_is_shown(tmp_path: Path) -
         "        host: {type: string}\n", "        host: {type: string}\n        note: {type: string}\n"
     )
     text = text.replace(
-        "        custom_not_found_url: {type: string}\n",
+        "        custom_not_found_url: {type: string, examples: ['https://www.example.com/not-found']}\n",
         "        custom_not_found_url: {type: string}\n        note: {type: string}\n",
     )
     contract.write_text(text, "utf-8")

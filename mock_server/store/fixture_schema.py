@@ -1,0 +1,98 @@
+"""What an editor needs to know of fixtures: a JSON Schema, and a file to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mock_server.contract import Field, Resource
+from mock_server.store.fixture_reading import HIGHEST_ID, START, TIMES
+from mock_server.store.new_record import TIME_FORMAT
+
+TIME = {
+    "type": "string",
+    "pattern": r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$",
+    "examples": [START.strftime(TIME_FORMAT)],
+}
+KINDS: dict[str, dict[str, Any]] = {
+    "text": {"type": "string"},
+    "integer": {"type": "integer"},
+    "boolean": {"type": "boolean"},
+    "file": {"type": "string", "description": "The path of a file beside this one, or a data: URL."},
+}
+BEGINNING = """\
+# yaml-language-server: $schema={schema}
+# What a mock starts with: mock-server --fixture {name}
+# Ids and times may be left out. Ids then follow the highest; of two records, the later one in the list is the newer.
+now: '{now}'  # where the clocks of accounts start
+accounts:
+  - name: My company
+    api_key: my-key
+    records:
+      splash-pages:
+        - name: Spring sale
+        - {{name: Summer reading list, title: 'One moment, please'}}
+      domains:
+        - host: go.example.com
+        - {{host: links.example.com, is_enabled: false}}
+      notification-handlers:
+        - {{name: Support desk, type: email, email: support@example.com}}
+"""
+
+
+def beginning(name: str, schema: str) -> str:
+    """A fixture to begin with.
+
+    Args:
+        name: the name of its file.
+        schema: the name of the schema's file.
+    """
+    return BEGINNING.format(name=name, schema=schema, now=START.strftime(TIME_FORMAT))
+
+
+def fixture_schema(resources: Sequence[Resource]) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of fixtures."""
+    records = {each.name: {"type": ["array", "null"], "items": _record(each)} for each in resources}
+    account = {
+        "type": "object",
+        "required": ["api_key"],
+        "properties": {
+            "name": {"type": "string"},
+            "api_key": {"type": "string", "pattern": "^(?!sandbox-)[!-~]{1,200}$"},
+            "records": {"type": ["object", "null"], "additionalProperties": False, "properties": records},
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Fixture of the mock server",
+        "type": "object",
+        "required": ["accounts"],
+        "properties": {
+            "now": TIME | {"description": "Where the clocks of accounts start (UTC)."},
+            "accounts": {"type": "array", "minItems": 1, "items": account},
+        },
+    }
+
+
+def _record(resource: Resource) -> dict[str, Any]:
+    shown = {name: schema for name, schema in resource.shape.items() if schema.get("type") != "object"}
+    times = {name: TIME if name == TIMES[0] else TIME | {"type": ["string", "null"]} for name in TIMES}
+    return {
+        "type": "object",
+        "required": [field.name for field in resource.fields.values() if field.required],
+        "additionalProperties": False,
+        "properties": {
+            **{name: _shown(schema) for name, schema in shown.items()},
+            **{field.name: _written(field) for field in resource.fields.values() if field.name not in shown},
+            "id": {"type": "integer", "minimum": 1, "maximum": HIGHEST_ID},
+            **times,
+        },
+    }
+
+
+def _shown(schema: Any) -> dict[str, Any]:
+    return {name: schema[name] for name in ("type", "pattern", "enum", "description") if name in schema}
+
+
+def _written(field: Field) -> dict[str, Any]:
+    return KINDS[field.kind] | ({"enum": list(field.values)} if field.values else {})

@@ -1,0 +1,70 @@
+"""The rendering of the contract for generators of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from openapi_spec_validator import validate
+from wire import Client
+
+from mock_server.contract import shipped_contract
+from mock_server.store.fixture_schema import beginning, fixture_schema
+
+
+def values(node: Any) -> Iterator[tuple[str, Any]]:
+    """Every key of a document with its value."""
+    for key, value in node.items() if isinstance(node, dict) else ((str(n), each) for n, each in enumerate(node)):
+        yield key, value
+        if isinstance(value, (dict, list)):
+            yield from values(value)
+
+
+@pytest.fixture
+def rendering(client: Client) -> Any:
+    return yaml.safe_load(client.get("/openapi.client.yaml").body)
+
+
+def test_it_is_valid_and_has_nothing_that_generators_stumble_over(rendering: Any) -> None:
+    validate(rendering)
+    keys = {key for key, _ in values(rendering)}
+    assert not keys & {"not", "allOf", "2XX", "4XX", "5XX", "variables", "contentMediaType"}
+    assert not [key for key in keys if key.startswith("x-")]
+    assert not [value for key, value in values(rendering) if key == "type" and isinstance(value, list)]
+
+
+def test_it_has_each_operation_with_plain_statuses_and_errors_as_json(rendering: Any, client: Client) -> None:
+    operations = {
+        operation["operationId"]: operation for path in rendering["paths"].values() for operation in path.values()
+    }
+    assert len(operations) == 15
+    for name, operation in operations.items():
+        first = {"c": ["200", "201"], "d": ["200", "204"]}.get(name[0], ["200"])
+        assert list(operation["responses"]) == [*first, "default"]
+        assert "application/json" in operation["responses"]["default"]["content"]
+    assert rendering["servers"] == [{"url": client.get("/openapi.json").json["servers"][0]["url"]}]
+
+
+def test_forms_are_flat_and_files_are_binary(rendering: Any) -> None:
+    schemas = rendering["components"]["schemas"]
+    assert schemas["SplashPageCreate"]["required"] == ["name"]
+    assert schemas["NotificationHandlerCreate"]["required"] == ["name", "type"]
+    assert set(schemas["SplashPageCreate"]["properties"]) == set(schemas["SplashPageUpdate"]["properties"])
+    assert schemas["FormFile"]["format"] == "binary"
+    assert schemas["LastDatetime"]["nullable"] is True
+
+
+def test_the_schema_of_fixtures_takes_what_the_mock_takes() -> None:
+    schema = fixture_schema(shipped_contract().resources)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    check = jsonschema.Draft202012Validator(schema)
+    for name in ("demo", "empty"):
+        text = shipped_contract().path.with_name("fixtures").joinpath(f"{name}.yaml").read_text("utf-8")
+        check.validate(yaml.safe_load(text))
+    check.validate(yaml.safe_load(beginning("mine.yaml", "mine.schema.json")))
+    for wrong in ({"hots": "a.example.com"}, {"host": 7}, {"host": "a.example.com", "id": 0}):
+        document = {"accounts": [{"api_key": "a", "records": {"domains": [wrong]}}]}
+        assert not check.is_valid(document)
