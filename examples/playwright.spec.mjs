@@ -1,9 +1,8 @@
 // Fifty tests at once against one mock: each has a page and an account of its own, so none meets another's records.
-import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
-import { expect, test as base } from "@playwright/test";
+import { expect } from "@playwright/test";
+import { MOCK, test as base } from "./mock-account.mjs";
 
-const MOCK = process.env.MOCK ?? "http://127.0.0.1:8000";
 const FRONT_END = `<!doctype html><title>Pages</title><main><h1>Pages</h1><ul></ul>
 <form><input name="name" aria-label="Name"><button>Add</button></form><p role="alert"></p></main>
 <script type="module">
@@ -26,7 +25,6 @@ const FRONT_END = `<!doctype html><title>Pages</title><main><h1>Pages</h1><ul></
 </script>`;
 
 const test = base.extend({
-  account: async ({}, use) => use(`sandbox-${randomUUID()}`),
   site: [async ({}, use) => {
     const server = createServer((_, answer) => answer.setHeader("Content-Type", "text/html").end(FRONT_END));
     await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
@@ -34,7 +32,7 @@ const test = base.extend({
     server.close();
   }, { scope: "worker" }],
   frontEnd: async ({ page, account, site }, use) => {
-    await page.addInitScript((settings) => { window.settings = settings; }, { mock: MOCK, key: account });
+    await page.addInitScript((settings) => { window.settings = settings; }, { mock: MOCK, key: account.key });
     await page.goto(site);
     await use(page);
   },
@@ -50,16 +48,15 @@ for (let number = 1; number <= 48; number += 1) {
   });
 }
 
-test("shows why a page could not be added", async ({ frontEnd, account, request }) => {
-  const forced = { prefer: "code=429", method: "POST", account, times: 1 };
-  await request.post(`${MOCK}/_mock/forced`, { data: forced });
+test("shows why a page could not be added", async ({ frontEnd, account }) => {
+  await account.force({ status: 429, method: "POST", body: { errors: [{ title: "Too many; wait a second." }] } });
   await frontEnd.getByLabel("Name").fill("Too many");
   await frontEnd.getByRole("button", { name: "Add" }).click();
-  await expect(frontEnd.getByRole("alert")).toHaveText("The request itself preferred this answer.");
+  await expect(frontEnd.getByRole("alert")).toHaveText("Too many; wait a second.");
 });
 
-test("makes no mistakes that the journal knows", async ({ frontEnd, account, request }) => {
-  await expect(frontEnd.getByRole("heading")).toHaveText("58 pages");
-  const answer = await request.get(`${MOCK}/_mock/journal?remarks=1&account=${account}`);
-  expect((await answer.json()).count).toBe(0);
+test("begins with an account that has nothing", async ({ frontEnd, account }) => {
+  await account.reset({ fixture: "empty" });
+  await frontEnd.reload();
+  await expect(frontEnd.getByRole("heading")).toHaveText("0 pages");
 });

@@ -14,7 +14,11 @@ import pytest
 from mock_server import MockServer
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES, TOOLS = ROOT / "examples", ROOT / "node_modules" / ".bin"
+EXAMPLES, TOOLS, GENERATORS = ROOT / "examples", ROOT / "node_modules" / ".bin", ROOT / "tests" / "generators"
+INSTALLED = pytest.mark.skipif(
+    not os.environ.get("CI") and not (GENERATORS / "node_modules" / ".ready").exists(),
+    reason="what the example needs is not installed; make generators installs it",
+)
 NODE = pytest.mark.skipif(not shutil.which("npm") and not os.environ.get("CI"), reason="Node is not installed")
 
 
@@ -63,3 +67,25 @@ def test_a_typed_client(server: MockServer, node_modules: None, tmp_path: Path) 
     ended(TOOLS / "tsc", cwd=tmp_path)
     printed = ended("node", "typed.js", cwd=tmp_path, MOCK=server.base_url)
     assert json.loads(printed) == {"host": "typed.example.com", "total": 55}
+
+
+@INSTALLED
+def test_a_front_end_in_react(server: MockServer, node_modules: None, chromium: str, tmp_path: Path) -> None:
+    subprocess.run(["make", "generators"], cwd=ROOT, check=True, capture_output=True)
+    app = tmp_path / "react"
+    shutil.copytree(EXAMPLES / "react", app)
+    (app / "node_modules").symlink_to(GENERATORS / "node_modules")
+    for step in ("generate", "check", "build"):
+        ended("npm", "run", step, cwd=app, MOCK=server.base_url)
+    config = EXAMPLES / "react" / "playwright.config.mjs"
+    options = ("--config", config, "--output", tmp_path / "results")
+    printed = ended(TOOLS / "playwright", "test", *options, MOCK=server.base_url, APP=str(app), CHROMIUM=chromium)
+    assert "5 passed" in printed
+    assert server.running.journal.most_remarked == []
+
+
+def test_the_front_end_has_the_versions_that_are_tried() -> None:
+    wanted = json.loads((EXAMPLES / "react" / "package.json").read_text("utf-8"))
+    tried = json.loads((GENERATORS / "package.json").read_text("utf-8"))["devDependencies"]
+    for name, version in (wanted["dependencies"] | wanted["devDependencies"]).items():
+        assert tried[name] == version, f"examples/react/package.json: {name}"

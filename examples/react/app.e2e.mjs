@@ -1,0 +1,75 @@
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { expect } from "@playwright/test";
+import { MOCK, test as base } from "../mock-account.mjs";
+
+const APP = process.env.APP ?? import.meta.dirname;
+const LOGO = { name: "logo.png", mimeType: "image/png", buffer: Buffer.from("89504e470d0a1a0a", "hex") };
+
+const test = base.extend({
+  site: [async ({}, use) => {
+    const server = createServer(async (request, answer) => {
+      const [path, type] = request.url.endsWith(".js") ? ["dist/main.js", "text/javascript"] : ["index.html", "text/html"];
+      answer.setHeader("Content-Type", type).end(await readFile(`${APP}/${path}`));
+    });
+    await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+    await use(`http://localhost:${server.address().port}/`);
+    server.close();
+  }, { scope: "worker" }],
+  app: async ({ page, account, site }, use) => {
+    const open = () => page.goto(`${site}?mock=${MOCK}&key=${account.key}`);
+    await use(Object.assign(page, { open }));
+  },
+});
+
+test("reads page after page, each with its size", async ({ app }) => {
+  await app.open();
+  await expect(app.getByRole("heading")).toHaveText("58 splash pages");
+  for (const count of [20, 30, 40, 50, 58]) {
+    await app.getByRole("button", { name: "More" }).click();
+    await expect(app.getByRole("listitem")).toHaveCount(count);
+  }
+  await expect(app.getByRole("button", { name: "More" })).toHaveCount(0);
+  await app.getByRole("button", { name: "Count the names" }).click();
+  await expect(app.getByRole("status")).toHaveText(/^\d+ different names$/);
+});
+
+test("creates with a logo, and deletes", async ({ app, account, request }) => {
+  await account.reset({ fixture: "empty" });
+  await app.open();
+  await expect(app.getByRole("heading")).toHaveText("0 splash pages");
+  await app.getByLabel("Name").fill("Autumn sale");
+  await app.getByLabel("Logo").setInputFiles(LOGO);
+  await app.getByRole("button", { name: "Create" }).click();
+  await expect(app.getByRole("listitem")).toContainText("Autumn sale");
+  await expect(app.getByLabel("Name")).toHaveValue("");
+  const { entries } = await (await request.get(`${MOCK}/_mock/journal?account=${account.key}&method=POST`)).json();
+  expect(entries[0].files.logo).toEqual({ name: "logo.png", media_type: "image/png", size: 8 });
+  await app.getByRole("button", { name: "Delete Autumn sale" }).click();
+  await expect(app.getByRole("heading")).toHaveText("0 splash pages");
+});
+
+test("shows why a create was refused", async ({ app, account }) => {
+  await account.means("forms.name-required");
+  await app.open();
+  await app.getByRole("button", { name: "Create" }).click();
+  await expect(app.getByRole("alert")).toHaveText('The field "name" must not be blank.');
+});
+
+test("offers another try while the service is down", async ({ app, account }) => {
+  await account.force({ status: 503, headers: { "Retry-After": "1" }, body: { errors: [{ title: "Back in a minute." }] } });
+  await app.open();
+  await expect(app.getByRole("alert")).toHaveText("Back in a minute.");
+  await app.getByRole("button", { name: "Try again" }).click();
+  await expect(app.getByRole("heading")).toHaveText("58 splash pages");
+});
+
+test("survives an answer that is lost", async ({ app, account }) => {
+  await account.force({ prefer: "lost=after", method: "POST" });
+  await app.open();
+  await app.getByLabel("Name").fill("Perhaps made");
+  await app.getByRole("button", { name: "Create" }).click();
+  await expect(app.getByRole("alert")).toHaveText("That did not work. Try again later.");
+  await app.reload();
+  await expect(app.getByRole("listitem").first()).toContainText("Perhaps made");
+});

@@ -1,0 +1,8 @@
+// MOCK, APP and CHROMIUM say where the mock, this folder after npm run build, and the browser are.
+export default {
+  testMatch: "*.e2e.mjs",
+  reporter: "line",
+  use: {
+    launchOptions: { executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] },
+  },
+};
