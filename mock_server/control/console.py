@@ -13,6 +13,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from mock_server.contract import Resource
 from mock_server.control import editing
 from mock_server.control.instance import Instance
+from mock_server.control.journal_pages import add_journal
 from mock_server.control.switches import told
 from mock_server.errors import SettingsError
 from mock_server.faults.conditions import CONDITIONS
@@ -24,7 +25,7 @@ from mock_server.store.uploads import Upload
 
 PAGE_SIZE = 25
 LONG = ("description", "custom_css", "custom_js", "ads_header", "ads_footer")  # texts of several lines
-MOST_SHOWN = 200  # journal entries
+FEW = 5  # sandboxes that are not folded
 SWAGGER = Path(flask_swagger_ui.__file__).with_name("dist")
 DONE = {
     "created": "Created.",
@@ -35,8 +36,10 @@ DONE = {
     "restored": "The snapshot was restored.",
     "forgotten": "The snapshot was deleted.",
     "switched": "Switched. All records were kept.",
-    "forced": "That answer is forced from now on.",
+    "forced": "The answer is forced.",
     "freed": "The forced answer was removed.",
+    "again": "This account is as it was at the start.",
+    "replayed": "The request was sent again; this is the new answer.",
     "cleared": "The journal is empty.",
     "set": "The clocks were set.",
 }
@@ -54,12 +57,13 @@ def create_console(running: Instance) -> Blueprint:
     _add_overview(console, running)
     _add_snapshots(console, running)
     _add_records(console, running)
-    _add_journal(console, running)
+    add_journal(console, running)
     _add_switches(console, running)
 
     @console.get("/_mock/console/contract")
     def contract() -> str:
-        return render_template("contract.html", url=f"{running.settings.base_path}/openapi.yaml")
+        first = next(iter(running.service.accounts.keys))
+        return render_template("contract.html", prefix=running.settings.base_path, key=first)
 
     @console.get("/_mock/swagger/<path:name>")
     def swagger(name: str) -> Response:
@@ -78,19 +82,19 @@ def _add_overview(console: Blueprint, running: Instance) -> None:
     @console.get("/")
     def overview() -> str:
         service, sandboxes = running.service, running.service.accounts.sandboxes
-        keys = [*service.accounts.keys, *reversed(sandboxes)]
-        number = max(1, request.args.get("accounts", 1, int))
-        shown = keys[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+        number = max(1, request.args.get("sandboxes", 1, int))
+        shown = list(reversed(sandboxes))[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
         return render_template(
             "overview.html",
             base_url=service.base_url(),
             resources=service.contract.resources,
-            accounts={key: sandboxes.get(key) or service.accounts.get(key) for key in shown},
-            first=keys[0],
+            accounts={key: service.accounts.get(key) for key in service.accounts.keys},
+            first=next(iter(service.accounts.keys)),
+            sandboxes={key: sandboxes[key] for key in shown},
             page=number,
-            pages=-(-len(keys) // PAGE_SIZE),
-            total=len(keys),
-            sandboxes=sandboxes,
+            pages=-(-len(sandboxes) // PAGE_SIZE),
+            total=len(sandboxes),
+            is_folded=len(sandboxes) > FEW and "sandboxes" not in request.args,
             switched=_switched(running),
             latest=running.journal.find()[-5:][::-1],
             remarked=running.journal.most_remarked[:5],
@@ -143,6 +147,12 @@ def _add_records(console: Blueprint, running: Instance) -> None:
     def record(resource: str, identifier: int) -> str | AnyResponse:
         return _edited(running, _resource(running, resource), identifier)
 
+    @console.post("/_mock/console/records/<resource>/again")
+    def again(resource: str) -> AnyResponse:
+        key = _account(running)[0]
+        running.reset_account(key)
+        return redirect(url_for("console.records", account=key, resource=resource, done="again"), 303)
+
     @console.post("/_mock/console/records/<resource>/<int:identifier>/delete")
     def delete(resource: str, identifier: int) -> str | AnyResponse:
         key, chosen = _account(running)[0], _resource(running, resource)
@@ -154,7 +164,7 @@ def _add_records(console: Blueprint, running: Instance) -> None:
 def _edited(running: Instance, resource: Resource, identifier: int | None) -> str | AnyResponse:
     """The form of a record, or the result of sending it."""
     if request.method == "GET":
-        return _form(running, resource, identifier, "")
+        return _form(running, resource, identifier, None)
     key, present = _account(running)[0], _values(running, resource, identifier)
     if problem := editing.save(running, key, resource, identifier, present):
         return _form(running, resource, identifier, problem)
@@ -162,7 +172,7 @@ def _edited(running: Instance, resource: Resource, identifier: int | None) -> st
     return redirect(url_for("console.records", account=key, resource=resource.name, done=done), 303)
 
 
-def _form(running: Instance, resource: Resource, identifier: int | None, problem: str) -> str:
+def _form(running: Instance, resource: Resource, identifier: int | None, problem: editing.Problem | None) -> str:
     key, account = _account(running)
     values = _values(running, resource, identifier)
     operation = "create" if identifier is None else "update"
@@ -187,28 +197,6 @@ def _values(running: Instance, resource: Resource, identifier: int | None) -> di
         return dict(_account(running)[1].collections[resource.name].get(identifier).values)
     except UnknownIdError:
         abort(404, f"There is no record {identifier} among the {resource.name} of this account.")
-
-
-def _add_journal(console: Blueprint, running: Instance) -> None:
-    @console.get("/_mock/console/journal")
-    def journal() -> str:
-        wanted = {name: value for name in ("account", "path", "remarks") if (value := request.args.get(name))}
-        if "account" in wanted:
-            wanted["account"] = running.account_named(wanted["account"])
-        entries = running.journal.find(**wanted)[-MOST_SHOWN:][::-1]
-        return render_template("journal.html", entries=entries, wanted=wanted)
-
-    @console.get("/_mock/console/journal/<int:number>")
-    def entry(number: int) -> str:
-        found = running.journal.entry(number)
-        if found is None:
-            abort(404, f"Request {number} is not in the journal any more.")
-        return render_template("entry.html", entry=found)
-
-    @console.post("/_mock/console/journal/clear")
-    def clear() -> AnyResponse:
-        running.clear_journal()
-        return _back("journal", "cleared")
 
 
 def _add_switches(console: Blueprint, running: Instance) -> None:
@@ -256,6 +244,7 @@ def _switches(running: Instance, problem: str) -> str:
         given=request.form,
         points=running.service.contract.open_points.values(),
         chosen=running.settings.choices,
+        choices=running.service.choices,
         conditions=CONDITIONS,
         areas=areas,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
 from typing import Any
@@ -17,8 +18,20 @@ from mock_server.errors import SettingsError
 from mock_server.http.broken_answers import NO_LENGTH
 from mock_server.journal.recorder import BY_HAND
 
+LEAST_ERROR = 400  # among statuses
 
-def save(running: Instance, key: str, resource: Resource, identifier: int | None, present: Mapping[str, Any]) -> str:
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a form was refused, and the field at fault, if one is."""
+
+    what: str
+    field: str = ""
+
+
+def save(
+    running: Instance, key: str, resource: Resource, identifier: int | None, present: Mapping[str, Any]
+) -> Problem | None:
     """Create or update a record with the form that was sent, without the fields that have not changed.
 
     Args:
@@ -29,7 +42,7 @@ def save(running: Instance, key: str, resource: Resource, identifier: int | None
         present: the present values of the record.
 
     Returns:
-        Why it was refused, or an empty string.
+        Why it was refused, or None.
     """
     operation = "create" if identifier is None else "update"
     sent: dict[str, Any] = {
@@ -44,8 +57,8 @@ def save(running: Instance, key: str, resource: Resource, identifier: int | None
     return _ask(running, key, "POST", path, sent)
 
 
-def delete(running: Instance, key: str, resource: Resource, identifier: int) -> str:
-    """Delete a record, and return why that was refused, or an empty string."""
+def delete(running: Instance, key: str, resource: Resource, identifier: int) -> Problem | None:
+    """Delete a record, and return why that was refused, or None."""
     return _ask(running, key, "DELETE", resource.paths["delete"].replace("{id}", str(identifier)), None)
 
 
@@ -60,7 +73,7 @@ def _text(field: Field, present: Mapping[str, Any]) -> str | None:
     return text
 
 
-def _ask(running: Instance, key: str, method: str, path: str, form: dict[str, Any] | None) -> str:
+def _ask(running: Instance, key: str, method: str, path: str, form: dict[str, Any] | None) -> Problem | None:
     headers = {"Authorization": f"Bearer {key}", "User-Agent": "mock-server console"}
     prefix = running.settings.base_path
     answer = Client(running).open(
@@ -73,17 +86,19 @@ def _ask(running: Instance, key: str, method: str, path: str, form: dict[str, An
         environ_overrides={BY_HAND: True},
     )
     if answer.headers.get("Content-Length") == NO_LENGTH:
-        return "The connection was closed without an answer, as a switch has it."
+        return Problem("The connection was closed without an answer, as a switch has it.")
     return _problem(answer.status_code, answer.text)
 
 
-def _problem(status: int, text: str) -> str:
-    """The error that an answer reports, or an empty string; a service may report errors with a success status, too."""
+def _problem(status: int, text: str) -> Problem | None:
+    """The error that an answer reports, or None; a service may report errors with a success status, too."""
+    field = ""
     try:
-        title = json.loads(text)["errors"][0]["title"]
-    except (ValueError, KeyError, IndexError, TypeError):
-        title = "" if status < 400 else text[:200] or "no body"  # noqa: PLR2004 - a success, or a redirect
-    return title and f"The API answered {status}: {title}"
+        error = json.loads(text)["errors"][0]
+        title, field = error["title"], str(error.get("field", ""))
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        title = "" if status < LEAST_ERROR else text[:200] or "no body"
+    return Problem(f"The API answered {status}: {title}", field) if title else None
 
 
 def switches(running: Instance, form: Mapping[str, str]) -> dict[str, Any]:
@@ -113,12 +128,28 @@ def forced(form: Mapping[str, str]) -> dict[str, Any]:
     """An answer to force, from its form.
 
     Raises:
-        SettingsError: if the number of times is invalid.
+        SettingsError: if a number is invalid, or the body is no JSON.
     """
-    wanted = [f"{name}={form[name].strip()}" for name in ("code", "delay", "lost") if form.get(name, "").strip()]
-    given = {name: form.get(name, "").strip() or "*" for name in ("method", "path", "account")}
-    times = form.get("times", "").strip()
-    return given | {"prefer": ", ".join(wanted), "times": _whole("times", times) if times else None}
+    text = {name: value.strip() for name, value in form.items() if value.strip()}
+    given: dict[str, Any] = {name: text.get(name, "*") for name in ("method", "path", "account")}
+    wanted = [f"{name}={text[name]}" for name in ("delay", "lost") if name in text]
+    given |= {"prefer": ", ".join(wanted)} if wanted else {}
+    given |= {"status": _whole("status", text["status"])} if "status" in text else {}
+    given |= {"field": text["field"]} if "field" in text else {}
+    given |= {"headers": {"Retry-After": text["wait"]}} if "wait" in text else {}
+    if "body" in text:
+        given["body"] = _parsed(text["body"])
+    elif "field" not in text and given.get("status", 0) >= LEAST_ERROR:
+        given["body"] = {"errors": [{"title": "A test asked for this answer.", "status": given["status"]}]}
+    times = text.get("times", "1")
+    return given | {"times": None if times == "*" else _whole("times", times)}
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SettingsError(f"the body is no JSON: {error}") from error
 
 
 def moment(text: str) -> datetime:

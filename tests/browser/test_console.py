@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -56,7 +58,7 @@ def busy() -> Iterator[MockServer]:
         client.request("GET", "/api/domains/1", headers={"Prefer": "code=503"})
         Client(over_network(server.base_url), "sandbox-busy").get("/api/domains/1")
         server.running.keep("one")
-        server.running.forced.add({"prefer": "code=429", "path": "/api/nowhere"})
+        server.running.forced.add({"prefer": "code=429", "path": "/api/projects", "times": None})
         server.running.change(
             choices={"order": "oldest-first"}, defects=("total-is-one-more",), conditions={"quota": 99}
         )
@@ -90,6 +92,15 @@ def test_it_asks_nobody_else_for_anything(browser: Browser, busy: MockServer) ->
         page.wait_for_timeout(100)
     page.context.close()
     assert {url for url in asked if not url.startswith((busy.base_url, "data:", "blob:"))} == set()
+
+
+def sure(page: Page, name: str) -> None:
+    """Do what asks to be confirmed."""
+    shown = page.locator("details.confirm").filter(
+        has=page.locator(f'summary[aria-label="{name}"], summary:text-is("{name}")')
+    )
+    shown.locator("summary").click()
+    shown.get_by_role("button").click()
 
 
 def test_it_is_used_without_a_mouse(page: Page) -> None:
@@ -137,7 +148,7 @@ def test_a_record_is_created_with_images_changed_and_deleted(page: Page, client:
     expect(page.get_by_role("status")).to_have_text("Saved.")
     listed = client.get("/api/splash-pages/?results_per_page=10").json["data"]
     assert listed[0]["name"] == "Changed by hand"
-    page.get_by_role("button", name="Delete Changed by hand").click()
+    sure(page, "Delete Changed by hand")
     expect(page.get_by_role("status")).to_have_text("Deleted.")
     assert client.get(f"/api/splash-pages/{listed[0]['id']}").status == 404
 
@@ -161,6 +172,7 @@ def test_a_refusal_says_why_and_loses_nothing(page: Page) -> None:
     page.locator("#title").fill("Not to be lost")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("alert")).to_contain_text('The API answered 400: The field "name" is required.')
+    expect(page.locator("#name")).to_have_accessible_description('The field "name" is required.')
     expect(page.locator("#title")).to_have_value("Not to be lost")
 
 
@@ -199,7 +211,7 @@ def test_the_journal_is_searched_and_emptied(page: Page, client: Client, server:
     page.get_by_label("only with remarks").check()
     page.get_by_role("button", name="Find").click()
     expect(page.locator("tbody tr")).to_have_count(1)
-    page.get_by_role("button", name="Empty the journal").click()
+    sure(page, "Empty the journal")
     expect(page.get_by_role("status").first).to_have_text("The journal is empty.")
     assert server.running.journal.find() == []
 
@@ -224,7 +236,7 @@ def test_switches_are_set_and_taken_back_and_records_stay(page: Page, client: Cl
     assert client.post("/api/domains", {"host": "more.example.com"}).status == 202
     page.get_by_role("link", name="Overview").click()
     expect(page.get_by_text("create-status=202")).to_be_visible()
-    page.get_by_role("button", name="Reset to the start").click()
+    sure(page, "Reset to the start")
     expect(page.get_by_text("It keeps the contract")).to_be_visible()
     assert client.get(f"/api/domains/{made}").status == 404
 
@@ -245,11 +257,24 @@ def test_an_answer_is_forced_and_taken_back(page: Page, client: Client) -> None:
     page.get_by_role("textbox", name="Status", exact=True).fill("429")
     page.get_by_role("button", name="Force").click()
     assert client.get("/api/domains/1").status == 429
-    page.get_by_role("button", name="Take back code=429").click()
+    assert client.get("/api/domains/1").status == 200
+    page.get_by_role("textbox", name="Path").fill("/api/domains/*")
+    page.get_by_role("textbox", name="Refused field").fill("host")
+    page.get_by_role("textbox", name="Retry-After").fill("3")
+    page.get_by_role("textbox", name="Times").fill("*")
+    page.get_by_role("button", name="Force").click()
+    page.get_by_role("link", name="Overview").click()
+    expect(page.get_by_text("until it is removed")).to_be_visible()
+    page.get_by_role("button", name="Remove field=host, Retry-After: 3").click()
     expect(page.get_by_role("status")).to_have_text("The forced answer was removed.")
     assert client.get("/api/domains/1").status == 200
     page.get_by_role("button", name="Force").click()
-    expect(page.get_by_role("alert")).to_contain_text("asks for nothing")
+    expect(page.get_by_role("alert")).to_contain_text("expected an object with one or more of prefer, status")
+    page.get_by_role("textbox", name="Path").fill("/api/domain")
+    page.get_by_role("textbox", name="Status", exact=True).fill("503")
+    page.get_by_role("button", name="Force").click()
+    expect(page.get_by_role("alert")).to_contain_text('"path" is "/api/domain", which no request to this API has')
+    expect(page.get_by_role("textbox", name="Path")).to_have_value("/api/domain")
 
 
 def test_the_clocks_are_set(page: Page, client: Client) -> None:
@@ -279,21 +304,24 @@ def test_a_snapshot_is_kept_downloaded_brought_back_and_deleted(page: Page, clie
     page.get_by_role("button", name="Restore before").click()
     expect(page.get_by_role("status")).to_have_text("The snapshot was restored.")
     assert client.get(f"/api/domains/{made}").status == 200
-    page.get_by_role("button", name="Delete before").click()
+    sure(page, "Delete before")
     expect(page.get_by_text("None yet.")).to_be_visible()
 
 
 def test_the_contract_is_read_and_tried_out(page: Page, server: MockServer) -> None:
     page.goto("/_mock/console/contract")
-    page.get_by_role("button", name="Authorize").first.click()
-    page.locator(".auth-container input").fill(HARBOUR)
-    page.locator(".auth-btn-wrapper .authorize").click()
-    page.locator(".auth-btn-wrapper .btn-done").click()
     page.locator("#operations-domains-listDomains .opblock-summary-control").click()
     page.get_by_role("button", name="Try it out").click()
     page.get_by_role("button", name="Execute").click()
     expect(page.locator(".live-responses-table .response-col_status").last).to_contain_text("200")
-    assert server.running.journal.find(path="/api/domains/", status="200")
+    assert server.running.journal.find(path="/api/domains/", status="200", account="Harbour Books")
+    page.locator("#operations-domains-createDomain .opblock-summary-control").click()
+    page.get_by_role("button", name="Try it out").click()
+    page.locator("#operations-domains-createDomain").get_by_role("button", name="Execute").click()
+    page.locator("#operations-domains-createDomain .live-responses-table").wait_for()
+    (created,) = server.running.journal.find(path="/api/domains", status="201")
+    assert created.fields["host"] == "go.example.com"
+    assert created.remarks == []
 
 
 def test_a_key_with_dots_opens_no_other_account(page: Page, server: MockServer) -> None:
@@ -310,7 +338,7 @@ def test_a_key_with_dots_opens_no_other_account(page: Page, server: MockServer) 
         Client(over_network(server.base_url), odd).get(f"/api/domains/{made}").json["data"]["host"]
         == "even.example.com"
     )
-    page.get_by_role("button", name="Delete even.example.com").click()
+    sure(page, "Delete even.example.com")
     assert Client(over_network(server.base_url), odd).get(f"/api/domains/{made}").status == 404
     assert Client(over_network(server.base_url)).get("/api/domains/").json["meta"]["total"] == 54
 
@@ -319,10 +347,69 @@ def test_many_accounts_have_pages(page: Page, server: MockServer) -> None:
     for number in range(60):
         Client(over_network(server.base_url), f"sandbox-{number}").get("/api/domains/1")
     page.goto("/")
-    expect(page.get_by_text("Page 1 of 3, 62 accounts")).to_be_visible()
-    expect(page.locator("tbody").first.locator("tr")).to_have_count(25)
-    expect(page.locator("tbody").first.locator("tr").nth(2)).to_contain_text("sandbox-59")
+    expect(page.locator("tbody").first.locator("tr")).to_have_count(2)
+    rows = page.locator("#sandboxes tbody tr")
+    expect(rows.first).to_be_hidden()
+    page.get_by_text("60 sandboxes").click()
+    expect(page.get_by_text("Page 1 of 3, the latest used first")).to_be_visible()
+    expect(rows).to_have_count(25)
+    expect(rows.first).to_contain_text("sandbox-59")
     page.get_by_role("link", name="Next").click()
     page.get_by_role("link", name="Next").click()
-    expect(page.locator("tbody").first.locator("tr")).to_have_count(12)
-    expect(page.locator("tbody").first.locator("tr").last).to_contain_text("sandbox-0")
+    expect(rows).to_have_count(10)
+    expect(rows.last).to_contain_text("sandbox-0")
+
+
+def test_the_journal_is_filtered_by_method_and_status(page: Page, client: Client) -> None:
+    client.get("/api/domains/1")
+    client.post("/api/domains", {"title": "None"})
+    client.post("/api/domains", {"host": "a.example.com"})
+    page.goto("/_mock/console/journal")
+    page.get_by_label("Method").select_option("POST")
+    page.get_by_label("Status").fill("400")
+    page.get_by_role("button", name="Find").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.get_by_label("Method")).to_have_value("POST")
+    page.locator("tbody th a").click()
+    expect(page.locator("section pre").last).to_contain_text('"rule": "forms.host-required"')
+    assert "\n  " in page.locator("section pre").last.inner_text()
+
+
+def test_a_request_is_sent_again_and_told_as_curl(page: Page, client: Client) -> None:
+    client.post("/api/projects", {"name": "Again"})
+    page.goto("/_mock/console/journal/1")
+    page.get_by_text("As a curl command").click()
+    command = page.locator("#curl").inner_text()
+    page.get_by_role("button", name="Send it again").click()
+    expect(page.get_by_role("status")).to_have_text("The request was sent again; this is the new answer.")
+    with_key = {"env": {**os.environ, "API_KEY": HARBOUR}}
+    ended = subprocess.run(
+        ["bash", "-c", f"{command} --silent"], capture_output=True, text=True, check=True, **with_key
+    )
+    assert ended.stdout.startswith("HTTP/1.1 201 Created")
+    listed = client.get("/api/splash-pages/?results_per_page=10").json["data"]
+    assert [each["name"] for each in listed[:3]] == ["Again"] * 3
+    client.post("/api/projects", {"name": "A", "logo": ("a.png", b"\x89PNG", "image/png")})
+    page.goto("/_mock/console/journal/5")
+    expect(page.get_by_text("It cannot be sent again: the journal does not keep the files.")).to_be_visible()
+    assert "-F 'logo=@a.png;type=image/png'" in page.locator("#curl").inner_text()
+
+
+def test_one_account_starts_again(page: Page, client: Client) -> None:
+    client.create("/api/domains", {"host": "gone.example.com"})
+    page.goto(f"{RECORDS}/domains?{ACCOUNT}")
+    sure(page, "Start this account again")
+    expect(page.get_by_role("status")).to_have_text("This account is as it was at the start.")
+    assert client.get("/api/domains/").json["meta"]["total"] == 54
+
+
+def test_nothing_that_has_the_focus_is_behind_the_bar(page: Page) -> None:
+    page.goto("/_mock/console/switches")
+    bar = page.locator(".bar").bounding_box()
+    assert bar
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        box = page.locator(":focus").bounding_box()
+        assert box
+        inside = page.evaluate("document.querySelector('.bar').contains(document.activeElement)")
+        assert inside or box["y"] + box["height"] <= page.locator(".bar").bounding_box()["y"]  # type: ignore[index]

@@ -25,6 +25,9 @@ function row(entry) {
   head.scope = "row";
   const failed = entry.broken || entry.status >= 400;
   const status = labelled(`status ${failed ? "bad" : "good"}`, entry.broken || String(entry.status));
+  const at = cell("td", entry.time.slice(11, 19));
+  at.className = "time";
+  at.title = entry.time;
   const time = cell("td", String(entry.milliseconds));
   time.className = "number";
   const remarks = entry.remarks.map((remark) => {
@@ -32,7 +35,7 @@ function row(entry) {
     paragraph.className = "remark";
     return paragraph;
   });
-  return cell("tr", head, cell("td", status), cell("td", entry.account || "none"), time, cell("td", ...remarks));
+  return cell("tr", at, head, cell("td", status), cell("td", entry.account || "none"), time, cell("td", ...remarks));
 }
 
 const wanted = new URLSearchParams([...new URLSearchParams(location.search)].filter(([name, value]) => value && name !== "done"));

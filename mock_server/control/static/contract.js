@@ -4,5 +4,11 @@ window.addEventListener("DOMContentLoaded", () => {
   const dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.classList.toggle("dark-mode", dark);
   const place = document.getElementById("contract");
-  window.SwaggerUIBundle({ url: place.dataset.url, domNode: place, deepLinking: true, validatorUrl: null });
+  const ui = window.SwaggerUIBundle({
+    url: place.dataset.url,
+    domNode: place,
+    deepLinking: true,
+    validatorUrl: null,
+    onComplete: () => ui.preauthorizeApiKey("bearerKey", place.dataset.key),
+  });
 });

@@ -1,0 +1,128 @@
+"""The console's pages of the journal: requests with filters, one of them as a curl command, and sent once more."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from flask import Blueprint, abort, redirect, render_template, request, url_for
+from werkzeug.test import Client
+from werkzeug.wrappers import Response as AnyResponse
+
+from mock_server.control.instance import Instance
+from mock_server.http.masking import MASKED
+from mock_server.journal.journal import Entry
+from mock_server.journal.recorder import LONGEST_TEXT
+from mock_server.settings import is_sandbox
+
+MOST_SHOWN = 200  # entries
+FILTERS = ("account", "method", "path", "status", "remarks")
+METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS")
+VARIABLE = "$API_KEY"
+KEPT = ("Accept", "Content-Type", "Prefer", "X-Http-Method-Override")  # headers that a request is sent again with
+
+
+def add_journal(console: Blueprint, running: Instance) -> None:
+    """Add the pages of the journal."""
+
+    @console.get("/_mock/console/journal")
+    def journal() -> str:
+        wanted = {name: value for name in FILTERS if (value := request.args.get(name, "").strip())}
+        if "account" in wanted:
+            wanted["account"] = running.account_named(wanted["account"])
+        entries = running.journal.find(**wanted)[-MOST_SHOWN:][::-1]
+        return render_template("journal.html", entries=entries, wanted=wanted, methods=METHODS)
+
+    @console.get("/_mock/console/journal/<int:number>")
+    def entry(number: int) -> str:
+        found = _found(running, number)
+        return render_template("entry.html", entry=found, curl=curl(found), why_not=why_not(found), indented=indented)
+
+    @console.post("/_mock/console/journal/<int:number>/replay")
+    def replay(number: int) -> AnyResponse:
+        found = _found(running, number)
+        if reason := why_not(found):
+            abort(400, f"It cannot be sent again: {reason}")
+        _send(running, found)
+        latest = running.journal.find()[-1].number
+        return redirect(url_for("console.entry", number=latest, done="replayed"), 303)
+
+    @console.post("/_mock/console/journal/clear")
+    def clear() -> AnyResponse:
+        running.clear_journal()
+        return redirect(url_for("console.journal", done="cleared"), 303)
+
+
+def _found(running: Instance, number: int) -> Entry:
+    found = running.journal.entry(number)
+    if found is None:
+        abort(404, f"Request {number} is not in the journal any more.")
+    return found
+
+
+def indented(text: str) -> str:
+    """JSON with a line for each value; any other text as it is."""
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
+
+
+def why_not(entry: Entry) -> str:
+    """Why a request cannot be sent again, or an empty string."""
+    if entry.files:
+        return "the journal does not keep the files."
+    if MASKED in entry.fields.values() or MASKED in entry.body:
+        return "the journal does not keep its secrets."
+    if any(len(text) >= LONGEST_TEXT for text in (*entry.fields.values(), entry.body)):
+        return "the journal keeps only the beginning of its texts."
+    return ""
+
+
+def curl(entry: Entry) -> str:
+    """The request as a curl command; keys are left to a variable, as the journal shows none, and files are named."""
+    words = ["-X", entry.method]
+    is_form = bool(entry.fields or entry.files)
+    for name, value in _headers(entry).items():
+        if not (is_form and name == "Content-Type"):
+            words += ["-H", f"{name}: {value}"]
+    flag = "--data-urlencode" if entry.media_type.endswith("urlencoded") else "--form-string"
+    for name, text in entry.fields.items():
+        words += [flag, f"{name}={text}"]
+    for name, file in entry.files.items():
+        words += ["-F", f"{name}=@{file.name or 'FILE'};type={file.media_type}"]
+    if entry.body:
+        words += ["--data-binary", entry.body]
+    query = f"?{entry.query}" if entry.query else ""
+    words.append(request.host_url.rstrip("/") + entry.path + query)
+    key = f' -H "Authorization: Bearer {VARIABLE}"' if entry.account and not is_sandbox(entry.account) else ""
+    return f"curl -i{key} {shlex.join(words)}"
+
+
+def _headers(entry: Entry) -> dict[str, str]:
+    """The headers that matter; the key only of a sandbox, whose name it is."""
+    key = entry.account if is_sandbox(entry.account) else ""
+    own = {name: text for name in KEPT if (text := entry.headers.get(name, "*/*")) != "*/*"}
+    return ({"Authorization": f"Bearer {key}"} if key else {}) | own
+
+
+def _send(running: Instance, entry: Entry) -> None:
+    headers = _headers(entry)
+    key = {name: key for key, name in running.service.accounts.keys.items()}.get(entry.account)
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    content: Any = entry.body.encode() or None
+    if entry.fields:
+        content = dict(entry.fields)
+        if not entry.media_type.endswith("urlencoded"):
+            headers["Content-Type"] = "multipart/form-data"
+    Client(running).open(
+        entry.path,
+        method=entry.method,
+        query_string=entry.query,
+        headers={name: value for name, value in headers.items() if name != "Content-Type"},
+        content_type=headers.get("Content-Type"),
+        data=content,
+        base_url=request.host_url,
+    )
