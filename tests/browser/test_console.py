@@ -412,3 +412,37 @@ def test_nothing_that_has_the_focus_is_behind_the_bar(page: Page) -> None:
         assert box
         inside = page.evaluate("document.querySelector('.bar').contains(document.activeElement)")
         assert inside or box["y"] + box["height"] <= page.locator(".bar").bounding_box()["y"]  # type: ignore[index]
+
+
+def test_a_command_is_copied(browser: Browser, server: MockServer, client: Client) -> None:
+    client.get("/api/domains/1")
+    context = browser.new_context(base_url=server.base_url, permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto("/_mock/console/journal/1")
+    page.get_by_role("button", name="Copy as curl").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == page.locator("#curl").text_content()
+    context.close()
+
+
+def test_a_date_stands_on_one_line(page: Page) -> None:
+    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    page.goto(f"{RECORDS}/domains?{ACCOUNT}")
+    heights = page.locator("td.time").evaluate_all(
+        """every => every.map((each) => {
+            const range = document.createRange();
+            range.selectNodeContents(each);
+            return range.getBoundingClientRect().height;
+        })"""
+    )
+    assert max(heights) < 1.5 * min(heights)  # that of "never", which has no room for a break
+
+
+def test_what_a_grease_chose_is_shown(page: Page, server: MockServer) -> None:
+    server.running.change(grease=7)
+    page.goto("/_mock/console/switches")
+    chosen = server.running.service.choices["create-status"]
+    expect(page.get_by_label("create-status", exact=False).locator("option").first).to_have_text(
+        f"by the grease: {chosen}"
+    )

@@ -272,3 +272,20 @@ def test_its_description_names_each_of_its_paths(server: MockServer) -> None:
     }
     told = {(path, method) for path, item in described["paths"].items() for method in item if method != "parameters"}
     assert paths == told
+
+
+def test_its_description_names_the_port_that_it_answers_on(server: MockServer) -> None:
+    described = yaml.safe_load(requests.get(f"{server.base_url}/_mock/openapi.yaml", timeout=10).text)
+    assert described["servers"] == [{"url": f"{server.base_url}/_mock"}]
+
+
+def test_it_tells_what_a_grease_chose(server: MockServer) -> None:
+    def chosen() -> dict[str, str]:
+        points = requests.get(f"{server.base_url}/_mock/open-points", timeout=10).json()
+        assert all(point["chosen"] in point["values"] for point in points)
+        return {point["name"]: point["chosen"] for point in points if point["chosen"] != point["default"]}
+
+    assert chosen() == {}
+    server.running.change(grease=7, choices={"ids": "large"})
+    assert chosen()["ids"] == "large"
+    assert len(chosen()) > 5

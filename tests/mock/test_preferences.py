@@ -7,6 +7,7 @@ from werkzeug.wrappers import Response
 from wire import HARBOUR
 
 from mock_server import Settings, create_app
+from mock_server.faults.preferences import preferences_of
 from mock_server.http.request_notes import notes_of
 
 KEY = {"Authorization": f"Bearer {HARBOUR}"}
@@ -92,3 +93,10 @@ def test_a_preference_that_cannot_be_meant_is_a_clear_refusal(prefer: str, title
 def test_preferences_of_others_are_passed_over() -> None:
     answer = preferring("return=minimal, wait=10")
     assert (answer.status_code, "Preference-Applied" in answer.headers) == (200, False)
+
+
+def test_a_delay_may_be_a_range() -> None:
+    delays = [preferences_of("delay=0.2-1.5").delay for _ in range(50)]
+    assert all(0.2 <= delay <= 1.5 for delay in delays)
+    assert len(set(delays)) > 1
+    assert preferences_of("delay=2").delay == 2
