@@ -203,7 +203,7 @@ PEER_SERVERS = (
     ),
     Server(
         "Mockoon 9",
-        "stateless: answers from the contract",
+        "stateless: empty answers to all routes of the contract",
         lambda _: [PEERS / ".bin" / "mockoon-cli", "start", "--data", CONTRACT, "--port", str(PORT)],
         CONTRACT_CALLS,
     ),
