@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections.abc import Iterable, Iterator
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -29,15 +30,15 @@ class Deadly:
         self.app = create_app(Settings(fixture="empty", records=3))
         self.at = at
         self.process: subprocess.Popen[bytes] | None = None
-        self.count = 0
+        self.numbers = count(1)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        self.count += 1
-        if self.process and self.count == self.at and self.at % 2:
+        number = next(self.numbers)  # its own, whatever other threads take meanwhile
+        if self.process and number == self.at and self.at % 2:
             self.process.kill()
         environ["wsgi.input"] = BytesIO(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
         answer = list(self.app(environ, start_response))
-        if self.process and self.count == self.at:
+        if self.process and number == self.at:
             self.process.kill()
         return answer
 
