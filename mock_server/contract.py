@@ -97,7 +97,7 @@ class Contract:
         self.text = self.path.read_text(encoding="utf-8")
         self.document: dict[str, Any] = load_yaml(self.text)
         self.resources = tuple(self._resource(tag["name"]) for tag in self.document["tags"])
-        self.rules = frozenset(rule.get("id", "") for rule in self.document["x-rules"])
+        self.rules = {rule["id"]: tuple(rule.get("resources", ())) for rule in self.document["x-rules"]}
         self.open_points = {point.name: point for point in map(_open_point, self.document["x-open-points"])}
         parameters = self.document["components"]["parameters"]
         size = self.resolve(parameters["results_per_page"]["schema"])

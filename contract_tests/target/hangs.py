@@ -1,4 +1,4 @@
-"""What is not answered in time: how long to wait for it again, and when to leave it."""
+"""What is not answered in time, or always fails: how long to wait for it again, and when to leave it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections import Counter
 from contract_tests.exchange import TRIES, Exchange, Expect, Request
 
 TRIES_OF_A_HANG = 2
+ALWAYS = 3 * TRIES  # failures in a row, after which another try of a request like those comes sooner
+SOONER = 0.05  # of the usual pause
 AGAIN = 0.25  # of the timeout is enough for another try of what has not answered within the whole
 LAST = 1.0  # seconds for a clean-up by an operation that never answers
 
 
 class Hangs:
-    """The requests that were not answered in time.
+    """The requests that were not answered in time, or failed.
 
     Args:
         timeout: seconds to wait for an answer.
@@ -21,9 +23,12 @@ class Hangs:
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._counts: Counter[tuple[str, ...]] = Counter()
+        self._failures: Counter[tuple[str, ...]] = Counter()
 
     def note(self, exchange: Exchange) -> None:
-        """Note whether a request was answered in time."""
+        """Note whether a request was answered in time, and whether that was a failure."""
+        alike = _places(exchange.request)[0]
+        self._failures[alike] = self._failures[alike] + 1 if exchange.failed else 0
         for place in _places(exchange.request):
             self._counts[place] = self._counts[place] + 1 if exchange.timed_out else 0
 
@@ -50,6 +55,10 @@ class Hangs:
             return TRIES
         alike, operation = (self._counts[place] for place in _places(exchange.request))
         return 1 if operation > alike else TRIES_OF_A_HANG
+
+    def pause(self, exchange: Exchange, usual: float) -> float:
+        """Seconds between this failure and another try: the usual ones, unless requests like this always fail."""
+        return usual if self._failures[_places(exchange.request)[0]] < ALWAYS else usual * SOONER
 
 
 def _places(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -176,7 +176,7 @@ class Target:
                 if not exchange.failed or request.operation == "create" or len(attempts) >= tries - 1:
                     break
                 attempts.append(exchange.status)
-                time.sleep(PAUSE)
+                time.sleep(self._hangs.pause(exchange, PAUSE))
                 exchange = self._once(request, tuple(attempts))
         return exchange
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,7 +45,7 @@ class Forms:
         max_body: the longest body, in bytes.
     """
 
-    def __init__(self, choices: Choices, rules: frozenset[str], uploads: Uploads, max_body: int) -> None:
+    def __init__(self, choices: Choices, rules: Container[str], uploads: Uploads, max_body: int) -> None:
         self._choices = choices
         self._rules = rules
         self.uploads = uploads

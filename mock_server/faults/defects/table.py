@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 
 from mock_server.contract import shipped_contract
@@ -47,8 +48,12 @@ AREAS = (
 )
 
 
-def by_name(tables: Iterable[Table], rules: Container[str]) -> dict[str, Defect]:
+def by_name(tables: Iterable[Table], rules: Mapping[str, tuple[str, ...]]) -> dict[str, Defect]:
     """The defects of some tables, by name.
+
+    Args:
+        tables: the defects of rules.
+        rules: the resources that each rule covers; all, if empty.
 
     Raises:
         ValueError: if a name is used twice, or a rule is unknown.
@@ -62,7 +67,7 @@ def by_name(tables: Iterable[Table], rules: Container[str]) -> dict[str, Defect]
             raise ValueError(
                 f'the defect "{defect.name}" breaks "{rule}", which is no rule of openapi.yaml; add it to x-rules'
             )
-        defects[defect.name] = defect
+        defects[defect.name] = replace(defect, resources=defect.resources or rules[rule])
     return defects
 
 
