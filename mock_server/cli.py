@@ -84,6 +84,8 @@ def _server(options: argparse.Namespace) -> MockServer:
         raise SettingsError("--watch watches a file; name it with --fixture FILE")
     if bool(options.tls_cert) != bool(options.tls_key):
         raise SettingsError("--tls-cert and --tls-key go together; give both")
+    if options.fail_on_remarks and not options.journal:
+        raise SettingsError("--fail-on-remarks needs a journal; leave --journal 0 out")
     tls = (options.tls_cert, options.tls_key) if options.tls_cert else None
     settings = settings_of(options)
     return MockServer(options.host, options.port, _token(options), options.control_origin, tls, **settings)

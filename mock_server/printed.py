@@ -18,7 +18,9 @@ from mock_server.server import MockServer
 from mock_server.settings import SANDBOX_PREFIX
 from mock_server.store.fixture_schema import beginning, fixture_schema
 
-NO_CONSOLE = "Console      none, as others can reach this mock; --control-token-file FILE opens it to who has the token"
+NO_CONSOLE = (
+    "Console      none, as others can reach this mock; --control-token-file FILE opens it to anyone with the token"
+)
 MOST_TOLD = 20  # remarks
 LONGEST_REQUEST = 100  # characters
 
@@ -59,7 +61,7 @@ def remarks(server: MockServer) -> str:
         )
     ]
     lines += [f"        and {len(made) - MOST_TOLD} other remarks"] if len(made) > MOST_TOLD else []
-    lines += [f"        {remark.what} Perhaps that is meant." for remark in running.remarks.unread[:MOST_TOLD]]
+    lines += [f"        {remark.what} This may be intended." for remark in running.remarks.unread[:MOST_TOLD]]
     told = "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
     return printable(told)
 
@@ -118,17 +120,15 @@ def wrote_fixture(file: Path) -> str:
     Raises:
         SettingsError: if a file is there already, or cannot be written.
     """
+    if not file.name:
+        raise SettingsError(f'"{file}" is not the name of a file; give one such as mine.yaml')
     schema = file.with_suffix(".schema.json")
-    resources = shipped_contract().resources
-    texts = {
-        file: beginning(file.name, schema.name),
-        schema: json.dumps(fixture_schema(resources), indent=2) + "\n",
-    }
-    for path in texts:
-        if path.exists():
-            raise SettingsError(f"{path} is there already; give the name of a new file")
+    told = json.dumps(fixture_schema(shipped_contract().resources), indent=2) + "\n"
     try:
-        for path, text in texts.items():
+        for path in (file, schema):
+            if path.exists():
+                raise SettingsError(f"{path} is there already; give the name of a new file")
+        for path, text in ((file, beginning(file.name, schema.name)), (schema, told)):
             path.write_text(text, "utf-8")
     except OSError as error:
         raise SettingsError(f"{error.filename} cannot be written: {error.strerror}") from error

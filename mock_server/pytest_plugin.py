@@ -37,7 +37,7 @@ def mock_account(mock_server: MockServer, request: pytest.FixtureRequest) -> Ite
     account = MockAccount(mock_server, f"sandbox-{re.sub(r'[^!-~]', '-', request.node.nodeid)[-180:]}")
     account.reset()
     marks = request.node.iter_markers("mock_meant")
-    mock_server.running.remarks.mean(account.api_key, [rule for mark in marks for rule in mark.args])
+    mock_server.running.remarks.mean(account.api_key, [rule for mark in marks for rule in _rules(mark)])
     first = len(account.requests())
     yield account
     made = [
@@ -51,6 +51,11 @@ def mock_account(mock_server: MockServer, request: pytest.FixtureRequest) -> Ite
         pytest.fail(
             "the client made mistakes; where they are meant, mark the test with mock_meant:\n" + "\n".join(made)
         )
+
+
+def _rules(mark: pytest.Mark) -> list[str]:
+    """The rules that a marker names, one by one or as a list; without any, every mistake is meant."""
+    return [rule for each in mark.args or ("*",) for rule in ([each] if isinstance(each, str) else each)]
 
 
 @dataclass(frozen=True)

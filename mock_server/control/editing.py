@@ -148,8 +148,8 @@ def forced(form: Mapping[str, str]) -> dict[str, Any]:
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
-        raise SettingsError(f"the body is no JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"the body is not JSON: {error}") from error
 
 
 def moment(text: str) -> datetime:

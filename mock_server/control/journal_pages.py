@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from typing import Any
+from urllib.parse import quote
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
 from werkzeug.test import Client
@@ -20,6 +22,7 @@ MOST_SHOWN = 200  # entries
 FILTERS = ("account", "method", "path", "status", "remarks")
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS")
 VARIABLE = "$API_KEY"
+SAFE = "/:@!$&'()*+,;=~-._[]"
 KEPT = ("Accept", "Content-Type", "Prefer", "X-Http-Method-Override")  # headers that a request is sent again with
 
 
@@ -75,6 +78,8 @@ def why_not(entry: Entry) -> str:
         return "the journal does not keep the files."
     if MASKED in entry.fields.values() or MASKED in entry.body:
         return "the journal does not keep its secrets."
+    if entry.headers.get("Content-Length", "0") != "0" and not (entry.fields or entry.body):
+        return "the journal did not keep its form, as it could not be read."
     if any(len(text) >= LONGEST_TEXT for text in (*entry.fields.values(), entry.body)):
         return "the journal keeps only the beginning of its texts."
     return ""
@@ -82,22 +87,23 @@ def why_not(entry: Entry) -> str:
 
 def curl(entry: Entry) -> str:
     """The request as a curl command; keys are left to a variable, as the journal shows none, and files are named."""
-    words = ["-X", entry.method]
+    words = ["--head"] if entry.method == "HEAD" else ["-X", entry.method]
     is_form = bool(entry.fields or entry.files)
     for name, value in _headers(entry).items():
         if not (is_form and name == "Content-Type"):
             words += ["-H", f"{name}: {value}"]
     flag = "--data-urlencode" if entry.media_type.endswith("urlencoded") else "--form-string"
     for name, text in entry.fields.items():
-        words += [flag, f"{name}={text}"]
+        words += [flag, f"{quote(name) if flag == '--data-urlencode' else name}={text}"]
     for name, file in entry.files.items():
-        words += ["-F", f"{name}=@{file.name or 'FILE'};type={file.media_type}"]
+        file_name = re.split(r"[/\\]", file.name)[-1].replace('"', "") or "FILE"
+        words += ["-F", f'{name}=@"{file_name}";type={file.media_type}']
     if entry.body:
-        words += ["--data-binary", entry.body]
-    query = f"?{entry.query}" if entry.query else ""
-    words.append(request.host_url.rstrip("/") + entry.path + query)
+        words += ["--data-raw", entry.body]
+    query = "?" + "".join(each if "!" <= each <= "~" else quote(each) for each in entry.query) if entry.query else ""
+    words.append(request.host_url.rstrip("/") + quote(entry.path, safe=SAFE) + query)
     key = f' -H "Authorization: Bearer {VARIABLE}"' if entry.account and not is_sandbox(entry.account) else ""
-    return f"curl -i{key} {shlex.join(words)}"
+    return f"curl -i --globoff --path-as-is{key} {shlex.join(words)}"
 
 
 def _headers(entry: Entry) -> dict[str, str]:
@@ -117,10 +123,11 @@ def _send(running: Instance, entry: Entry) -> None:
         content = dict(entry.fields)
         if not entry.media_type.endswith("urlencoded"):
             headers["Content-Type"] = "multipart/form-data"
+    path, query = (text.encode().decode("latin-1") for text in (entry.path, entry.query))  # as WSGI has them
     Client(running).open(
-        entry.path,
+        "/",
         method=entry.method,
-        query_string=entry.query,
+        environ_overrides={"PATH_INFO": path, "QUERY_STRING": query},
         headers={name: value for name, value in headers.items() if name != "Content-Type"},
         content_type=headers.get("Content-Type"),
         data=content,

@@ -20,7 +20,8 @@ from mock_server.faults.preferences import Preferred, preferences_of
 
 FORCED = "mock_server.forced"  # key in a request's environment: the answer that is forced on it
 MOST, MOST_HEADERS = 100, 50
-LONGEST_BODY = 2**20  # characters of JSON
+LONGEST_BODY = 2**20  # bytes of JSON
+DEEP = re.compile(r"(?:[\[{][^\[{\]}]*){100}")  # this many levels that begin one after another
 METHODS = ("*", "GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 LEAST_STATUS, MOST_STATUS = 200, 599
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT, HTTPStatus.NOT_MODIFIED)
@@ -212,13 +213,23 @@ def _problems(forced: Forced) -> Iterator[str]:
     elif forced.body is not None and (status in WITHOUT_BODY or forced.field):
         yield '"body" is given for an answer that has none of its own; leave it out'
     yield from _problems_of_headers(forced.headers)
-    if len(json.dumps(forced.body)) > LONGEST_BODY:
-        yield f'"body" is longer than {LONGEST_BODY:,} characters of JSON'
+    yield from _problems_of_body(forced.body)
+    if forced.field and status and status < HTTPStatus.BAD_REQUEST:
+        yield f'"status" is {status}, and a field is refused; give a status from 400 on'
+
+
+def _problems_of_body(body: Any) -> Iterator[str]:
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+        if len(text.encode()) > LONGEST_BODY or DEEP.search(text):
+            yield f'"body" is longer than {LONGEST_BODY:,} bytes of JSON, or nested too deep'
+    except (ValueError, RecursionError) as error:  # a UnicodeError is a ValueError
+        yield f'"body" cannot be written as JSON: {error}'
 
 
 def _problems_of_headers(headers: Any) -> Iterator[str]:
     if not isinstance(headers, dict) or len(headers) > MOST_HEADERS:
-        yield f'"headers" is no object of at most {MOST_HEADERS} names and texts'
+        yield f'"headers" is not an object of at most {MOST_HEADERS} names with texts'
         return
     for name, value in headers.items():
         if not TOKEN.fullmatch(name) or not isinstance(value, str) or not HEADER.fullmatch(value):

@@ -12,7 +12,7 @@ from mock_server.journal.journal import Entry, Remark
 MOST_KNOWN = 5000  # accounts
 GRACE = 0.25  # seconds in which requests that were under way may still arrive
 LONGEST_WAIT = 3600.0  # seconds; a larger number is a time
-OFTEN, WITHIN = 30, 30.0  # the same request, so often in so many seconds
+OFTEN, WITHIN = 60, 60.0  # the same request, so often in so many seconds
 
 
 class _Account:
@@ -64,7 +64,7 @@ def _polling(entry: Entry, known: _Account, now: float) -> Iterator[Remark]:
     if known.again == OFTEN:
         yield Remark(
             f"{entry.method} {entry.target[:80]} came {OFTEN} times within {now - known.since:.0f} s, and nothing else;"
-            " ask again after a change, or more and more seldom.",
+            " ask again after a change, or less and less often.",
             "client.polling",
         )
 

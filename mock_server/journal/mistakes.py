@@ -12,9 +12,9 @@ from mock_server.journal.journal import Entry, Remark
 
 SLIPS = frozenset({"undefined", "null", "NaN", "[object Object]", "[object File]", "[object Blob]"})  # of scripts
 URLENCODED = "application/x-www-form-urlencoded"
-SPACE_FOR_PLUS = re.compile(r"\S+ \S*@\S+")
+SPACE_FOR_PLUS = re.compile(r"[^\s,;@]+ [^\s,;@]+@[^\s,;@]+")
 IMAGE = re.compile(
-    rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|\x00\x00\x01\x00|BM|....ftyp(avif|mif1|heic)|(\xef\xbb\xbf)?\s*<",
+    rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|\x00\x00\x01\x00|BM|....ftyp(avif|avis|mif1)|(\xef\xbb\xbf)?\s*<",
     re.DOTALL,
 )
 
@@ -44,14 +44,15 @@ def about_form(entry: Entry, resource: Resource, operation: str, notes: Notes) -
             yield Remark("The field _method has no influence; a delete is sent by DELETE.", "operations.delete-answers")
         elif field is None:
             yield Remark(
-                f'The field "{name[:40]}" is none that is written to {resource.name}, and had no influence.',
+                f'The field "{name[:40]}" is not a field of {resource.name}, and had no influence.',
                 "client.unknown-field",
             )
         elif field.kind == "boolean" and text not in ("0", "1"):
             yield Remark(f'"{name}" is "{(text or "")[:40]}"; the contract knows 1 and 0.', "forms.one-enables")
         else:
             yield from _about_field(entry, field, part, notes)
-    yield from _about_type(resource, operation, parts)
+    if operation == "create":
+        yield from _about_type(resource, parts)
 
 
 def _about_field(entry: Entry, field: Field, part: Part | None, notes: Notes) -> Iterator[Remark]:
@@ -69,7 +70,7 @@ def _about_field(entry: Entry, field: Field, part: Part | None, notes: Notes) ->
                 "The host is a URL or has a port; send the name alone, such as new URL(text).hostname gives it.",
                 "client.url-as-host",
             )
-        if entry.media_type == URLENCODED and SPACE_FOR_PLUS.fullmatch(text):
+        if name == "email" and entry.media_type == URLENCODED and SPACE_FOR_PLUS.fullmatch(text):
             yield Remark(
                 f'The field "{name}" has a space before the "@": in an urlencoded form, a raw "+" stands for one;'
                 " encode it as %2B, as URLSearchParams does.",
@@ -89,7 +90,7 @@ def _about_file(name: str, part: Part) -> Iterator[Remark]:
         )
 
 
-def _about_type(resource: Resource, operation: str, parts: Mapping[str, Part]) -> Iterator[Remark]:
+def _about_type(resource: Resource, parts: Mapping[str, Part]) -> Iterator[Remark]:
     """A type without the fields that go with it is of no use to the service."""
     for field in resource.fields.values():
         if field.applies_when is None or field.name in parts:
@@ -97,7 +98,6 @@ def _about_type(resource: Resource, operation: str, parts: Mapping[str, Part]) -
         on, value = field.applies_when
         if on in parts and parts[on].content == value:
             yield Remark(
-                f'The type is {value}, and its field "{field.name}" is not there; send both with each {operation} that'
-                " names the type.",
+                f'The type is {value}, and its field "{field.name}" is not there; send both.',
                 "client.type-without-its-field",
             )

@@ -16,6 +16,7 @@ from itertools import islice
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+from zlib import error as ZlibError  # noqa: N812 - a class
 
 from werkzeug.http import parse_options_header
 
@@ -184,7 +185,12 @@ def _masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def _plain(body: bytes, headers: Iterable[tuple[str, str]]) -> bytes:
     """The body of an answer as it was before it was compressed."""
-    return decompress(body) if body and ("Content-Encoding", "gzip") in headers else body
+    if not body or ("Content-Encoding", "gzip") not in headers:
+        return body
+    try:
+        return decompress(body)
+    except (OSError, EOFError, ZlibError):  # an answer that is forced may lie about itself
+        return body
 
 
 def _parts(entry: Entry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:

@@ -16,6 +16,7 @@ from mock_server.journal.habits import Habits
 from mock_server.journal.journal import Entry, Remark
 from mock_server.journal.mistakes import about_form, slip
 
+BOTH = "beside the default size, "
 MOST_KNOWN = 5000  # pairs of an account and a resource
 API = re.compile("/+api(/|$)")
 TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
@@ -188,7 +189,7 @@ class Remarks:
                 "pagination.other-sizes-are-not-used",
             )
         if not page.isdecimal() or int(page[:20]) < 1:
-            yield Remark(f'The page "{page[:40]}" is no number from 1 on.', "robustness.odd-pages-do-not-fail")
+            yield Remark(f'The page "{page[:40]}" is not a number from 1 up.', "robustness.odd-pages-do-not-fail")
 
     def _about_links(self, entry: Entry, resource: Resource, query: Mapping[str, str]) -> Iterator[Remark]:
         """Page links hold only the page's number, so a client that follows one gets pages of another size."""
@@ -196,14 +197,15 @@ class Remarks:
         page, before = query.get("page", ""), self._sizes.get(place)
         is_link = page and not entry.path.endswith("/")  # page links have no slash there
         goes_on = size is None and (is_link or page not in ("", "1"))
-        if goes_on and before and before != str(self._contract.default_page_size):
+        if goes_on and before and not before.startswith(BOTH) and before != str(self._contract.default_page_size):
             yield Remark(
                 f"Page {page[:20]} of {resource.name} was asked for without results_per_page, and a page before with"
                 f" {before}: page links hold the page's number alone, so send the size again.",
                 "pagination.links-hold-page-alone",
             )
         elif not goes_on:
-            _remember(self._sizes, place, size or "")
+            has_usual = before is not None and (before == "" or before.startswith(BOTH))  # a view of the default size
+            _remember(self._sizes, place, (BOTH if has_usual else "") + size if size else "")
 
     def _written(self, path: str) -> Resource | None:
         """The resource that a create, update or delete at a path would write to."""

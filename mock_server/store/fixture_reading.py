@@ -27,6 +27,7 @@ EARLIEST, LATEST = 1970, 8999
 START = datetime(2026, 3, 2, 9)  # noqa: DTZ001 - the contract's times have no zone
 BETWEEN_RECORDS = timedelta(hours=1)  # that have no times of their own
 TIMES = ("datetime", "last_datetime")
+OF_AN_ACCOUNT = ("name", "api_key", "records")
 MOST_MISTAKES = 50  # that are told
 Place = tuple[str | int, ...]  # keys and positions on the way to a value
 EMBEDDED = re.compile(r"data:([^;,]+)(?:;name=([^;,]*))?;base64,(.*)", re.DOTALL)
@@ -86,6 +87,7 @@ class Reading:
         given = document.get("accounts") if isinstance(document, Mapping) else None
         if not isinstance(given, list) or not given:
             raise SettingsError("expected the keys now and accounts, with at least one account")
+        self._refuse_unknown(document, ("now", "accounts"), (), "the fixture")
         now = self._moment(document.get("now", START), ("now",), "now") or START
         self._ids = {name: _highest_id(given, name) for name in self._resources}
         accounts = [self._account(entry, ("accounts", number), now) for number, entry in enumerate(given)]
@@ -111,13 +113,18 @@ class Reading:
 
     def _account(self, entry: Any, place: Place, now: datetime) -> FixtureAccount | None:
         title = f"account {int(place[-1]) + 1}"
-        if not isinstance(entry, dict) or not isinstance(entry.get("api_key"), str):
-            self._note(place, f"{title}: expected the keys name, api_key (text) and records")
+        if not isinstance(entry, dict):
+            self._note(place, f"{title}: expected the keys {', '.join(OF_AN_ACCOUNT)}")
             return None
-        try:
-            check_key(entry["api_key"])
-        except SettingsError as error:
-            self._note((*place, "api_key"), f"{title}: {error}")
+        self._refuse_unknown(entry, OF_AN_ACCOUNT, place, title)
+        key = entry.get("api_key")
+        if isinstance(key, str):
+            try:
+                check_key(key)
+            except SettingsError as error:
+                self._note((*place, "api_key"), f"{title}: {error}")
+        else:
+            self._note(place, f"{title}: expected api_key, a text; put a number in quotes")
         given = entry.get("records") or {}
         if not isinstance(given, dict) or not all(isinstance(each, list | None) for each in given.values()):
             self._note((*place, "records"), f"{title}: records holds a list for each of {', '.join(self._resources)}")
@@ -131,7 +138,12 @@ class Reading:
             each.name: self._records(each, given.get(each.name) or [], (*place, "records", each.name), name, now)
             for each in self._resources.values()
         }
-        return FixtureAccount(name, entry["api_key"], records)
+        return FixtureAccount(name, str(key), records)
+
+    def _refuse_unknown(self, given: Mapping[Any, Any], known: Sequence[str], place: Place, title: str) -> None:
+        for name in given:
+            if name not in known:
+                self._note((*place, str(name)), f'{title}: no key "{name}"; keys are {", ".join(known)}')
 
     def _records(self, resource: Resource, given: list[Any], place: Place, account: str, now: datetime) -> list[Record]:
         made = []
@@ -173,7 +185,7 @@ class Reading:
                 values[name] = self._moment(given[name], (*place, name), f'{title}: the field "{name}"')
         if len(self._mistakes) > mistakes:
             return None
-        times = values.pop("datetime", created), values.pop("last_datetime", None)
+        times = values.pop("datetime", None) or created, values.pop("last_datetime", None)
         values.pop("id", None)
         return Record(identifier, values, *times)
 
@@ -189,7 +201,7 @@ class Reading:
         return moment
 
     def _refuse_twice(self, place: Place, account: str, resource: str, field: str, values: list[Any]) -> None:
-        for value, count in Counter(values).most_common(1):
+        for value, count in Counter(values).items():
             if count > 1:
                 self._note(place, f"{account}, {resource}: {count} records have the {field} {value}")
 

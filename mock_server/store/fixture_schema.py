@@ -56,6 +56,7 @@ def fixture_schema(resources: Sequence[Resource]) -> dict[str, Any]:
     account = {
         "type": "object",
         "required": ["api_key"],
+        "additionalProperties": False,
         "properties": {
             "name": {"type": "string"},
             "api_key": {"type": "string", "pattern": "^(?!sandbox-)[!-~]{1,200}$"},
@@ -67,6 +68,7 @@ def fixture_schema(resources: Sequence[Resource]) -> dict[str, Any]:
         "title": "Fixture of the mock server",
         "type": "object",
         "required": ["accounts"],
+        "additionalProperties": False,
         "properties": {
             "now": TIME | {"description": "Where the clocks of accounts start (UTC)."},
             "accounts": {"type": "array", "minItems": 1, "items": account},

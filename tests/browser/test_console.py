@@ -6,8 +6,12 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
+from html import unescape
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -391,7 +395,7 @@ def test_a_request_is_sent_again_and_told_as_curl(page: Page, client: Client) ->
     client.post("/api/projects", {"name": "A", "logo": ("a.png", b"\x89PNG", "image/png")})
     page.goto("/_mock/console/journal/5")
     expect(page.get_by_text("It cannot be sent again: the journal does not keep the files.")).to_be_visible()
-    assert "-F 'logo=@a.png;type=image/png'" in (page.locator("#curl").text_content() or "")
+    assert """-F 'logo=@"a.png";type=image/png'""" in (page.locator("#curl").text_content() or "")
 
 
 def test_one_account_starts_again(page: Page, client: Client) -> None:
@@ -446,3 +450,20 @@ def test_what_a_grease_chose_is_shown(page: Page, server: MockServer) -> None:
     expect(page.get_by_label("create-status", exact=False).locator("option").first).to_have_text(
         f"by the grease: {chosen}"
     )
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/api/domains/%3Fx", "//api/domains/", "/api/domains/?filter[name]=x&q={a,b}", "/api/domains/?q=%C3%A9%2B"],
+)
+def test_an_odd_request_is_sent_again_as_it_was(server: MockServer, target: str) -> None:
+    given = urlsplit(server.base_url)
+    with closing(HTTPConnection(given.hostname or "", given.port)) as connection:
+        connection.request("GET", target, headers={"Authorization": "Bearer sandbox-odd"})
+        connection.getresponse().read()
+    shown = requests.get(f"{server.base_url}/_mock/console/journal/1", timeout=10).text
+    command = unescape(shown.partition('<pre id="curl" tabindex="0">')[2].partition("</pre>")[0])
+    subprocess.run(["bash", "-c", f"{command} --silent"], capture_output=True, check=True)
+    requests.post(f"{server.base_url}/_mock/console/journal/1/replay", timeout=10)
+    first, *others = [(entry.path, entry.query, entry.status) for entry in server.running.journal.find()]
+    assert others == [first, first]

@@ -224,7 +224,7 @@ def test_mistakes_of_clients_are_summed_up_at_the_end(options: tuple[str, ...], 
     assert told[0] == "Stopped. Remarks:"
     assert told[1].startswith('     2  pagination.other-sizes-are-not-used: The page size "30" is none of 10, 25')
     assert told[2] == "        GET /api/domains/?results_per_page=30  (Harbour Books)"
-    assert told[3].endswith("page 1 alone was read by Harbour Books. Perhaps that is meant.")
+    assert told[3].endswith("page 1 alone was read by Harbour Books. This may be intended.")
 
 
 def test_a_mistake_that_is_ignored_does_not_fail() -> None:
@@ -233,6 +233,7 @@ def test_a_mistake_that_is_ignored_does_not_fail() -> None:
         process.send_signal(signal.SIGTERM)
         printed, _ = process.communicate(timeout=10)
     assert (process.returncode, printed) == (0, "Stopped.\n")
+    assert "needs a journal" in failure("--fail-on-remarks", "--journal", "0")
     assert 'no remark is about "paging"' in failure("--ignore-remark", "paging")
 
 
@@ -349,6 +350,8 @@ def test_a_fixture_is_begun_served_and_read_again_when_it_changes(tmp_path: Path
     serve = f"Serve it: mock-server --fixture {fixture} --watch"
     assert said == f"Wrote {fixture}, and {tmp_path}/mine.schema.json for editors. {serve}\n"
     assert f"{fixture} is there already" in failure("--write-fixture", str(fixture))
+    assert "is not the name of a file" in failure("--write-fixture", ".")
+    assert "cannot be written: File name too long" in failure("--write-fixture", "x" * 300)
     with running("--fixture", str(fixture), "--watch") as (process, lines):
         assert process.stdout
         client = Client(over_network(lines[0].split()[-1]), "my-key")

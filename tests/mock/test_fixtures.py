@@ -69,9 +69,14 @@ def test_a_fixture_of_ones_own_is_served(tmp_path: Path) -> None:
     ("document", "message"),
     [
         ("{", "is not YAML"),
+        (
+            {"now": NOW, "accounts": [{"api_key": "a", "record": {}}]},
+            'no key "record"; keys are name, api_key, records',
+        ),
+        ({"nwo": NOW, "accounts": [{"api_key": "a"}]}, 'the fixture: no key "nwo"; keys are now, accounts'),
         ("[]", "expected the keys now and accounts"),
         ({"now": NOW, "accounts": []}, "with at least one account"),
-        ({"now": NOW, "accounts": [{"name": "A"}]}, "account 1: expected the keys name, api_key"),
+        ({"now": NOW, "accounts": [{"name": "A"}]}, "account 1: expected api_key, a text; put a number in quotes"),
         ({"now": "today", "accounts": [{"api_key": "a"}]}, "now is 'today'; expected YYYY-MM-DD"),
         ({"now": NOW, "accounts": [{"api_key": "a"}, {"api_key": "a"}]}, "two accounts have the same api_key"),
         (account("links"), 'no resource "links"; resources are splash-pages, domains'),
@@ -168,7 +173,7 @@ def test_all_mistakes_are_told_at_once_with_account_record_and_line(tmp_path: Pa
 
 
 def test_ids_and_times_are_given_where_a_fixture_has_none(tmp_path: Path) -> None:
-    hosts = [{"host": "a.example.com"}, {"id": 7, "host": "b.example.com"}, {"host": "c.example.com"}]
+    hosts = [{"host": "a.example.com", "datetime": None}, {"id": 7, "host": "b.example.com"}, {"host": "c.example.com"}]
     document = {"accounts": [{"api_key": "key", "records": {"domains": hosts}}]}
     made = []
     for _ in range(2):

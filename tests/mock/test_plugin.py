@@ -35,6 +35,14 @@ def test_wrong(mock_account):
 @pytest.mark.mock_meant("client.*")
 def test_meant(mock_account):
     call(mock_account)
+
+@pytest.mark.mock_meant(["client.unknown-parameter"])
+def test_meant_by_a_list(mock_account):
+    call(mock_account)
+
+@pytest.mark.mock_meant
+def test_all_meant(mock_account):
+    call(mock_account)
 """
 
 
@@ -47,6 +55,6 @@ def test_a_test_whose_client_makes_a_mistake_fails_unless_it_is_meant(tmp_path: 
         check=False,
         cwd=tmp_path,
     )
-    assert "3 passed, 1 error" in ended.stdout, ended.stdout
+    assert "5 passed, 1 error" in ended.stdout, ended.stdout
     assert "ERROR test_client.py::test_wrong" in ended.stdout
     assert 'client.unknown-parameter: The parameter "limit" is not documented' in ended.stdout

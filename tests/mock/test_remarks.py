@@ -30,7 +30,7 @@ def remarks(server: MockServer) -> list[tuple[str, str]]:
             "pagination.other-sizes-are-not-used",
             '"30" is none of 10, 25',
         ),
-        ("GET", "/api/domains/?page=0", {}, "robustness.odd-pages-do-not-fail", '"0" is no number from 1 on'),
+        ("GET", "/api/domains/?page=0", {}, "robustness.odd-pages-do-not-fail", '"0" is not a number from 1 up'),
         ("GET", "/api/domains/?limit=5", {}, "client.unknown-parameter", 'parameter "limit" is not documented'),
         ("GET", "/api/projects?page=2", {}, "pagination.links-name-the-collection", "ask /api/splash-pages/ for it"),
         ("GET", "/api/domain", {}, "client.refused", 'There is nothing at "/api/domain"'),
@@ -45,7 +45,7 @@ def remarks(server: MockServer) -> list[tuple[str, str]]:
             "/api/domains/1",
             {"data": {"hots": "x"}},
             "client.unknown-field",
-            'The field "hots" is none that is written',
+            'The field "hots" is not a field of',
         ),
         (
             "POST",
@@ -91,7 +91,7 @@ def remarks(server: MockServer) -> list[tuple[str, str]]:
             "/api/projects",
             {"data": {"name": "A"}, "files": {"logos": PNG}},
             "client.unknown-field",
-            'The field "logos" is none',
+            'The field "logos" is not a field',
         ),
         (
             "POST",
@@ -270,6 +270,9 @@ def test_a_slip_of_a_script_is_remarked_with_its_cure(  # noqa: PLR0913, PLR0917
         ("POST", HANDLER, {"data": "name=A&type=email&email=me%2Blinks@example.com", "headers": FORM}),
         ("POST", HANDLER, {"data": {"name": "A", "type": "slack", "slack": "https://hooks.example.com/"}}),
         ("POST", f"{HANDLER}/1", {"data": {"name": "Another name"}}),
+        ("POST", f"{HANDLER}/1", {"data": {"name": "Another name", "type": "email"}}),
+        ("POST", "/api/projects", {"data": "name=Ask+ann%40example.com", "headers": FORM}),
+        ("POST", f"{HANDLER}/1", {"data": {"email": "a@example.com, b@example.com"}}),
         ("POST", "/api/domains", {"data": {"host": "xn--bcher-kva.example.com"}}),
     ],
 )
@@ -299,7 +302,7 @@ def test_who_polls_is_remarked_once_and_who_looks_after_each_write_is_not(server
         ask(server, "POST", "/api/domains", data={"host": f"host-{number}.example.org"})
         ask(server, "GET", "/api/domains/1")
     assert remarks(server) == []
-    for _ in range(40):
+    for _ in range(70):
         ask(server, "GET", "/api/domains/1")
     assert [rule for _, rule in remarks(server)] == ["client.polling"]
 
@@ -320,3 +323,9 @@ def test_a_rule_that_is_ignored_does_not_count() -> None:
         assert server.running.journal.most_remarked == []
     with pytest.raises(SettingsError, match='no remark is about "unknown"'):
         MockServer(ignore_remarks=("unknown",))
+
+
+def test_a_second_view_of_the_default_size_is_no_mistake(server: MockServer) -> None:
+    for query in ("page=1", "results_per_page=1000", "page=2"):
+        ask(server, "GET", f"/api/domains/?{query}")
+    assert remarks(server) == []

@@ -85,7 +85,10 @@ def test_what_is_forced_for_ever_is_taken_back(server: MockServer, client: Clien
         ({"status": 503, "headers": {"A B": "x"}}, "the header \"A B\" is 'x'; expected a name"),
         ({"status": 503, "headers": {"A": "x\r\ny"}}, "the header \"A\" is 'x\\r\\ny'; expected a name"),
         ({"status": 503, "headers": {"Content-Length": "1"}}, 'the header "Content-Length" is the server\'s own'),
-        ({"status": 503, "headers": ["A"]}, '"headers" is no object'),
+        ({"status": 503, "headers": ["A"]}, '"headers" is not an object'),
+        ({"status": 200, "field": "host"}, '"status" is 200, and a field is refused'),
+        ({"body": "\ud800"}, '"body" cannot be written as JSON'),
+        ({"body": json.loads("[" * 200 + "]" * 200)}, '"body" is longer than'),
         ({"status": 503, "method": "FETCH"}, '"method" is "FETCH"; expected one of *, GET'),
         ({"status": 503, "path": "/api/domain"}, '"path" is "/api/domain", which no request to this API has'),
         ({"status": 503, "path": "/api/domains/?page=2"}, '"path" is "/api/domains/?page=2", which no request'),
@@ -128,6 +131,18 @@ def test_an_answer_of_one_s_own_may_be_text(server: MockServer, client: Client) 
     answer = client.get("/api/domains/")
     assert (answer.status, answer.body) == (200, b"<h1>Maintenance</h1>")
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+
+
+def test_a_body_that_is_not_json_is_not_forced(server: MockServer) -> None:
+    answer = control(server, "POST", "/forced", data='{"body": NaN}', headers={"Content-Type": "application/json"})
+    assert (answer.status_code, told(answer)[:31]) == (400, '"body" cannot be written as JSON'[:31])
+
+
+def test_a_forced_answer_may_lie_about_its_encoding(server: MockServer, client: Client) -> None:
+    control(server, "POST", "/forced", json={"body": "{}", "headers": {"Content-Encoding": "gzip"}, "method": "POST"})
+    with pytest.raises(requests.exceptions.RequestException):
+        client.post("/api/domains", {"host": "a.example.com"})
+    assert client.get("/api/domains/").status == 200
 
 
 def test_a_field_is_refused_by_name(server: MockServer, client: Client) -> None:
