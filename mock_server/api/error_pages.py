@@ -100,4 +100,6 @@ class ErrorPages:
 
     def _failure(self, error: Exception) -> AnyResponse:
         log.error("%s %s failed", request.method, request.path, exc_info=error)
-        return self.response(Refusal("500", "The server failed to answer this request; its log says why."))
+        return self.response(
+            Refusal("500", "The server failed to answer this request; its log says why.", mistake=False)
+        )
