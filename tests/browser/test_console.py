@@ -314,6 +314,7 @@ def test_a_snapshot_is_kept_downloaded_brought_back_and_deleted(page: Page, clie
 
 def test_the_contract_is_read_and_tried_out(page: Page, server: MockServer) -> None:
     page.goto("/_mock/console/contract")
+    expect(page.get_by_role("link", name="/openapi.client.yaml")).to_be_visible()
     page.locator("#operations-domains-listDomains .opblock-summary-control").click()
     page.get_by_role("button", name="Try it out").click()
     page.get_by_role("button", name="Execute").click()

@@ -118,3 +118,14 @@ def test_generated_types_name_every_read_field_with_its_type(tmp_path: Path) -> 
         [tools / "tsc", "--noEmit", "--strict", "check.ts"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert checked.stdout == ""
+
+
+def test_it_keeps_to_what_all_tools_read() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    assert schemas["FormBoolean"]["enum"] == ["0", "1"]
+    assert schemas["PageSize"]["enum"] == [10, 25, 50, 100, 250, 500, 1000]
+    assert "description" not in DOCUMENT["servers"][0]["variables"]["base_url"]
+    assert True not in schemas["Domain"]["not"]["properties"].values()
+    for name in ("SplashPageCreate", "DomainCreate", "NotificationHandlerCreate"):
+        base, more = schemas[name]["allOf"]
+        assert (set(base), set(more)) == ({"$ref"}, {"required"})
