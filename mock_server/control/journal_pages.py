@@ -21,6 +21,8 @@ from mock_server.settings import is_sandbox
 MOST_SHOWN = 200  # entries
 FILTERS = ("account", "method", "path", "status", "remarks")
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS")
+DEEPEST = 20  # levels that are shown
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^\s"{}\[\],:]+')
 VARIABLE = "$API_KEY"
 SAFE = "/:@!$&'()*+,;=~-._[]"
 KEPT = ("Accept", "Content-Type", "Prefer", "X-Http-Method-Override")  # headers that a request is sent again with
@@ -65,11 +67,24 @@ def _found(running: Instance, number: int) -> Entry:
 
 
 def indented(text: str) -> str:
-    """JSON with a line for each value; any other text as it is."""
+    """JSON with a line for each value, also if only its beginning was kept; any other text as it is."""
     try:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
-        return text
+        return _laid_out(text) if len(text) >= LONGEST_TEXT and text[0] in "{[" else text
+
+
+def _laid_out(text: str) -> str:
+    """The beginning of a JSON text with a line for each value, up to where it was cut off."""
+    depth, lines = 0, ""
+    for piece in TOKEN.findall(text):
+        depth += (piece in "{[") - (piece in "}]")
+        new_line = "\n" + "  " * min(depth, DEEPEST)
+        if piece in "}]":
+            lines += new_line + piece
+        else:
+            lines += piece + (new_line if piece in "{[," else " " if piece == ":" else "")
+    return f"{lines} …"
 
 
 def why_not(entry: Entry) -> str:

@@ -9,7 +9,9 @@ from asking import ask, journal
 from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
+from mock_server.control.journal_pages import indented
 from mock_server.journal.journal import Count, Entry, Journal, Remark
+from mock_server.journal.recorder import LONGEST_TEXT
 
 
 def test_it_tells_what_was_sent_and_answered_and_masks_the_key(server: MockServer) -> None:
@@ -252,3 +254,13 @@ def test_no_journal_keeps_and_remarks_nothing_and_answers_break_off_all_the_same
             ask(server, "GET", "/api/domains/1", headers={"Prefer": "lost=after"})
         assert server.running.journal.find() == []
         assert server.running.journal.remarked == {}
+
+
+def test_json_that_was_cut_off_is_laid_out_too() -> None:
+    rows = [{"id": number, "name": 'a "b", {c}'} for number in range(100)]
+    whole = json.dumps({"data": rows, "empty": ""})
+    cut = whole[:LONGEST_TEXT]
+    shown = indented(cut)
+    assert shown.startswith(json.dumps({"data": rows}, indent=2)[:500])
+    assert "".join(shown.removesuffix("…").split()) == "".join(cut.split())
+    assert indented("plain, text") == "plain, text"
