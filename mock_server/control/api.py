@@ -13,6 +13,7 @@ from typing import Any
 
 from flask import Blueprint, Response, abort, jsonify, request
 
+from mock_server.app import YAML
 from mock_server.control.instance import Instance
 from mock_server.control.switches import read_switches, told
 from mock_server.documents import read_document
@@ -22,7 +23,6 @@ from mock_server.faults.defects import DEFECTS
 from mock_server.journal.journal import FILTERS
 from mock_server.store.new_record import TIME_FORMAT
 
-YAML = "application/yaml"
 MOST_FOLLOWERS = 16
 LONGEST_NUMBER = 15  # digits
 SECONDS_BETWEEN_SIGNS = 2.0  # of life on a stream; the next one reveals a client that has gone

@@ -21,7 +21,7 @@ from mock_server.faults.preferences import Preferred, preferences_of
 FORCED = "mock_server.forced"  # key in a request's environment: the answer that is forced on it
 MOST, MOST_HEADERS = 100, 50
 LONGEST_BODY = 2**20  # bytes of JSON
-DEEP = re.compile(r"(?:[\[{][^\[{\]}]*){100}")  # this many levels that begin one after another
+DEEPEST = 100  # levels of a body
 METHODS = ("*", "GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 LEAST_STATUS, MOST_STATUS = 200, 599
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT, HTTPStatus.NOT_MODIFIED)
@@ -221,10 +221,22 @@ def _problems(forced: Forced) -> Iterator[str]:
 def _problems_of_body(body: Any) -> Iterator[str]:
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False)
-        if len(text.encode()) > LONGEST_BODY or DEEP.search(text):
+        if len(text.encode()) > LONGEST_BODY or _is_deep(body):
             yield f'"body" is longer than {LONGEST_BODY:,} bytes of JSON, or nested too deep'
     except (ValueError, RecursionError) as error:  # a UnicodeError is a ValueError
         yield f'"body" cannot be written as JSON: {error}'
+
+
+def _is_deep(body: Any) -> bool:
+    """Whether JSON is nested deeper than is safe to write again and again."""
+    level = [body]
+    for _ in range(DEEPEST):
+        level = [
+            each
+            for node in level
+            for each in (node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
+        ]
+    return bool(level)
 
 
 def _problems_of_headers(headers: Any) -> Iterator[str]:

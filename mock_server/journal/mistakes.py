@@ -19,11 +19,10 @@ IMAGE = re.compile(
 )
 
 
-def slip(where: str, text: str) -> Iterator[Remark]:
-    """A remark about a text that is what a script makes of nothing, or of an object."""
-    if text in SLIPS:
-        cure = "it is what a script writes for a value that is missing or is no text; leave it out, or send its text"
-        yield Remark(f'{where} is "{text}": {cure}.', "client.slip")
+def slip(where: str, text: str) -> Remark:
+    """The remark about a text that is one of SLIPS."""
+    cure = "it is what a script writes for a value that is missing or is no text; leave it out, or send its text"
+    return Remark(f'{where} is "{text}": {cure}.', "client.slip")
 
 
 def about_form(entry: Entry, resource: Resource, operation: str, notes: Notes) -> Iterator[Remark]:
@@ -64,7 +63,8 @@ def _about_field(entry: Entry, field: Field, part: Part | None, notes: Notes) ->
         yield from _about_file(name, part)
     elif part and isinstance(part.content, str):
         text = part.content
-        yield from slip(f'The field "{name}"', text)
+        if text in SLIPS:
+            yield slip(f'The field "{name}"', text)
         if name == "host" and ("/" in text or ":" in text):
             yield Remark(
                 "The host is a URL or has a port; send the name alone, such as new URL(text).hostname gives it.",

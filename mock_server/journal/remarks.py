@@ -14,7 +14,7 @@ from mock_server.errors import SettingsError
 from mock_server.http.request_notes import Notes
 from mock_server.journal.habits import Habits
 from mock_server.journal.journal import Entry, Remark
-from mock_server.journal.mistakes import about_form, slip
+from mock_server.journal.mistakes import SLIPS, about_form, slip
 
 BOTH = "beside the default size, "
 MOST_KNOWN = 5000  # pairs of an account and a resource
@@ -46,7 +46,7 @@ class Remarks:
     Args:
         contract: what requests may hold.
         base_path: the prefix of `/api`.
-        ignored: patterns of rules that are broken on purpose, whoever does it.
+        ignored: patterns of rules; remarks about them never count, for any account.
 
     Raises:
         SettingsError: if such a pattern matches no rule.
@@ -124,7 +124,8 @@ class Remarks:
         query = _parsed(entry.query)
         known = [*self._about_path(entry, path), *_about_method(entry)]
         for name, text in (*query.items(), ("id", path.rstrip("/").rpartition("/")[2])):
-            known += slip(f"The {name[:40]} of {entry.method} {path[:80]}", text)
+            if text in SLIPS:  # nearly never, and this is done for every request
+                known.append(slip(f"The {name[:40]} of {entry.method} {path[:80]}", text))
         if resource := self._lists.get(path.rstrip("/")) if entry.method == "GET" else None:
             self._note_pages(entry, resource, query, answer)
             known += [*self._about_list(query), *self._about_links(entry, resource, query)]

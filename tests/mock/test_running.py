@@ -89,6 +89,7 @@ def test_what_is_forced_for_ever_is_taken_back(server: MockServer, client: Clien
         ({"status": 200, "field": "host"}, '"status" is 200, and a field is refused'),
         ({"body": "\ud800"}, '"body" cannot be written as JSON'),
         ({"body": json.loads("[" * 200 + "]" * 200)}, '"body" is longer than'),
+        ({"body": json.loads("[[]," * 200 + "0" + "]" * 200)}, '"body" is longer than'),
         ({"status": 503, "method": "FETCH"}, '"method" is "FETCH"; expected one of *, GET'),
         ({"status": 503, "path": "/api/domain"}, '"path" is "/api/domain", which no request to this API has'),
         ({"status": 503, "path": "/api/domains/?page=2"}, '"path" is "/api/domains/?page=2", which no request'),
