@@ -26,12 +26,13 @@ from mock_server.faults import conditions
 from mock_server.faults.call import Transformation
 from mock_server.faults.defects import defects_named, needs
 from mock_server.faults.middleware import Faults
+from mock_server.forwarding.front import Front
 from mock_server.http.cors import Cors, KnownHosts
 from mock_server.http.lean_flask import LeanFlask
 from mock_server.journal.recorder import Recorder, Recording
 from mock_server.open_points.choices import Choices, ChoicesOfEachRequest
 from mock_server.open_points.grease import Grease, Voice
-from mock_server.settings import Settings
+from mock_server.settings import Deployment, Settings
 from mock_server.store.accounts import Accounts
 from mock_server.store.fixtures import FixtureReader
 from mock_server.store.new_record import NewRecords
@@ -62,18 +63,19 @@ def create_app(
         SettingsError: if a fixture or an open point is invalid.
     """
     settings = settings or Settings()
-    conditions.check(settings.conditions)
+    conditions.check(settings.conditions, forwarded=settings.deployment is not None)
     service = _service(settings, before)
     app, base_path = LeanFlask(__name__, static_folder=None), settings.base_path
     app.extensions["mock_server"] = service
-    for routes in (create_blueprint(service), create_elsewhere(service.contract.resources, service.choices, base_path)):
-        app.register_blueprint(routes, url_prefix=base_path or None)
-    app.add_url_rule(f"{base_path}/openapi.yaml", "contract", lambda: _contract(service))
-    app.add_url_rule(f"{base_path}/openapi.json", "contract_json", lambda: _contract_json(service))
-    app.add_url_rule(f"{base_path}/openapi.client.yaml", "client_contract", lambda: _client_contract(service))
-    app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
+    _add_contract(app, service)
     service.errors.register(app)
     app.before_request(_refuse)
+    if settings.deployment:
+        return _in_front(app, service, settings.deployment)
+    elsewhere = create_elsewhere(service.contract.resources, service.choices, base_path)
+    for routes in (create_blueprint(service), elsewhere):
+        app.register_blueprint(routes, url_prefix=base_path or None)
+    app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
 
     def another() -> Flask:
         other = before and replace(before, accounts=before.accounts.copy())
@@ -83,6 +85,24 @@ def create_app(
     for layer in reversed(list(_layers(app.url_map, service, recording, another))):
         surrounded = layer(surrounded)
     app.wsgi_app = surrounded  # type: ignore[assignment, method-assign]
+    return app
+
+
+def _add_contract(app: Flask, service: Service) -> None:
+    base_path = service.settings.base_path
+    app.add_url_rule(f"{base_path}/openapi.yaml", "contract", lambda: _contract(service))
+    app.add_url_rule(f"{base_path}/openapi.json", "contract_json", lambda: _contract_json(service))
+    app.add_url_rule(f"{base_path}/openapi.client.yaml", "client_contract", lambda: _client_contract(service))
+
+
+def _in_front(app: Flask, service: Service, deployment: Deployment) -> Flask:
+    """An application that notes which requests are to be forwarded, and answers with the contract itself."""
+    settings, own = service.settings, [rule.rule for rule in app.url_map.iter_rules()]
+    front: WSGIApplication = Front(app.wsgi_app, deployment, settings.base_path, own)
+    front = Faults(front, app.url_map, service)
+    for layer in reversed([_cors(settings), *conditions.around(settings.conditions, lambda: app)]):
+        front = layer(front)
+    app.wsgi_app = front  # type: ignore[assignment, method-assign]
     return app
 
 
@@ -118,15 +138,18 @@ def _layers(
     settings = service.settings
     if recording:
         yield partial(Recorder, service=service, recording=recording)
-    if settings.cors_origins:
-        yield partial(Cors, origins=settings.cors_origins)
-    else:
-        yield partial(KnownHosts, public_base_url=settings.public_base_url)
+    yield _cors(settings)
     yield from conditions.around(settings.conditions, another)
     if settings.grease is not None:
         yield partial(Grease, seed=settings.grease, each_request=settings.grease_each_request)
     transformations: list[Transformation] = [*conditions.within(settings.conditions), *defects_named(settings.defects)]
     yield partial(Faults, routes=routes, service=service, transformations=transformations)
+
+
+def _cors(settings: Settings) -> Layer:
+    if settings.cors_origins:
+        return partial(Cors, origins=settings.cors_origins)
+    return partial(KnownHosts, public_base_url=settings.public_base_url)
 
 
 def contract_of(settings: Settings) -> Contract:

@@ -8,16 +8,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NoReturn
 
 from mock_server import printed
+from mock_server.command_line import settings_of
 from mock_server.errors import SettingsError
 from mock_server.http.log import BatchHandler
-from mock_server.options import ENVIRONMENT, OPTIONS, settings_of
+from mock_server.options import ENVIRONMENT, OPTIONS
 from mock_server.server import MockServer
 from mock_server.store.fixtures import SHIPPED
 
@@ -65,9 +66,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SettingsError as error:
         parser.error(str(error))
     handler.finish()
+    for line in _written(server, options):
+        _say(line)
     remarks = printed.remarks(server)
     _say(remarks or "Stopped.")
     os._exit(REMARKED if options.fail_on_remarks and server.running.journal.remarked else 0)  # even if threads hang
+
+
+def _written(server: MockServer, options: argparse.Namespace) -> Iterator[str]:
+    """Write the files that are asked for at the end, and say so."""
+    if options.har:
+        yield printed.wrote(options.har, server.running.archive(), f"Judge it: contract-tests judge {options.har}")
+    if options.record and server.running.sightings:
+        yield printed.recorded(options.record, server.running.sightings, verbatim=options.verbatim)
 
 
 def _log(level: str) -> BatchHandler:
@@ -86,6 +97,8 @@ def _server(options: argparse.Namespace) -> MockServer:
         raise SettingsError("--tls-cert and --tls-key go together; give both")
     if options.fail_on_remarks and not options.journal:
         raise SettingsError("--fail-on-remarks needs a journal; leave --journal 0 out")
+    for path in filter(None, (options.har, options.record)):
+        printed.check_writable(path)
     tls = (options.tls_cert, options.tls_key) if options.tls_cert else None
     settings = settings_of(options)
     return MockServer(options.host, options.port, _token(options), options.control_origin, tls, **settings)

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mock_server.clock import system_clock
-from mock_server.errors import SettingsError
 from mock_server.faults.conditions import CONDITIONS
-from mock_server.settings import Settings, read_profile
+from mock_server.settings import SECONDS_TO_ANSWER, Settings
 
 HIGHEST_PORT = 65535
 ENVIRONMENT = "MOCK_CONTROL_TOKEN"
 DATA, BEHAVIOUR, ACCESS, OUTPUT = "what it holds", "how it behaves", "who reaches it", "what it prints"
+FRONT = "in front of a real deployment, instead of holding anything"
 FIXTURE = "demo|empty|FILE"
 CLOCK = "start at the fixture's time and advance a second a write, or use the machine's time"
 DEFAULTS = Settings()
@@ -102,6 +101,13 @@ def _choice(text: str) -> tuple[str, str]:
     if not equals:
         raise argparse.ArgumentTypeError(f'"{text}" is no choice; give POINT=VALUE, such as create-status=200')
     return name, value
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}" is no number of seconds; give one such as 30') from None
 
 
 def _without_slash(text: str) -> str:
@@ -193,6 +199,23 @@ OPTIONS = (
         "--control-token", ACCESS, f"token that opens the control plane; better in ${ENVIRONMENT}", metavar="TOKEN"
     ),
     _option("--control-token-file", ACCESS, "file that holds the control token", type=Path, metavar="FILE"),
+    _option("--forward-to", FRONT, "forward requests to the deployment at URL", type=_without_slash, metavar="URL"),
+    _option("--read-only", FRONT, "refuse writes", action="store_true"),
+    _option("--rewrite-links", FRONT, "let page links and redirects of the deployment lead here", action="store_true"),
+    _option("--record", FRONT, "write what lists and reads showed as a fixture, at the end", type=Path, metavar="FILE"),
+    _option("--verbatim", FRONT, "record texts as they are, instead of others of their shape", action="store_true"),
+    _option(
+        "--timeout",
+        FRONT,
+        "seconds to wait for the deployment (default: %(default)g)",
+        type=_seconds,
+        default=SECONDS_TO_ANSWER,
+        metavar="SECONDS",
+    ),
+    _option("--ca-bundle", FRONT, "authorities to trust, as PEM", type=Path, metavar="FILE"),
+    _option("--client-cert", FRONT, "certificate to show to the deployment, as PEM", type=Path, metavar="FILE"),
+    _option("--client-key", FRONT, "key of that certificate, if in a file of its own", type=Path, metavar="FILE"),
+    _option("--insecure", FRONT, "trust any certificate", action="store_true"),
     _option("--watch", DATA, "start again when the file of the fixture has changed", action="store_true"),
     _option(
         "--write-fixture", OUTPUT, "write a fixture to begin with, and its schema, and exit", type=Path, metavar="FILE"
@@ -214,26 +237,15 @@ OPTIONS = (
         "ignore_remarks",
         metavar="RULE",
     ),
+    _option(
+        "--har",
+        OUTPUT,
+        "write the journal as an HTTP archive at the end, for contract-tests judge",
+        type=Path,
+        metavar="FILE",
+    ),
     _option("--fail-on-remarks", OUTPUT, "exit with status 1 if clients made mistakes", action="store_true"),
 )
 SWITCHES = {
     option.name: option for option in sorted(OPTIONS, key=lambda option: option.is_for_the_start) if option.switch
 }
-
-
-def settings_of(given: argparse.Namespace) -> dict[str, Any]:
-    """The settings that a command line asks for.
-
-    Raises:
-        SettingsError: if options contradict one another, or a profile cannot be read.
-    """
-    if given.rate_limit and "rate-limit" in dict(given.condition):
-        raise SettingsError("--rate-limit and --condition rate-limit are the same; give one of them")
-    values = {each.setting: getattr(given, each.flag[2:].replace("-", "_")) for each in OPTIONS if each.setting}
-    return {
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()},
-        "choices": (read_profile(given.profile) if given.profile else {}) | dict(given.open),
-        "conditions": dict(given.condition) | ({"rate-limit": given.rate_limit} if given.rate_limit else {}),
-        "cors_origins": tuple(given.cors_origin) or ("*",) if given.cors == "on" else (),
-        "clock": system_clock if given.clock == "system" else None,
-    }

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from mock_server.client_contract import client_contract
 from mock_server.contract import shipped_contract
+from mock_server.control import is_loopback
 from mock_server.documents import write_document
 from mock_server.errors import SettingsError
 from mock_server.faults.conditions import CONDITIONS
 from mock_server.faults.defects import DEFECTS
+from mock_server.forwarding.sightings import Sightings
 from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import HEADER
 from mock_server.server import MockServer
-from mock_server.settings import SANDBOX_PREFIX
+from mock_server.settings import SANDBOX_PREFIX, Deployment
 from mock_server.store.fixture_schema import beginning, fixture_schema
 
 NO_CONSOLE = (
@@ -27,6 +30,8 @@ LONGEST_REQUEST = 100  # characters
 
 def banner(server: MockServer) -> str:
     """What is printed once the mock listens."""
+    if server.settings.deployment:
+        return printable("\n".join(_banner_in_front(server, server.settings.deployment)))
     keys = server.api_keys
     first = next(iter(keys))
     lines = [
@@ -46,6 +51,50 @@ def banner(server: MockServer) -> str:
         "Stop         Ctrl-C",
     ]
     return printable("\n".join(lines))
+
+
+def _banner_in_front(server: MockServer, deployment: Deployment) -> Iterator[str]:
+    yield f"Mock server  {server.base_url}, in front of {deployment.url}"
+    if deployment.read_only:
+        yield "Read-only    writes are refused"
+    if deployment.insecure:
+        yield "WARNING      --insecure: whoever answers in place of the deployment is sent the keys"
+    if not is_loopback(urlsplit(server.origin).hostname or ""):
+        yield "WARNING      others can reach this server, and by it the deployment"
+    yield f"Try          curl -H 'Authorization: Bearer KEY' '{server.base_url}/api/domains/?results_per_page=10'"
+    yield from (f"Condition    {name}={measure:g}" for name, measure in server.settings.conditions.items())
+    yield f"Console      {server.origin}/" if server.is_controlled else NO_CONSOLE
+    yield "Stop         Ctrl-C"
+
+
+def check_writable(file: Path) -> None:
+    """Refuse a file that could not be written at the end.
+
+    Raises:
+        SettingsError: if it is a folder, or in none.
+    """
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise SettingsError(f"{file} cannot be written; give a file in a folder that is there")
+
+
+def wrote(file: Path, text: str, hint: str) -> str:
+    """Write a file at the end, and say so; if it cannot be written, say that."""
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        return printable(f"{file} cannot be written: {error.strerror}")
+    return printable(f"Wrote {file}. {hint}")
+
+
+def recorded(file: Path, sightings: Sightings, *, verbatim: bool) -> str:
+    """Write what a deployment has shown as a fixture, and say what is in it."""
+    counts = [
+        f"  {account}, {resource}: {shown} of {total} records" for account, resource, shown, total in sightings.counts
+    ]
+    if not counts:
+        return printable(f"{file} was not written: no list or read of a record was answered.")
+    told = wrote(file, write_document(sightings.fixture(verbatim=verbatim)), f"Serve it: mock-server --fixture {file}")
+    return "\n".join([told, *counts])
 
 
 def remarks(server: MockServer) -> str:

@@ -6,6 +6,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,7 +25,7 @@ from granian.server.mt import MTServer
 from mock_server.control import Control, is_loopback
 from mock_server.control.instance import Instance
 from mock_server.errors import SettingsError
-from mock_server.http.gateway import Gateway
+from mock_server.http.gateway import Gateway, Site
 from mock_server.settings import Settings
 
 BACKLOG = 1024
@@ -100,7 +101,7 @@ class MockServer:
         has_plane = is_loopback(host) or control_token is not None
         self.is_controlled = has_plane and (self.settings.public_base_url is None or control_token is not None)
         self._address = (host, port)
-        self._gateway = Gateway(self._control if has_plane else self.running)
+        self._gateway = _gateway(self._control if has_plane else self.running, self.running)
         self._worker: _Worker | None = None
 
     @property
@@ -134,6 +135,7 @@ class MockServer:
         """Start listening and serving."""
         listener = _listen(*self._address)
         self._address = listener.getsockname()[:2]
+        self.running.base_url = self.base_url
         self._worker = _Worker(listener, self._tls)
         self._worker.start(self._gateway)
         return self
@@ -143,9 +145,25 @@ class MockServer:
     ) -> None:
         """Stop serving and free the port."""
         if self._worker:
+            self._gateway.stop()
             self._worker.stop()
             self._worker = None
-            self._gateway.stop()
+
+
+def _gateway(site: Site, running: Instance) -> Gateway:
+    """The gateway of a mock, or of a server in front of a deployment."""
+    deployment = running.settings.deployment
+    if deployment is None:
+        return Gateway(site)
+    try:
+        forwarding = import_module("mock_server.forwarding.gateway")
+    except ImportError as error:
+        needed = "pip install 'link-management-contract[forward]'"
+        raise SettingsError(f"to forward requests, install what that needs: {needed}") from error
+    gateway: Gateway = forwarding.ForwardingGateway(
+        site, running.settings, deployment, running.keeper, running.sightings
+    )
+    return gateway
 
 
 def _checked(tls: tuple[Path, Path]) -> tuple[Path, Path]:

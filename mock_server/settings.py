@@ -18,7 +18,49 @@ KEY = re.compile(f"[!-~]{{1,{LONGEST_KEY}}}")
 PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 URL = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~%-]+)*")
 
+LONGEST_TIMEOUT, SECONDS_TO_ANSWER = 600, 30.0
+FORWARDS = "requests are forwarded to {}, which has records and ways of its own"
+OF_A_MOCK = ("fixture", "records", "api_keys", "choices", "grease", "grease_each_request", "defects", "seed", "clock")
 ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?|null")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """A real deployment that requests are forwarded to.
+
+    Attributes:
+        url: its base URL, without a slash at the end.
+        read_only: whether writes are refused.
+        rewrite_links: whether page links are changed so that clients that follow them stay on this server.
+        is_recorded: whether what its lists and reads show is kept for a fixture.
+        timeout: seconds to wait for a connection, and for each part of an answer.
+        ca_bundle: PEM file of the authorities to trust, or None for those of the system.
+        insecure: whether any certificate is trusted.
+        client_certificate: PEM file of a certificate to show, with its key unless that is in a file of its own.
+        client_key: PEM file of that certificate's key, or None.
+    """
+
+    url: str
+    read_only: bool = False
+    rewrite_links: bool = False
+    is_recorded: bool = False
+    timeout: float = SECONDS_TO_ANSWER
+    ca_bundle: Path | None = None
+    insecure: bool = False
+    client_certificate: Path | None = None
+    client_key: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse invalid values.
+
+        Raises:
+            SettingsError: if there is one; the message names it and what was expected.
+        """
+        if not URL.fullmatch(self.url):
+            expected = "one such as https://links.example.com/prefix, without a slash, user or query"
+            raise SettingsError(f'"{self.url}" is no base URL to forward to; give {expected}')
+        if not 0 < self.timeout <= LONGEST_TIMEOUT:
+            raise SettingsError(f"the timeout is {self.timeout:g}; give seconds, {LONGEST_TIMEOUT} at most")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +87,7 @@ class Settings:
         ignore_remarks: patterns of rules; remarks about them do not count.
         max_body: the longest request body that is read, in bytes.
         contract: an openapi.yaml to use instead of the one that ships with the project, or None.
+        deployment: where requests are forwarded to; None for a mock that answers them itself.
     """
 
     fixture: str | Path | Mapping[str, Any] = "demo"
@@ -65,6 +108,7 @@ class Settings:
     ignore_remarks: tuple[str, ...] = ()
     max_body: int = 16 * 2**20
     contract: Path | None = None
+    deployment: Deployment | None = None
 
     def __post_init__(self) -> None:
         """Refuse invalid values.
@@ -87,6 +131,14 @@ class Settings:
         for name, least in (("records", 0), ("sandboxes", 1), ("journal", 0), ("max_body", 1)):
             if getattr(self, name) < least:
                 raise SettingsError(f"{name} is {getattr(self, name)}; give {least} or more")
+        if self.deployment:
+            self._refuse_what_needs_records()
+
+    def _refuse_what_needs_records(self) -> None:
+        usual = Settings()
+        for name in OF_A_MOCK:
+            if self.deployment and getattr(self, name) != getattr(usual, name):
+                raise SettingsError(f"{name} does not apply: {FORWARDS.format(self.deployment.url)}")
 
 
 def is_sandbox(key: str) -> bool:

@@ -164,6 +164,12 @@ def _add_journal(api: Blueprint, running: Instance) -> None:
         found = running.journal.find(**_filters(running))
         return jsonify({"count": len(found), "entries": [asdict(entry) for entry in found]})
 
+    @api.get("/journal.har")
+    def save() -> Response:
+        answer = Response(running.archive(), content_type="application/json")
+        answer.headers["Content-Disposition"] = "attachment; filename=journal.har"
+        return answer
+
     @api.get("/journal/count")
     def count() -> Response:
         return jsonify({"count": len(running.journal.find(**_filters(running)))})

@@ -62,7 +62,7 @@ def create_console(running: Instance) -> Blueprint:
 
     @console.get("/_mock/console/contract")
     def contract() -> str:
-        first = next(iter(running.service.accounts.keys))
+        first = "" if running.settings.deployment else next(iter(running.service.accounts.keys))
         return render_template("contract.html", prefix=running.settings.base_path, key=first)
 
     @console.get("/_mock/swagger/<path:name>")
@@ -81,6 +81,9 @@ def marked(text: str) -> Markup:
 def _add_overview(console: Blueprint, running: Instance) -> None:
     @console.get("/")
     def overview() -> str:
+        requests = {"latest": running.journal.find()[-5:][::-1], "remarked": running.journal.most_remarked[:5]}
+        if running.settings.deployment:
+            return render_template("in_front.html", base_url=running.base_url, switched=_switched(running), **requests)
         service, sandboxes = running.service, running.service.accounts.sandboxes
         number = max(1, request.args.get("sandboxes", 1, int))
         shown = list(reversed(sandboxes))[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
@@ -96,8 +99,7 @@ def _add_overview(console: Blueprint, running: Instance) -> None:
             total=len(sandboxes),
             is_folded=len(sandboxes) > FEW and "sandboxes" not in request.args,
             switched=_switched(running),
-            latest=running.journal.find()[-5:][::-1],
-            remarked=running.journal.most_remarked[:5],
+            **requests,
         )
 
     @console.post("/_mock/console/reset")
@@ -245,7 +247,7 @@ def _switches(running: Instance, problem: str) -> str:
         points=running.service.contract.open_points.values(),
         chosen=running.settings.choices,
         choices=running.service.choices,
-        conditions=CONDITIONS,
+        conditions={name: each for name, each in CONDITIONS.items() if each.travels or not running.settings.deployment},
         areas=areas,
     )
 

@@ -16,8 +16,11 @@ from mock_server.app import contract_of, create_app
 from mock_server.documents import read_document, write_document
 from mock_server.errors import SettingsError
 from mock_server.faults.forced import Forced, ForcedAnswers
+from mock_server.forwarding.callers import Callers
+from mock_server.forwarding.sightings import Sightings
+from mock_server.journal.har import archive
 from mock_server.journal.journal import Journal
-from mock_server.journal.recorder import Recording
+from mock_server.journal.recorder import Keeper, Recording
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import Settings
 from mock_server.store.accounts import Account, Accounts
@@ -43,6 +46,9 @@ class Instance:
         remarks: makes the remarks about requests.
         forced: answers that are forced on requests.
         snapshots: fixtures by name, as YAML.
+        keeper: keeps requests that are forwarded to a deployment.
+        base_url: where it answers.
+        sightings: what a deployment's lists and reads have shown, if that is recorded.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -53,7 +59,11 @@ class Instance:
         self.snapshots: dict[str, str] = {}
         self._lock = threading.Lock()
         self.remarks = Remarks(contract, settings.base_path, settings.ignore_remarks)
+        self.keeper = Keeper(self._recording, Callers().name_of)
+        is_recorded = settings.deployment is not None and settings.deployment.is_recorded
+        self.sightings = Sightings(contract, settings.base_path) if is_recorded else None
         self._put(settings)
+        self.base_url = settings.public_base_url or f"http://127.0.0.1:8000{settings.base_path}"
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request, and keep it in the journal."""
@@ -66,7 +76,8 @@ class Instance:
 
     def body_limit(self, environ: WSGIEnvironment) -> int:
         """How long the body of a request may be, in bytes; without an account, it has to be short."""
-        is_known = self.service.accounts.knows(key_of(environ))
+        key = key_of(environ)
+        is_known = bool(key) if self.settings.deployment else self.service.accounts.knows(key)
         return self.settings.max_body if is_known else min(LONGEST_OF_STRANGERS, self.settings.max_body)
 
     @property
@@ -167,6 +178,12 @@ class Instance:
         self.journal.clear()
         self.remarks.forget()
 
+    def archive(self) -> str:
+        """The journal as an HTTP archive, under the base URL of the service that answered."""
+        deployment = self.settings.deployment
+        base_url = deployment.url if deployment else self.base_url
+        return archive(self.journal.exchanges, base_url, self.settings.base_path)
+
     def keep(self, name: str, fixture: Mapping[str, Any] | None = None) -> None:
         """Keep a snapshot of what the accounts hold, or a fixture, under a name.
 
@@ -214,4 +231,8 @@ class Instance:
         self.settings = settings
 
     def _created(self, settings: Settings, before: Service | None = None) -> Flask:
-        return create_app(settings, before, Recording(self.journal, self.remarks, self.forced))
+        return create_app(settings, before, self._recording)
+
+    @property
+    def _recording(self) -> Recording:
+        return Recording(self.journal, self.remarks, self.forced)

@@ -28,8 +28,15 @@ SAFE = "/:@!$&'()*+,;=~-._[]"
 KEPT = ("Accept", "Content-Type", "Prefer", "X-Http-Method-Override")  # headers that a request is sent again with
 
 
+OF_ANOTHER = "the journal keeps no keys, and only the deployment knows them."
+
+
 def add_journal(console: Blueprint, running: Instance) -> None:
     """Add the pages of the journal."""
+    is_in_front = running.settings.deployment is not None
+
+    def reason(found: Entry) -> str:
+        return OF_ANOTHER if is_in_front else why_not(found)
 
     @console.get("/_mock/console/journal")
     def journal() -> str:
@@ -42,13 +49,13 @@ def add_journal(console: Blueprint, running: Instance) -> None:
     @console.get("/_mock/console/journal/<int:number>")
     def entry(number: int) -> str:
         found = _found(running, number)
-        return render_template("entry.html", entry=found, curl=curl(found), why_not=why_not(found), indented=indented)
+        return render_template("entry.html", entry=found, curl=curl(found), why_not=reason(found), indented=indented)
 
     @console.post("/_mock/console/journal/<int:number>/replay")
     def replay(number: int) -> AnyResponse:
         found = _found(running, number)
-        if reason := why_not(found):
-            abort(400, f"It cannot be sent again: {reason}")
+        if told := reason(found):
+            abort(400, f"It cannot be sent again: {told}")
         _send(running, found)
         latest = running.journal.find()[-1].number
         return redirect(url_for("console.entry", number=latest, done="replayed"), 303)

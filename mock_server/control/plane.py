@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flask import Flask, Response, abort, jsonify, request
@@ -15,12 +16,25 @@ from mock_server.control.guard import Guard, protect
 from mock_server.control.instance import Instance
 from mock_server.errors import SettingsError
 from mock_server.http.request_notes import notes_of
-from mock_server.settings import Settings
+from mock_server.settings import FORWARDS, Settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 PREFIX = "/_mock"
+OF_A_MOCK = (  # paths of the control plane and the console
+    "/reset",
+    "/accounts/",
+    "/clock",
+    "/snapshots",
+    "/files/",
+    "/open-points",
+    "/defects",
+    "/console/reset",
+    "/console/records",
+    "/console/clock",
+    "/console/snapshots",
+)
 LONGEST_BODY = 48 * 2**20  # bytes; more than a fixture with all kept files
 
 
@@ -71,11 +85,20 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
     plane.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
     protect(plane, guard)
     plane.before_request(_refuse_unread)
+    if deployment := running.settings.deployment:
+        plane.before_request(partial(_refuse_what_needs_records, deployment.url))
     plane.register_blueprint(create_api(running), url_prefix=PREFIX)
     plane.register_blueprint(create_console(running))
     plane.register_error_handler(HTTPException, _refused)
     plane.register_error_handler(SettingsError, lambda error: _told(str(error), 400))
     return plane
+
+
+def _refuse_what_needs_records(url: str) -> None:
+    """Refuse what only a mock has: a deployment's records are its own."""
+    path = request.path.removeprefix(PREFIX)
+    if path.startswith(OF_A_MOCK):
+        abort(409, f"This does not apply: {FORWARDS.format(url)}.")
 
 
 def _refuse_unread() -> None:

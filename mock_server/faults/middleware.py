@@ -21,6 +21,7 @@ from mock_server.faults.forced import FORCED, Forced
 from mock_server.faults.preferences import Preferred, preferences_of
 from mock_server.http.broken_answers import dropped, dropped_after
 from mock_server.http.request_notes import notes_of
+from mock_server.settings import FORWARDS
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -41,12 +42,13 @@ class Faults:
     """
 
     def __init__(
-        self, inner: WSGIApplication, routes: Map, service: Service, transformations: Sequence[Transformation]
+        self, inner: WSGIApplication, routes: Map, service: Service, transformations: Sequence[Transformation] = ()
     ) -> None:
         self._inner = inner
         self._routes = routes.bind("")
         self._service = service
         self._resources = {resource.name: resource for resource in service.contract.resources}
+        self._url = service.settings.deployment.url if service.settings.deployment else ""
         self._is_needed = bool(transformations)
         self._serve: Serve = self._honest
         for transformation in transformations:
@@ -72,7 +74,10 @@ class Faults:
             environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.", mistake=False)
         if refusal := forced.refusal(self._service.choices["invalid-field"]):
             environ[REFUSAL] = refusal
-        if preferred.delay and self._service.accounts.knows(key_of(environ)):
+        if self._url and preferred.defects:
+            title = f"Prefer: defects do not apply: {FORWARDS.format(self._url)}."
+            environ[REFUSAL] = Refusal("400", title, mistake=False)
+        if preferred.delay and (key_of(environ) if self._url else self._service.accounts.knows(key_of(environ))):
             notes_of(environ).delay += preferred.delay
         if preferred.lost == "before":
             return dropped(environ, start_response)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 ANY = "*"
 METHODS = "GET, POST, DELETE, PUT, PATCH, HEAD"
 EXPOSED = (
-    "Allow, Location, Preference-Applied, Retry-After, X-Mock-Grease, X-RateLimit-Limit, X-RateLimit-Remaining,"
-    " X-RateLimit-Reset"
+    "Allow, Location, Preference-Applied, Proxy-Status, Retry-After, X-Mock-Grease, X-RateLimit-Limit,"
+    " X-RateLimit-Remaining, X-RateLimit-Reset"
 )
 SECONDS = 600  # that a browser may remember a preflight
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mock_server.http import incoming
 from mock_server.http.answers import close, whole
-from mock_server.http.incoming import Body, Message, environ_of
+from mock_server.http.incoming import Body, Message, environ_of, has_body
 from mock_server.http.request_notes import notes_of
 
 if TYPE_CHECKING:
@@ -74,6 +74,10 @@ class Gateway:
         start, body, delay, late = await self._received(scope, receive)
         if not isinstance(body, list):
             return await self._stream(start, body, receive, send)
+        return await self._deliver(start, body, delay, late, send)
+
+    async def _deliver(self, start: Message, body: list[bytes], delay: float, late: float, send: Send) -> None:
+        """Send an answer when it is due, unless so many wait already that they would fill the memory."""
         size = sum(map(len, body))
         if size > LONG and self._held + size > MOST_HELD:
             start, body, size = *TOO_MUCH, 0
@@ -98,17 +102,23 @@ class Gateway:
         """Read a request and answer it, and then release its body; with the delays of the answer and its body."""
         environ = environ_of(scope)
         notes = notes_of(environ)
-        if "HTTP_TRANSFER_ENCODING" in environ or environ.get("CONTENT_LENGTH", "0") != "0":
-            read = Body(self._site.body_limit(environ), environ.get("CONTENT_LENGTH", ""))
-            self._bodies[read] = None
-            try:
-                await self._read(read, environ, receive)
+        if has_body(environ):
+            async with self._body_read(environ, receive):
                 start, body = await self._answer(environ)
-            finally:
-                del self._bodies[read]
         else:
             start, body = await self._answer(environ)
         return start, body, notes.delay, notes.late
+
+    @asynccontextmanager
+    async def _body_read(self, environ: WSGIEnvironment, receive: Receive) -> AsyncIterator[None]:
+        """Have a body in the environment of its request, and room for it meanwhile."""
+        read = Body(self._site.body_limit(environ), environ.get("CONTENT_LENGTH", ""))
+        self._bodies[read] = None
+        try:
+            await self._read(read, environ, receive)
+            yield
+        finally:
+            del self._bodies[read]
 
     def stop(self) -> None:
         """Shut down the threads of the control plane."""
@@ -144,7 +154,7 @@ class Gateway:
     async def _answer(self, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
         """Answer a request; requests to the API take turns with whatever else has arrived."""
         if self._site.is_control(environ):
-            answer: tuple[Message, Iterable[bytes]] = await self._in_thread(_called, self._site, environ)
+            answer: tuple[Message, Iterable[bytes]] = await self._in_thread(called, self._site, environ)
             return answer
         while self._busy > LONGEST_BURST:
             if not self._is_resting:
@@ -153,7 +163,7 @@ class Gateway:
             await asyncio.sleep(0)
         began = perf_counter()
         try:
-            return _called(self._site, environ)
+            return called(self._site, environ)
         finally:
             self._busy += perf_counter() - began
 
@@ -186,7 +196,7 @@ class Gateway:
 
     async def _stream(self, start: Message, body: Iterable[bytes], receive: Receive, send: Send) -> None:
         """Send an answer of unknown length, until it ends or the client has gone."""
-        gone, pieces = asyncio.create_task(_gone(receive)), iter(body)
+        gone, pieces = asyncio.create_task(client_gone(receive)), iter(body)
         try:
             await send(start)
             while not gone.done() and (piece := await self._in_thread(next, pieces, b"")):
@@ -200,7 +210,7 @@ class Gateway:
         return await asyncio.get_running_loop().run_in_executor(self._control, function, *arguments)
 
 
-def _called(site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
+def called(site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
     """What a site answers: the message that starts the answer, and its body."""
     start: Message = {}
 
@@ -214,6 +224,7 @@ def _called(site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[byt
     return start, whole(body)
 
 
-async def _gone(receive: Receive) -> None:
+async def client_gone(receive: Receive) -> None:
+    """Wait until the client of a request has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass

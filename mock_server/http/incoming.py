@@ -90,6 +90,11 @@ def _key(raw_name: bytes) -> str:
     return "" if b"_" in raw_name else name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
 
 
+def has_body(environ: WSGIEnvironment) -> bool:
+    """Whether a body follows a request's head."""
+    return "HTTP_TRANSFER_ENCODING" in environ or environ.get("CONTENT_LENGTH", "0") != "0"
+
+
 def environ_of(scope: Message) -> WSGIEnvironment:
     """The WSGI environment of a request, still without its body.
 

@@ -73,9 +73,14 @@ def masked_answer(text: str, longest: int) -> str:
     return _without_repeated(text)[:longest]
 
 
-def _without_repeated(text: str) -> str:
+def masked_whole(text: str) -> str:
+    """A whole body of an answer, however long, without what it repeats; JSON that repeats nothing stays as it is."""
+    return _without_repeated(text, longest=len(text)) if is_secret(text) else text
+
+
+def _without_repeated(text: str, longest: int = LONGEST_JSON) -> str:
     try:
-        return _dumped(json.loads(text), text) if len(text) <= LONGEST_JSON else masked_pairs(text)
+        return _dumped(json.loads(text), text) if len(text) <= longest else masked_pairs(text)
     except (ValueError, RecursionError):
         return masked_pairs(text)
 

@@ -28,6 +28,7 @@ class Notes:
         unread: why its body is not used, or None.
         delay: for how many seconds its answer is held back.
         late: for how many seconds the answer's body is held back after its head.
+        forwarded: whether a deployment is to answer it.
     """
 
     ignored: tuple[str, ...] = ()
@@ -38,6 +39,7 @@ class Notes:
     unread: Refusal | None = None
     delay: float = 0.0
     late: float = 0.0
+    forwarded: bool = False
 
 
 def notes_of(environ: WSGIEnvironment) -> Notes:

@@ -11,6 +11,7 @@ from itertools import count
 
 MOST_ENTRIES = 1000
 MOST_BYTES = 8 * 2**20
+MOST_OF_ANSWERS = 16 * 2**20  # bytes of whole answers
 BARE = 1000  # bytes of an entry without its texts, about
 
 
@@ -61,7 +62,8 @@ class Entry:
         body: the beginning of a body that is not a form.
         status: the status of the answer; None if the connection was dropped.
         forced: the preference that was forced on it, or an empty string.
-        broken: how the answer broke off on purpose, or an empty string.
+        broken: how the answer broke off, or an empty string.
+        own: whether a proxy gave the answer itself, instead of the deployment behind it.
         answer: the beginning of the answer's body.
         milliseconds: from the request to the answer.
     """
@@ -78,6 +80,7 @@ class Entry:
     status: int | None = None
     forced: str = ""
     broken: str = ""
+    own: bool = False
     answer_headers: dict[str, str] = field(default_factory=dict)
     answer: str = ""
     milliseconds: float = 0.0
@@ -117,20 +120,34 @@ class Journal:
         self.most_entries, self._most_bytes = most_entries, most_bytes
         self._entries: deque[tuple[Entry, int]] = deque()
         self._bytes = 0
+        self._answers: dict[int, bytes] = {}
+        self._of_answers = 0
         self._numbers = count(1)
         self._lock = threading.Lock()
         self._added, self._followers = threading.Condition(self._lock), 0
         self.remarked: dict[tuple[str, str], Count] = {}
 
-    def add(self, entry: Entry) -> None:
-        """Keep a request, and drop the oldest ones if there is no room."""
+    def add(self, entry: Entry, answer: bytes = b"") -> None:
+        """Keep a request, and drop the oldest ones if there is no room.
+
+        Args:
+            entry: the request.
+            answer: the whole body of its answer, of which the entry itself has the beginning.
+        """
         size = entry.size
         with self._lock:
             entry.number = next(self._numbers)
             self._entries.append((entry, size))
             self._bytes += size
             while len(self._entries) > self.most_entries or self._bytes > self._most_bytes:
-                self._bytes -= self._entries.popleft()[1]
+                before, its_size = self._entries.popleft()
+                self._bytes -= its_size
+                self._of_answers -= len(self._answers.pop(before.number, b""))
+            if answer:
+                self._answers[entry.number] = answer
+                self._of_answers += len(answer)
+            while self._of_answers > MOST_OF_ANSWERS:
+                self._of_answers -= len(self._answers.pop(next(iter(self._answers))))
             for remark in entry.remarks:
                 if not remark.is_meant:
                     self._count(remark, entry)
@@ -166,10 +183,20 @@ class Journal:
         with self._lock:
             return next((entry for entry, _ in self._entries if entry.number == number), None)
 
+    @property
+    def exchanges(self) -> list[tuple[Entry, bytes | None]]:
+        """The requests, oldest first, each with the whole body of its answer, or None if that is not kept."""
+        with self._lock:
+            return [
+                (entry, self._answers.get(entry.number, None if entry.answer else b"")) for entry, _ in self._entries
+            ]
+
     def clear(self) -> None:
         """Forget all requests and remarks."""
         with self._lock:
             self._entries.clear()
+            self._answers.clear()
+            self._of_answers = 0
             self.remarked.clear()
             self._bytes = 0
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from gzip import decompress
 from http import HTTPStatus
 from io import BytesIO
 from itertools import islice
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+from zlib import MAX_WBITS, decompressobj
 from zlib import error as ZlibError  # noqa: N812 - a class
 
 from werkzeug.http import parse_options_header
@@ -26,6 +26,7 @@ from mock_server.api.operations import Service
 from mock_server.faults.forced import FORCED, ForcedAnswers
 from mock_server.http.answers import whole
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
+from mock_server.http.incoming import has_body
 from mock_server.http.masking import MASKED, is_secret, masked_answer, masked_body, masked_header, masked_query
 from mock_server.http.request_notes import Notes, notes_of
 from mock_server.journal.journal import Entry, File, Journal
@@ -40,6 +41,8 @@ log = logging.getLogger("mock_server")
 LONGEST_TEXT = 2000  # characters of a body, a field, a path
 LONGEST_READ = 64 * 2**10  # bytes of a body that are looked at
 MOST_FIELDS = 100
+LONGEST_PLAIN = 4 * 2**20  # bytes of an answer that was compressed
+GZIP_OR_ZLIB, CODINGS = MAX_WBITS | 32, ("gzip", "deflate")
 LINE = "%s %s %s %.1f ms%s"
 PLAIN = re.compile(r"[\w/.-]*", re.ASCII)
 BY_HAND = "mock_server.console"  # set for requests by the console, which get no remarks and no forced answers
@@ -47,11 +50,18 @@ HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "
 
 
 @dataclass
-class _Head:
-    """The head of an answer."""
+class Head:
+    """The head of an answer.
+
+    Attributes:
+        is_own: whether a proxy gave the answer itself, instead of the deployment behind it.
+        is_whole: whether the body that is kept with it is all that was sent.
+    """
 
     status: int | None = None
     headers: Sequence[tuple[str, str]] = ()
+    is_own: bool = False
+    is_whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,65 +79,58 @@ class Recording:
     forced: ForcedAnswers
 
 
-class Recorder:
-    """Passes requests on, logs them, and keeps them in the journal.
+class Keeper:
+    """Keeps requests in the journal and the log, and knows what is forced on them.
 
     Args:
-        inner: the application.
-        service: knows the accounts' keys, and how long a body may be.
         recording: where requests are kept, and what is forced on them.
+        name_of: the name of the account with a key, or an empty string.
     """
 
-    def __init__(self, inner: WSGIApplication, service: Service, recording: Recording) -> None:
-        self._inner = inner
+    def __init__(self, recording: Recording, name_of: Callable[[str], str]) -> None:
         self._journal, self._remarks, self._forced = recording.journal, recording.remarks, recording.forced
-        self._keys = service.accounts.keys
-        self._most = service.settings.max_body
+        self._name_of = name_of
+        self.reads_bodies = bool(self._journal.most_entries)
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request; it is in the log and the journal before its answer is sent."""
-        began, head = perf_counter(), _Head()
-        if self._forced.every:
-            self._force(environ)
-        sent = _body(environ, self._most) if self._journal.most_entries else b""
-
-        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
-            head.status, head.headers = int(status[:3]), headers
-            return start_response(status, [*headers, *HARMLESS], *more)
-
-        answer: list[bytes] = []
-        try:
-            answer = whole(self._inner(environ, start))
-        finally:
-            notes = notes_of(environ)
-            milliseconds = (perf_counter() - began + notes.delay) * 1000
-            if self._journal.most_entries:
-                self._journal.add(self._entry(environ, head, sent, b"".join(answer), milliseconds))
-            if log.isEnabledFor(logging.INFO):
-                told = (environ["REQUEST_METHOD"], _target(environ), head.status, milliseconds, _ignored(notes))
-                log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, LINE, told, None))  # seeks no caller
-        return answer
-
-    def _force(self, environ: WSGIEnvironment) -> None:
+    def force(self, environ: WSGIEnvironment) -> None:
         """Give a request the answer that is forced on it, unless it prefers one itself."""
-        if not {"HTTP_PREFER", BY_HAND} & environ.keys() and environ["REQUEST_METHOD"] != "OPTIONS":
-            forced = self._forced.take(environ["REQUEST_METHOD"], _path(environ), self._account(environ))
+        if not self._forced.every or {"HTTP_PREFER", BY_HAND} & environ.keys():
+            return
+        if environ["REQUEST_METHOD"] != "OPTIONS":
+            forced = self._forced.take(environ["REQUEST_METHOD"], _path(environ), self.account_of(environ))
             if forced:
                 environ[FORCED] = forced
                 notes_of(environ).forced = forced.what
 
-    def _account(self, environ: WSGIEnvironment) -> str:
-        _, key = scheme_and_key(environ)
-        return self._keys.get(key) or (key if is_sandbox(key) else "")
+    def keep(self, environ: WSGIEnvironment, head: Head, sent: bytes, answer: bytes, milliseconds: float) -> None:
+        """Keep a request with its answer.
 
-    def _entry(self, environ: WSGIEnvironment, head: _Head, sent: bytes, answer: bytes, milliseconds: float) -> Entry:
+        Args:
+            environ: the request.
+            head: the head of the answer.
+            sent: the body of the request, or its beginning.
+            answer: the body of the answer, or its beginning.
+            milliseconds: from the request to the answer.
+        """
+        if self.reads_bodies:
+            body = plain(answer, head.headers)
+            self._journal.add(self._entry(environ, head, sent, body, milliseconds), body if head.is_whole else b"")
+        if log.isEnabledFor(logging.INFO):
+            ignored = _ignored(notes_of(environ))
+            told = (environ["REQUEST_METHOD"], _target(environ), head.status, milliseconds, ignored)
+            log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, LINE, told, None))  # seeks no caller
+
+    def account_of(self, environ: WSGIEnvironment) -> str:
+        """The name of the account whose key a request carries, or an empty string."""
+        return self._name_of(scheme_and_key(environ)[1])
+
+    def _entry(self, environ: WSGIEnvironment, head: Head, sent: bytes, body: bytes, milliseconds: float) -> Entry:
         """A request, and what became of it."""
         notes = notes_of(environ)
-        body = _plain(answer, head.headers)
         headers = ((name, text) for key, text in environ.items() if (name := _header_name(key)))
         entry = Entry(
             time=_now(),
-            account=self._account(environ),
+            account=self.account_of(environ),
             method=environ["REQUEST_METHOD"],
             path=_path(environ),
             query=masked_query(environ["QUERY_STRING"])[:LONGEST_TEXT],
@@ -135,6 +138,7 @@ class Recorder:
             status=None if notes.broken == "dropped" else head.status,
             forced=notes.forced,
             broken=notes.broken,
+            own=head.is_own,
             answer_headers=_masked(head.headers),
             answer=masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT),
             milliseconds=round(milliseconds, 1),
@@ -147,9 +151,43 @@ class Recorder:
         return entry
 
 
+class Recorder:
+    """Passes requests on, logs them, and keeps them in the journal.
+
+    Args:
+        inner: the application.
+        service: knows the accounts' keys, and how long a body may be.
+        recording: where requests are kept, and what is forced on them.
+    """
+
+    def __init__(self, inner: WSGIApplication, service: Service, recording: Recording) -> None:
+        names = service.accounts.keys
+        self._inner = inner
+        self._keeper = Keeper(recording, lambda key: names.get(key) or (key if is_sandbox(key) else ""))
+        self._most = service.settings.max_body
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request; it is in the log and the journal before its answer is sent."""
+        began, head = perf_counter(), Head()
+        self._keeper.force(environ)
+        sent = _body(environ, self._most) if self._keeper.reads_bodies else b""
+
+        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            head.status, head.headers = int(status[:3]), headers
+            return start_response(status, [*headers, *HARMLESS], *more)
+
+        answer: list[bytes] = []
+        try:
+            answer = whole(self._inner(environ, start))
+        finally:
+            milliseconds = (perf_counter() - began + notes_of(environ).delay) * 1000
+            self._keeper.keep(environ, head, sent, b"".join(answer), milliseconds)
+        return answer
+
+
 def _body(environ: WSGIEnvironment, most: int) -> bytes:
     """The body of a request, which can be read once more."""
-    if environ.get("CONTENT_LENGTH", "0") == "0" and "HTTP_TRANSFER_ENCODING" not in environ:
+    if not has_body(environ):
         return b""
     sent: bytes = environ["wsgi.input"].read(most + 1)
     environ["wsgi.input"] = BytesIO(sent)
@@ -183,13 +221,13 @@ def _masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {name: masked_header(name, text[:LONGEST_TEXT]) for name, text in islice(headers, MOST_FIELDS)}
 
 
-def _plain(body: bytes, headers: Iterable[tuple[str, str]]) -> bytes:
-    """The body of an answer as it was before it was compressed."""
-    if not body or ("Content-Encoding", "gzip") not in headers:
+def plain(body: bytes, headers: Iterable[tuple[str, str]]) -> bytes:
+    """The body of an answer as it was before it was compressed, or the beginning of a very long one."""
+    if not body or not any(name.lower() == "content-encoding" and text.lower() in CODINGS for name, text in headers):
         return body
     try:
-        return decompress(body)
-    except (OSError, EOFError, ZlibError):  # an answer that is forced may lie about itself
+        return decompressobj(GZIP_OR_ZLIB).decompress(body, LONGEST_PLAIN)
+    except ZlibError:  # an answer that is forced may lie about itself
         return body
 
 

@@ -35,7 +35,8 @@ function row(entry) {
     paragraph.className = "remark";
     return paragraph;
   });
-  return cell("tr", at, head, cell("td", status), cell("td", entry.account || "none"), time, cell("td", ...remarks));
+  const answered = cell("td", status, ...(entry.own ? [" ", labelled("quiet", "by the proxy")] : []));
+  return cell("tr", at, head, answered, cell("td", entry.account || "none"), time, cell("td", ...remarks));
 }
 
 const wanted = new URLSearchParams([...new URLSearchParams(location.search)].filter(([name, value]) => value && name !== "done"));

@@ -9,6 +9,6 @@ window.addEventListener("DOMContentLoaded", () => {
     domNode: place,
     deepLinking: true,
     validatorUrl: null,
-    onComplete: () => ui.preauthorizeApiKey("bearerKey", place.dataset.key),
+    onComplete: () => place.dataset.key && ui.preauthorizeApiKey("bearerKey", place.dataset.key),
   });
 });

@@ -29,6 +29,7 @@ class Condition:
             this condition; or None.
         allowed: the valid measures; if empty, any from 0 to 1,000.
         within: takes the measure, and returns the transformation of calls; or None.
+        travels: whether it can stand in front of a real deployment, too.
     """
 
     what: str
@@ -36,47 +37,55 @@ class Condition:
     around: Callable[[WSGIApplication, float, Callable[[], WSGIApplication]], WSGIApplication] | None = None
     within: Callable[[float], Transformation] | None = None
     allowed: tuple[float, ...] = ()
+    travels: bool = False
 
 
 CONDITIONS = {
-    "latency": Condition("each answer takes N seconds longer", (0.05,), network.waiting(repeat)),
+    "latency": Condition("each answer takes N seconds longer", (0.05,), network.waiting(repeat), travels=True),
     "lag": Condition("reads show a write N seconds after it was made", (0.3, 0.9), network.Replica),
     "gateway-errors": Condition(
         "one request in N is answered with 502, every other time once the server did its work",
         (40,),
         network.now_and_then(network.failed),
+        travels=True,
     ),
     "retry-after": Condition(
         "one request in N is one too many, and told in how many seconds it may be sent again",
         (40,),
         network.limited(Retry_After="1"),
+        travels=True,
     ),
     "rate-limit-reset": Condition(
-        "likewise, told by X-RateLimit-Reset alone", (40,), network.limited(X_RateLimit_Reset="1")
+        "likewise, told by X-RateLimit-Reset alone", (40,), network.limited(X_RateLimit_Reset="1"), travels=True
     ),
-    "too-many": Condition("likewise, and not told when", (40,), network.limited()),
+    "too-many": Condition("likewise, and not told when", (40,), network.limited(), travels=True),
     "rate-limit": Condition("an account may send N requests in a minute", (600,), within=limits.rate_limit),
     "latency-up-to": Condition(
-        "each answer takes up to N seconds longer, by chance", (0.05,), network.waiting(network.by_chance)
+        "each answer takes up to N seconds longer, by chance", (0.05,), network.waiting(network.by_chance), travels=True
     ),
-    "slow-body": Condition("the body of each answer comes N seconds behind its head", (0.02,), network.late_body),
+    "slow-body": Condition(
+        "the body of each answer comes N seconds behind its head", (0.02,), network.late_body, travels=True
+    ),
     "dropped-before": Condition(
         "one request in N is not carried out, and its connection closed",
         (40,),
         network.now_and_then(lambda _turn, _inner, *request: dropped(*request)),
+        travels=True,
     ),
     "dropped-after": Condition(
         "one request in N is carried out, and its connection closed without an answer",
         (40,),
         network.now_and_then(lambda _turn, *rest: dropped_after(*rest)),
+        travels=True,
     ),
     "cut-off": Condition(
         "one answer in N breaks off in the middle of its body",
         (40,),
         network.now_and_then(lambda _turn, *rest: cut_off(*rest)),
+        travels=True,
     ),
     "connection-close": Condition(
-        "each connection is closed behind its answer", around=network.answering(network.closed)
+        "each connection is closed behind its answer", around=network.answering(network.closed), travels=True
     ),
     "compressed": Condition(
         "each answer is compressed, if the client takes that", around=network.answering(network.compressed)
@@ -100,8 +109,12 @@ CONDITIONS = {
 }
 
 
-def check(measures: Mapping[str, float]) -> None:
+def check(measures: Mapping[str, float], *, forwarded: bool = False) -> None:
     """Refuse unknown conditions and invalid measures.
+
+    Args:
+        measures: the measure of each condition.
+        forwarded: whether requests are forwarded to a deployment.
 
     Raises:
         SettingsError: if there is one; the message names it.
@@ -109,6 +122,9 @@ def check(measures: Mapping[str, float]) -> None:
     for name, measure in measures.items():
         if name not in CONDITIONS:
             raise SettingsError(f'no condition "{name}"; conditions are {", ".join(CONDITIONS)}')
+        if forwarded and not CONDITIONS[name].travels:
+            known = ", ".join(each for each, condition in CONDITIONS.items() if condition.travels)
+            raise SettingsError(f'the condition "{name}" does not apply in front of a deployment; these do: {known}')
         allowed = CONDITIONS[name].allowed
         if allowed and measure not in allowed:
             raise SettingsError(

@@ -1,0 +1,61 @@
+"""What stands in for the mock's own operations where requests are forwarded: it notes which are for the deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+from mock_server.errors import REFUSAL, Refusal
+from mock_server.http.request_notes import notes_of
+from mock_server.settings import Deployment
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+READS = ("GET", "HEAD", "OPTIONS")
+NEVER = ("CONNECT", "TRACE")
+OVERRIDES = ("HTTP_X_HTTP_METHOD_OVERRIDE", "HTTP_X_HTTP_METHOD", "HTTP_X_METHOD_OVERRIDE")
+PLACEHOLDER = b"to be forwarded"
+
+
+class Front:
+    """Notes that a request is to be forwarded, unless it is refused or for a path of this server's own.
+
+    Args:
+        inner: the application that answers the others.
+        deployment: where requests are forwarded to.
+        base_path: the prefix of all paths here.
+        own: the paths that the application answers.
+    """
+
+    def __init__(self, inner: WSGIApplication, deployment: Deployment, base_path: str, own: Collection[str]) -> None:
+        self._inner, self._deployment = inner, deployment
+        self._base_path, self._own = base_path, frozenset(own)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request, or send a placeholder for the deployment's answer."""
+        path = environ.get("RAW_PATH") or environ["PATH_INFO"]
+        is_elsewhere = not path.startswith(f"{self._base_path}/")
+        if REFUSAL not in environ and not is_elsewhere and (refusal := self._refusal(environ)):
+            environ[REFUSAL] = refusal
+        if REFUSAL in environ or is_elsewhere or path in self._own:
+            return self._inner(environ, start_response)
+        notes_of(environ).forwarded = True
+        start_response("200 OK", [])
+        return [PLACEHOLDER]
+
+    def _refusal(self, environ: WSGIEnvironment) -> Refusal | None:
+        method = environ["REQUEST_METHOD"]
+        if method in NEVER:
+            return Refusal("405", f"{method} is not forwarded; send another method.", mistake=False)
+        if self._deployment.read_only and (method not in READS or _is_overridden(environ)):
+            title = "This server forwards reads alone: it was started with --read-only."
+            return Refusal("405", title, mistake=False)
+        return None
+
+
+def _is_overridden(environ: WSGIEnvironment) -> bool:
+    """Whether a deployment might take a read for a write, because it says that it is one."""
+    query = parse_qsl(environ["QUERY_STRING"], keep_blank_values=True)
+    return any(name in environ for name in OVERRIDES) or any(name == "_method" for name, _ in query)

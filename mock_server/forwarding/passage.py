@@ -1,0 +1,117 @@
+"""One request on its way to the deployment, and its answer on the way back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from mock_server.forwarding.copies import Copy, Room
+from mock_server.http import incoming
+from mock_server.http.gateway import Receive, Send, client_gone
+from mock_server.http.incoming import Message, has_body
+from mock_server.http.request_notes import notes_of
+from mock_server.journal.recorder import Head
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+LONGEST_SENT, LONGEST_ANSWER = 16 * 2**20, 4 * 2**20  # bytes of one body that are kept whole
+MOST_PASSED = 2**30  # bytes of an answer; one that is longer never ends
+PIECES_BEFORE_WATCHING = 16
+GONE = "the client went away"
+
+
+class SlowClientError(Exception):
+    """The client does not take or send what it should in time, or has gone."""
+
+
+class Passage:
+    """A request on its way, and what is kept of it.
+
+    Args:
+        environ: the request.
+        receive: gives the parts of its body.
+        send: takes the parts of its answer.
+        room: where copies of bodies are kept.
+
+    Attributes:
+        head: the head of the answer, as the deployment sent it.
+        sent: a copy of the body of the request.
+        answered: a copy of the body of the answer.
+        is_begun: whether the client has been sent the beginning of an answer.
+        trouble: why the request did not come whole, or an empty string.
+    """
+
+    def __init__(self, environ: WSGIEnvironment, receive: Receive, send: Send, room: Room) -> None:
+        self.environ, self.notes = environ, notes_of(environ)
+        self._receive, self._send = receive, send
+        self.head, self.sent, self.answered = Head(), Copy(room, LONGEST_SENT), Copy(room, LONGEST_ANSWER)
+        self.is_begun = False
+        self.trouble = ""
+        self._began = perf_counter()
+        self._patience = incoming.SECONDS_FOR_A_BODY
+        self._pieces = 0
+        self._gone: asyncio.Task[None] | None = None
+
+    @property
+    def milliseconds(self) -> float:
+        """Since the request came."""
+        return (perf_counter() - self._began) * 1000
+
+    @property
+    def body(self) -> AsyncIterator[bytes] | None:
+        """The parts of the request's body as they come, or None if it has none."""
+        return self._body() if has_body(self.environ) else None
+
+    async def _body(self) -> AsyncIterator[bytes]:
+        more, patience, clock = True, incoming.SECONDS_FOR_A_BODY, asyncio.get_running_loop().time
+        while more:
+            before = clock()
+            try:
+                async with asyncio.timeout(patience):
+                    message = await self._receive()
+            except TimeoutError:
+                self.trouble = f"The body did not come; send it within {incoming.SECONDS_FOR_A_BODY:g} seconds."
+                raise SlowClientError(self.trouble) from None
+            if message["type"] == "http.disconnect":
+                self.trouble = GONE
+                raise SlowClientError(self.trouble)
+            part, more = message.get("body", b""), message.get("more_body", False)
+            patience += len(part) / incoming.LEAST_RATE - (clock() - before)
+            self.sent.add(part)
+            if part:
+                yield part
+
+    async def begin(self, start: Message) -> None:
+        """Send the head of the answer."""
+        self.is_begun = True
+        await self._send(start)
+
+    async def hand(self, part: bytes, *, more: bool = True) -> None:
+        """Send a part of the answer's body.
+
+        Raises:
+            SlowClientError: if the client is too slow, or has gone.
+        """
+        self._pieces += 1
+        if self._pieces == PIECES_BEFORE_WATCHING:
+            self._gone = asyncio.create_task(client_gone(self._receive))
+        if self._gone and self._gone.done():
+            raise SlowClientError(GONE)
+        clock = asyncio.get_running_loop().time
+        before = clock()
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._send({"type": "http.response.body", "body": part, "more_body": more})
+        except TimeoutError:
+            raise SlowClientError("the client did not read the answer") from None
+        self._patience += len(part) / incoming.LEAST_RATE - (clock() - before)
+
+    def end(self) -> None:
+        """Give back what the passage took."""
+        self.sent.release()
+        self.answered.release()
+        if self._gone:
+            self._gone.cancel()

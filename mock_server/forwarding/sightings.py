@@ -1,0 +1,170 @@
+"""What a deployment's lists and reads have shown, as a fixture for a stand-in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from mock_server.api.representations import GENERIC_KEYS
+from mock_server.contract import Contract, Resource
+from mock_server.forwarding.disguise import Disguise
+from mock_server.store.new_record import TIME_FORMAT
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+MOST_RECORDS = 50_000
+HIGHEST_ID = 10**15
+TIMES = ("datetime", "last_datetime")
+KINDS: dict[str, type] = {"string": str, "boolean": bool, "integer": int}
+
+
+class Sightings:
+    """The records that a deployment has shown to each account.
+
+    Args:
+        contract: what lists and reads are recognised by.
+        base_path: the prefix of all paths here.
+    """
+
+    def __init__(self, contract: Contract, base_path: str) -> None:
+        self._contract, self._base_path = contract, base_path
+        self._accounts: dict[str, dict[str, dict[int, dict[str, Any]]]] = {}
+        self._totals: dict[tuple[str, str], int] = {}
+        self._count = 0
+
+    def learn(self, account: str, environ: WSGIEnvironment, status: int, body: bytes) -> None:
+        """Note what an answer shows.
+
+        Args:
+            account: the name of the account whose key the request carried.
+            environ: the request.
+            status: the status of the answer.
+            body: its body.
+        """
+        path = environ["PATH_INFO"].removeprefix(self._base_path)
+        found = self._resource(path)
+        if not found or not account or not 200 <= status < 300:  # noqa: PLR2004 - what HTTP calls success
+            return
+        resource, identifier = found
+        records = self._accounts.setdefault(account, {}).setdefault(resource.name, {})
+        if environ["REQUEST_METHOD"] == "DELETE" and identifier:
+            self._count -= records.pop(identifier, None) is not None
+        if environ["REQUEST_METHOD"] != "GET":
+            return
+        try:
+            answer = json.loads(body)
+        except (ValueError, RecursionError):
+            return
+        shown = answer.get("data") if isinstance(answer, dict) else None
+        rows = shown if isinstance(shown, list) and not identifier else [shown] if identifier else []
+        for row in rows:
+            self._note(resource, records, row)
+        meta = answer.get("meta") if isinstance(answer, dict) else None
+        if not identifier and isinstance(meta, dict) and type(meta.get("total")) is int:
+            self._totals[account, resource.name] = meta["total"]
+
+    def fixture(self, *, verbatim: bool = False) -> dict[str, Any]:
+        """What was shown, as a fixture.
+
+        Args:
+            verbatim: whether texts stay as they are; else others of the same shape stand for them.
+        """
+        disguise = (lambda _, text: text) if verbatim else Disguise().of
+        accounts = [
+            {
+                "name": name.capitalize(),
+                "api_key": f"recorded-key-{number}",
+                "records": {
+                    each.name: [
+                        {
+                            field: disguise(field, value) if isinstance(value, str) else value
+                            for field, value in row.items()
+                        }
+                        for row in resources.get(each.name, {}).values()
+                    ]
+                    for each in self._contract.resources
+                },
+            }
+            for number, (name, resources) in enumerate(self._accounts.items(), 1)
+        ]
+        return {"now": self._now, "accounts": accounts}
+
+    @property
+    def counts(self) -> Iterator[tuple[str, str, int, int]]:
+        """Account, resource, how many records were shown, and how many there were when they were listed last."""
+        for name, resources in self._accounts.items():
+            for resource, records in resources.items():
+                yield name, resource, len(records), self._totals.get((name, resource), len(records))
+
+    @property
+    def _now(self) -> str:
+        """The latest time that a record shows."""
+        rows = (row for resources in self._accounts.values() for each in resources.values() for row in each.values())
+        times = [row[name] for row in rows for name in TIMES if row.get(name)]
+        return max(times, default=datetime.now().strftime(TIME_FORMAT))  # noqa: DTZ005 - the contract's times have no zone
+
+    def _resource(self, path: str) -> tuple[Resource, int] | None:
+        """The resource in a path, and the id, or 0 for its list."""
+        for each in self._contract.resources:
+            prefix = each.paths["read"].partition("{")[0]
+            if path.rstrip("/") == each.paths["list"].rstrip("/"):
+                return each, 0
+            last = path.removeprefix(prefix)
+            if path.startswith(prefix) and last.isascii() and last.isdecimal() and 0 < int(last[:20]) <= HIGHEST_ID:
+                return each, int(last)
+        return None
+
+    def _note(self, resource: Resource, records: dict[int, dict[str, Any]], row: Any) -> None:
+        """Note a record, as far as a fixture can hold it."""
+        identifier = row.get("id") if isinstance(row, dict) else None
+        if type(identifier) is not int or not 0 < identifier <= HIGHEST_ID or not _is_whole(resource, row):
+            return
+        if identifier not in records:
+            if self._count >= MOST_RECORDS:
+                return
+            self._count += 1
+        records[identifier] = dict(_values(resource, row))
+
+
+def _is_whole(resource: Resource, row: Mapping[str, Any]) -> bool:
+    """Whether a row has what every record needs."""
+    return all(isinstance(row.get(field.name), str) for field in resource.fields.values() if field.required)
+
+
+def _values(resource: Resource, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The values of a row that keep the contract; a fixture that breaks it would be refused."""
+    for name, schema in resource.shape.items():
+        value, field = row.get(name), resource.fields.get(name)
+        if name in TIMES:
+            if _is_time(value):
+                yield name, value
+        elif schema.get("type") == "object" and isinstance(value, dict):
+            yield from _settings(resource, row, value)
+        elif schema.get("type") in KINDS and type(value) is KINDS[schema["type"]]:
+            if not re.search(schema.get("pattern", ""), str(value)):
+                continue
+            if field is None or not field.values or value in field.values:
+                yield name, value
+
+
+def _settings(resource: Resource, row: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The form fields that an object shows, under their own names or under names that services use."""
+    own = [field.name for field in resource.fields.values() if field.applies_when and field.applies_to(row)]
+    texts = {name: value for name, value in shown.items() if isinstance(value, str) and value}
+    for name in own:
+        usual = GENERIC_KEYS.get(name, "url")
+        value = texts.get(name) or texts.get(usual) or (next(iter(texts.values()), None) if len(own) == 1 else None)
+        if value is not None:
+            yield name, value
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        datetime.strptime(value, TIME_FORMAT)  # noqa: DTZ007 - the contract's times have no zone
+    except (TypeError, ValueError):
+        return False
+    return True

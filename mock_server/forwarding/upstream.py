@@ -1,0 +1,225 @@
+"""The deployment that requests are forwarded to, as an HTTP client sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import quote_from_bytes, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from mock_server.errors import SettingsError
+from mock_server.settings import Deployment
+
+LONGEST_LINE = 64 * 2**10  # bytes of a header
+MOST_CONNECTIONS = 200
+SECONDS_KEPT = 4.0  # that a connection is kept without use: less than most servers keep it, which might close it then
+# What belongs to one connection (RFC 9110, 7.6.1).
+OF_THE_CONNECTION = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+NOT_SENT = OF_THE_CONNECTION | {"host", "expect"}
+OF_AIOHTTP = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")  # headers that it would add
+READABLE = ("gzip", "deflate", "identity", "x-gzip")  # encodings that the journal can read, too
+PRINTABLE = bytes(range(0x21, 0x7F))
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class UpstreamError(Exception):
+    """The deployment did not answer.
+
+    Args:
+        status: 502 or 504.
+        kind: the type of the error (RFC 9209).
+        title: what happened, and what to do.
+    """
+
+    def __init__(self, status: int, kind: str, title: str) -> None:
+        super().__init__(title)
+        self.status, self.kind, self.title = status, kind, title
+
+
+class Upstream:
+    """Sends requests to a deployment, and never follows where it redirects them.
+
+    Args:
+        deployment: where it is, and how it is reached.
+        base_path: the prefix of all paths here, which it does not know.
+
+    Raises:
+        SettingsError: if a certificate cannot be used.
+    """
+
+    def __init__(self, deployment: Deployment, base_path: str) -> None:
+        self._deployment, self._base_path = deployment, base_path
+        self._context = _context(deployment)
+        self._session: aiohttp.ClientSession | None = None
+        self._proxy = _proxy_of(deployment.url)
+        self._base = URL(deployment.url)
+
+    @asynccontextmanager
+    async def answering(
+        self, method: str, path: bytes, query: bytes, headers: Headers, body: AsyncIterator[bytes] | None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request, and hand out the answer once its head has come.
+
+        Raises:
+            UpstreamError: if none comes.
+        """
+        target = self._base.path.rstrip("/") + _ascii(path).removeprefix(self._base_path)
+        url = URL.build(
+            scheme=self._base.scheme,
+            host=self._base.host or "",
+            port=self._base.explicit_port,
+            path=target,
+            query_string=_ascii(query),
+            encoded=True,
+        )
+        told = CIMultiDict(_sent(headers, readable=self._deployment.rewrite_links))
+        try:
+            async with asyncio.timeout(self._deployment.timeout) as limit:
+                data = body and self._pushing(limit, body)
+                head = await self._opened().request(
+                    method, url, headers=told, data=data, allow_redirects=False, proxy=self._proxy
+                )
+            async with head as answer:
+                yield answer
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise self._failure(error) from error
+
+    async def _pushing(self, limit: asyncio.Timeout, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """A body whose every part gives the deployment more time to answer."""
+        async for part in body:
+            yield part
+            with suppress(RuntimeError):  # the answer has come already
+                limit.reschedule(asyncio.get_running_loop().time() + self._deployment.timeout)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session:
+            await self._session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            timeout = self._deployment.timeout
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    ssl=self._context or True, limit=MOST_CONNECTIONS, keepalive_timeout=SECONDS_KEPT
+                ),
+                timeout=aiohttp.ClientTimeout(total=None, connect=timeout, sock_read=timeout),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=OF_AIOHTTP,
+                auto_decompress=False,
+                max_line_size=LONGEST_LINE,
+                max_field_size=LONGEST_LINE,
+            )
+        return self._session
+
+    def _failure(self, error: Exception) -> UpstreamError:
+        there, seconds = self._deployment.url, f"{self._deployment.timeout:g} seconds"
+        match error:
+            case aiohttp.ClientConnectorDNSError():
+                told = (502, "dns_error", f"The name of {there} is not known; check --forward-to.")
+            case aiohttp.ClientConnectorCertificateError():
+                title = f"The certificate of {there} is not trusted: {error.certificate_error}; give --ca-bundle."
+                told = (502, "tls_certificate_error", title)
+            case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
+                told = (
+                    502,
+                    "tls_protocol_error",
+                    f"TLS with {there} failed: {error}; check its certificate and yours.",
+                )
+            case aiohttp.ConnectionTimeoutError():
+                told = (504, "connection_timeout", f"{there} took no connection for {seconds}.")
+            case TimeoutError():
+                told = (504, "http_response_timeout", f"{there} sent nothing for {seconds}.")
+            case aiohttp.ClientConnectorError():
+                told = (502, "connection_refused", f"{there} cannot be reached: {error.strerror}; is it running?")
+            case aiohttp.ClientResponseError() | aiohttp.ClientPayloadError() | ValueError():
+                told = (502, "http_protocol_error", f"What {there} sent is no answer of HTTP: {_line(error)}.")
+            case _:
+                told = (502, "connection_terminated", f"{there} closed the connection without an answer.")
+        return UpstreamError(*told)
+
+
+def kept_headers(answer: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer, without those of its connection."""
+    named = {name.strip().lower() for text in answer.headers.getall("Connection", ()) for name in text.split(",")}
+    return [
+        (name, text)
+        for name, text in answer.raw_headers
+        if (lower := name.decode("latin-1").lower()) not in OF_THE_CONNECTION and lower not in named
+    ]
+
+
+def _proxy_of(base_url: str) -> str | None:
+    """The proxy that the environment names for a base URL, if any."""
+    parts, proxies = urlsplit(base_url), getproxies()
+    if not proxies or proxy_bypass(parts.netloc):
+        return None
+    return proxies.get(parts.scheme) or proxies.get("all")
+
+
+def _sent(headers: Headers, *, readable: bool) -> Iterable[tuple[str, str]]:
+    """The headers of a request as they are forwarded.
+
+    Args:
+        headers: as they came.
+        readable: whether the answer must come as it is, because it may have to be changed.
+    """
+    given = [(name.decode("latin-1").lower(), text.decode("utf-8", "replace")) for name, text in headers]
+    named = {each.strip().lower() for name, text in given if name == "connection" for each in text.split(",")}
+    for name, text in given:
+        if name == "accept-encoding":
+            yield name, "identity" if readable else _readable(text)
+        elif name not in NOT_SENT and name not in named:
+            yield name, text
+
+
+def _readable(accepted: str) -> str:
+    """The encodings that a client accepts, without those that the journal cannot read."""
+    known = [each for each in accepted.split(",") if each.partition(";")[0].strip().lower() in READABLE]
+    return ",".join(known).strip() or "identity"
+
+
+def _ascii(text: bytes) -> str:
+    """A part of a URL as it was sent, with bytes that no URL has as percent signs and digits."""
+    return quote_from_bytes(text, safe=PRINTABLE)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+def _context(deployment: Deployment) -> ssl.SSLContext | None:
+    if not deployment.url.startswith("https:"):
+        return None
+    try:
+        context = ssl.create_default_context(cafile=deployment.ca_bundle)
+    except OSError as error:
+        raise SettingsError(f"{deployment.ca_bundle} cannot be used as a CA bundle: {error}") from error
+    if deployment.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if deployment.client_certificate:
+        try:
+            context.load_cert_chain(deployment.client_certificate, deployment.client_key)
+        except OSError as error:
+            name = deployment.client_certificate
+            raise SettingsError(f"{name} cannot be used as a client's certificate: {error}") from error
+    return context
