@@ -37,7 +37,7 @@ def _deployment(given: argparse.Namespace) -> Deployment | None:
     Raises:
         SettingsError: if an option does not go with that.
     """
-    used = [each for each in OPTIONS if _given(given, each) != each.how.get("default", False) and _given(given, each)]
+    used = [each for each in OPTIONS if _is_given(each, _given(given, each))]
     if given.forward_to is None:
         for each in used:
             if each.group == FRONT:
@@ -66,3 +66,7 @@ def _deployment(given: argparse.Namespace) -> Deployment | None:
 
 def _given(given: argparse.Namespace, option: Option) -> Any:
     return getattr(given, option.flag[2:].replace("-", "_"))
+
+
+def _is_given(option: Option, value: Any) -> bool:
+    return value is not None and value is not False and value != [] and value != option.how.get("default")

@@ -1,4 +1,4 @@
-"""How the tests run `contract-tests`, and the small servers that they run it against."""
+"""How the tests run the commands, and the small servers that they run `contract-tests` against."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from wire import ALPINE, HARBOUR, Client, over_network
 from mock_server import MockServer
 
 COMMANDS = Path(sys.executable).parent
+MOCK_SERVER = COMMANDS / "mock-server"
 ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "200"}
 
 
@@ -23,6 +24,27 @@ def command(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[
     """Run `contract-tests`, with further variables in its environment."""
     line = [COMMANDS / "contract-tests", *arguments]
     return subprocess.run(line, capture_output=True, text=True, env=ENVIRONMENT | more, check=False)
+
+
+@contextmanager
+def running(*options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """The command `mock-server` with these options, and what it printed when it began to listen."""
+    process = subprocess.Popen(
+        [MOCK_SERVER, "--port", "0", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stderr
+    try:
+        lines: list[str] = []
+        while not lines or not lines[-1].startswith("Stop"):
+            lines.append(process.stdout.readline())
+            assert lines[-1], process.stderr.read()
+        yield process, lines
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
 
 
 def everything(server: MockServer) -> dict[str, object]:

@@ -8,7 +8,12 @@ from typing import Any
 from contract_tests.exchange import OWN, is_integer
 from contract_tests.open_points.detector import Exchanges, Look, successes
 
-MEDIA_TYPES = {"application/json": "json", "application/vnd.api+json": "vendor", "text/html": "html"}
+MEDIA_TYPES = {
+    "application/json": "json",
+    "application/vnd.api+json": "vendor",
+    "text/html": "html",
+    "text/plain": "text",
+}
 ALLOWED = ("10", "25", "50", "100", "250", "500", "1000")
 NEAREST = {"7": 10, "60": 50, "5000": 1000}
 ENOUGH_ROWS = 3

@@ -21,6 +21,7 @@ MEDIA_TYPES = {
     "charset": "application/json; charset=utf-8",
     "vendor": "application/vnd.api+json",
     "html": "text/html; charset=utf-8",
+    "text": "text/plain; charset=utf-8",
 }
 _dumped = json.JSONEncoder(ensure_ascii=False).encode
 GENERIC_KEYS = {"telegram": "token", "telegram_chat_id": "chat"}

@@ -111,11 +111,11 @@ class ForwardingGateway(Gateway):
             passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
             self._keep(passage, body[0])
         except SlowClientError as error:
-            self._break(passage, str(error))
+            await self._break(passage, str(error))
             raise
         except UpstreamError as error:
             if passage.trouble == GONE or passage.is_begun:
-                return self._break(passage, passage.trouble or "cut off by the deployment")
+                return await self._break(passage, passage.trouble or "cut off by the deployment")
             start, body = _failed(error, start, passage.trouble)
             passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
             self._keep(passage, body[0])
@@ -139,7 +139,7 @@ class ForwardingGateway(Gateway):
         async for part in parts:
             passage.answered.add(part)
             if passage.answered.came > MOST_PASSED:
-                return self._break(passage, f"longer than {MOST_PASSED >> 20} MiB")
+                return await self._break(passage, f"longer than {MOST_PASSED >> 20} MiB")
             if half is None and held:
                 await passage.hand(held)
             elif half is not None and (sendable := part[: max(0, half - passage.answered.came + len(part))]):
@@ -180,11 +180,13 @@ class ForwardingGateway(Gateway):
             body = plain(passage.answered.content, passage.head.headers)
             self._sightings.learn(account, passage.environ, passage.head.status or 0, body)
 
-    def _break(self, passage: Passage, why: str) -> None:
-        """Keep a request whose answer breaks off here."""
+    async def _break(self, passage: Passage, why: str) -> None:
+        """Keep a request whose answer breaks off here, and let its client see that it does."""
         passage.notes.broken = passage.notes.broken or why
         passage.answered.is_whole = False
         self._keep(passage, passage.answered.content)
+        if passage.is_begun and not passage.pieces:
+            await passage.hand(b"")  # the head goes with the first part
 
     def _keep(self, passage: Passage, answer: bytes) -> None:
         """Keep a request in the journal, with the answer that the client gets."""

@@ -41,6 +41,7 @@ class Passage:
         sent: a copy of the body of the request.
         answered: a copy of the body of the answer.
         is_begun: whether the client has been sent the beginning of an answer.
+        pieces: how many parts of the answer the client was sent.
         trouble: why the request did not come whole, or an empty string.
     """
 
@@ -52,7 +53,7 @@ class Passage:
         self.trouble = ""
         self._began = perf_counter()
         self._patience = incoming.SECONDS_FOR_A_BODY
-        self._pieces = 0
+        self.pieces = 0
         self._gone: asyncio.Task[None] | None = None
 
     @property
@@ -95,8 +96,8 @@ class Passage:
         Raises:
             SlowClientError: if the client is too slow, or has gone.
         """
-        self._pieces += 1
-        if self._pieces == PIECES_BEFORE_WATCHING:
+        self.pieces += 1
+        if self.pieces == PIECES_BEFORE_WATCHING:
             self._gone = asyncio.create_task(client_gone(self._receive))
         if self._gone and self._gone.done():
             raise SlowClientError(GONE)

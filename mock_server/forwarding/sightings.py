@@ -121,18 +121,16 @@ class Sightings:
     def _note(self, resource: Resource, records: dict[int, dict[str, Any]], row: Any) -> None:
         """Note a record, as far as a fixture can hold it."""
         identifier = row.get("id") if isinstance(row, dict) else None
-        if type(identifier) is not int or not 0 < identifier <= HIGHEST_ID or not _is_whole(resource, row):
+        if type(identifier) is not int or not 0 < identifier <= HIGHEST_ID:
+            return
+        values = dict(_values(resource, row))
+        if not all(field.name in values for field in resource.fields.values() if field.required):
             return
         if identifier not in records:
             if self._count >= MOST_RECORDS:
                 return
             self._count += 1
-        records[identifier] = dict(_values(resource, row))
-
-
-def _is_whole(resource: Resource, row: Mapping[str, Any]) -> bool:
-    """Whether a row has what every record needs."""
-    return all(isinstance(row.get(field.name), str) for field in resource.fields.values() if field.required)
+        records[identifier] = values
 
 
 def _values(resource: Resource, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -18,7 +18,7 @@ from mock_server.settings import Deployment
 
 LONGEST_LINE = 64 * 2**10  # bytes of a header
 MOST_CONNECTIONS = 200
-SECONDS_KEPT = 4.0  # that a connection is kept without use: less than most servers keep it, which might close it then
+SECONDS_KEPT = 1.5  # that a connection is kept without use: less than servers keep it, which might close it just then
 # What belongs to one connection (RFC 9110, 7.6.1).
 OF_THE_CONNECTION = frozenset(
     {
@@ -103,11 +103,19 @@ class Upstream:
             raise self._failure(error) from error
 
     async def _pushing(self, limit: asyncio.Timeout, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """A body whose every part gives the deployment more time to answer."""
-        async for part in body:
-            yield part
+        """A body, during whose parts the deployment need not answer; it has as long again to take each."""
+        clock, seconds = asyncio.get_running_loop().time, self._deployment.timeout
+
+        def reschedule(when: float | None) -> None:
             with suppress(RuntimeError):  # the answer has come already
-                limit.reschedule(asyncio.get_running_loop().time() + self._deployment.timeout)
+                limit.reschedule(when)
+
+        reschedule(None)
+        async for part in body:
+            reschedule(clock() + seconds)
+            yield part
+            reschedule(None)
+        reschedule(clock() + seconds)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -203,7 +211,8 @@ def _ascii(text: bytes) -> str:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+    told = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    return " ".join(told.split())[:200]
 
 
 def _context(deployment: Deployment) -> ssl.SSLContext | None:

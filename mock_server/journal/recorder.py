@@ -41,6 +41,7 @@ log = logging.getLogger("mock_server")
 LONGEST_TEXT = 2000  # characters of a body, a field, a path
 LONGEST_READ = 64 * 2**10  # bytes of a body that are looked at
 MOST_FIELDS = 100
+SHORTEST_KEY = 8  # characters; a shorter one may stand in other words, too
 LONGEST_PLAIN = 4 * 2**20  # bytes of an answer that was compressed
 GZIP_OR_ZLIB, CODINGS = MAX_WBITS | 32, ("gzip", "deflate")
 LINE = "%s %s %s %.1f ms%s"
@@ -113,7 +114,9 @@ class Keeper:
             milliseconds: from the request to the answer.
         """
         if self.reads_bodies:
-            body = plain(answer, head.headers)
+            body, key = plain(answer, head.headers), scheme_and_key(environ)[1].encode("latin-1")
+            if len(key) >= SHORTEST_KEY and key in body:  # a deployment may repeat it
+                body = body.replace(key, MASKED.encode())
             self._journal.add(self._entry(environ, head, sent, body, milliseconds), body if head.is_whole else b"")
         if log.isEnabledFor(logging.INFO):
             ignored = _ignored(notes_of(environ))

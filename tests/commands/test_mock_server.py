@@ -8,43 +8,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import requests
 import trustme
 import yaml
+from shell import MOCK_SERVER, running
 from wire import HARBOUR, Client, over_network
-
-COMMAND = Path(sys.executable).with_name("mock-server")
-
-
-@contextmanager
-def running(*options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """The command with these options, and what it printed when it began to listen."""
-    process = subprocess.Popen(
-        [COMMAND, "--port", "0", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout
-    assert process.stderr
-    try:
-        lines: list[str] = []
-        while not lines or not lines[-1].startswith("Stop"):
-            lines.append(process.stdout.readline())
-            assert lines[-1], process.stderr.read()
-        yield process, lines
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        process.stderr.close()
 
 
 def failure(*options: str) -> str:
     """What the command says when it cannot start."""
-    ended = subprocess.run([COMMAND, *options], capture_output=True, text=True, timeout=20, check=False)
+    ended = subprocess.run([MOCK_SERVER, *options], capture_output=True, text=True, timeout=20, check=False)
     assert (ended.returncode, ended.stdout) == (2, "")
     return ended.stderr
 
@@ -136,7 +112,7 @@ def test_a_mistake_is_told_in_one_line(options: list[str], message: str) -> None
 
 
 def test_the_open_points_are_listed() -> None:
-    listed = subprocess.run([COMMAND, "--list-open"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run([MOCK_SERVER, "--list-open"], capture_output=True, text=True, check=True).stdout
     assert "create-status: The status of a create that succeeds.\n  200: OK.\n  201 (default): Created.\n" in listed
 
 
@@ -153,7 +129,7 @@ def test_output_that_cannot_hold_a_letter_escapes_it(tmp_path: Path) -> None:
     fixture.write_text("{now: '2026-03-02 09:00:00', accounts: [{name: Café, api_key: k}]}", "utf-8")
     printed = tmp_path / "printed"
     shown = f"for _ in $(seq 300); do grep -q 'k  (' {printed} && break; sleep 0.1; done"
-    script = f"{COMMAND} --port 0 --fixture {fixture} > {printed} & pid=$!; {shown}; kill $pid; wait $pid"
+    script = f"{MOCK_SERVER} --port 0 --fixture {fixture} > {printed} & pid=$!; {shown}; kill $pid; wait $pid"
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -161,7 +137,7 @@ def test_output_that_cannot_hold_a_letter_escapes_it(tmp_path: Path) -> None:
 
 
 def test_nobody_listening_is_no_reason_to_fail() -> None:
-    ended = subprocess.run(["bash", "-c", f"{COMMAND} --list-open >/dev/full"], capture_output=True, check=False)
+    ended = subprocess.run(["bash", "-c", f"{MOCK_SERVER} --list-open >/dev/full"], capture_output=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
@@ -191,7 +167,7 @@ def test_it_says_what_is_wrong_with_it_and_what_befalls_it() -> None:
     ],
 )
 def test_it_lists_defects_and_conditions(option: str, lines: list[str]) -> None:
-    ended = subprocess.run([COMMAND, option], capture_output=True, text=True, timeout=20, check=True)
+    ended = subprocess.run([MOCK_SERVER, option], capture_output=True, text=True, timeout=20, check=True)
     assert set(lines) <= set(ended.stdout.splitlines())
 
 
@@ -294,7 +270,7 @@ def statuses(lines: list[str], token: str) -> list[int]:
 
 
 def test_it_tells_its_version() -> None:
-    told = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
+    told = subprocess.run([MOCK_SERVER, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
     assert re.fullmatch(r"mock-server \d+\.\d+\.\d+\n", told)
 
 
@@ -330,7 +306,7 @@ def test_nothing_in_a_remark_is_taken_for_a_command() -> None:
 def test_the_contract_is_printed_whole_or_for_clients() -> None:
     for form, version in (("whole", "3.1.0"), ("client", "3.0.3")):
         options = ("--print-contract", form, "--port", "9000", "--base-path", "/v1")
-        printed = subprocess.run([COMMAND, *options], capture_output=True, text=True, check=True).stdout
+        printed = subprocess.run([MOCK_SERVER, *options], capture_output=True, text=True, check=True).stdout
         document = yaml.safe_load(printed)
         assert document["openapi"] == version
         assert "http://127.0.0.1:9000/v1" in str(document["servers"])
@@ -338,7 +314,7 @@ def test_the_contract_is_printed_whole_or_for_clients() -> None:
 
 def test_the_choices_of_a_grease_are_listed() -> None:
     options = ("--grease", "7", "--list-open", "--open", "ids=large")
-    listed = subprocess.run([COMMAND, *options], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run([MOCK_SERVER, *options], capture_output=True, text=True, check=True).stdout
     assert re.search(r"^  large \(chosen\): ", listed, re.MULTILINE)
     assert len(re.findall(r"^  \S+ \(chosen\): ", listed, re.MULTILINE)) > 5
     assert 'open point "ids" has no value' in failure("--list-open", "--open", "ids=none")
@@ -346,7 +322,7 @@ def test_the_choices_of_a_grease_are_listed() -> None:
 
 def test_a_fixture_is_begun_served_and_read_again_when_it_changes(tmp_path: Path) -> None:
     fixture = tmp_path / "mine.yaml"
-    said = subprocess.run([COMMAND, "--write-fixture", fixture], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([MOCK_SERVER, "--write-fixture", fixture], capture_output=True, text=True, check=True).stdout
     serve = f"Serve it: mock-server --fixture {fixture} --watch"
     assert said == f"Wrote {fixture}, and {tmp_path}/mine.schema.json for editors. {serve}\n"
     assert f"{fixture} is there already" in failure("--write-fixture", str(fixture))

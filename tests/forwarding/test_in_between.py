@@ -1,0 +1,244 @@
+"""What the server does to requests that it forwards: forced answers, preferences, conditions; and what it keeps."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+from upstream import Upstream, answer
+
+from mock_server import MockServer
+from mock_server.errors import SettingsError
+from mock_server.faults.conditions import CONDITIONS
+from mock_server.settings import Deployment
+
+KEY = {"Authorization": "Bearer the-key-of-a-deployment"}
+RECORD = b'{"data": {"id": 1, "host": "go.example.com", "token": "t", "note": "the-key-of-a-deployment"}}'
+
+
+def in_front(up: Upstream, **settings: Any) -> MockServer:
+    return MockServer(deployment=Deployment(url=up.url, timeout=5), **settings)
+
+
+@pytest.fixture
+def up() -> Iterator[Upstream]:
+    with Upstream(answer(RECORD)) as upstream:
+        yield upstream
+
+
+@pytest.fixture
+def server(up: Upstream) -> Iterator[MockServer]:
+    with in_front(up) as running:
+        yield running
+
+
+def get(server: MockServer, path: str = "/api/domains/1", **headers: str) -> requests.Response:
+    return requests.get(server.base_url + path, headers=KEY | headers, timeout=9)
+
+
+class TestPreferences:
+    def test_an_answer_is_given_here(self, server: MockServer, up: Upstream) -> None:
+        got = get(server, Prefer="code=503")
+        assert (got.status_code, got.headers["preference-applied"]) == (503, "code=503")
+        assert got.headers["proxy-status"].startswith("mock-server")
+        assert up.requests == []
+
+    def test_the_deployments_answer_is_held_back(self, server: MockServer) -> None:
+        began = time.monotonic()
+        got = get(server, Prefer="delay=0.3")
+        assert time.monotonic() - began >= 0.3
+        assert (got.content, got.headers["preference-applied"]) == (RECORD, "delay=0.3")
+
+    @pytest.mark.parametrize(("when", "times"), [("before", 0), ("after", 1)])
+    def test_an_answer_is_lost(self, server: MockServer, up: Upstream, when: str, times: int) -> None:
+        with pytest.raises(requests.RequestException):
+            get(server, Prefer=f"lost={when}")
+        assert len(up.requests) == times
+        (entry,) = server.running.journal.find()
+        assert (entry.status, entry.broken) == (None, "dropped")
+
+    def test_a_defect_is_refused_with_the_reason(self, server: MockServer, up: Upstream) -> None:
+        got = get(server, Prefer="defect=null-data")
+        assert got.status_code == 400
+        assert up.requests == []
+
+    def test_one_that_is_unknown_is_refused(self, server: MockServer, up: Upstream) -> None:
+        assert get(server, Prefer="speed=11").status_code == 400
+        assert up.requests == []
+
+
+class TestForced:
+    def force(self, server: MockServer, **given: Any) -> None:
+        assert requests.post(f"{server.origin}/_mock/forced", json=given, timeout=9).ok
+
+    def test_an_answer_of_its_own(self, server: MockServer, up: Upstream) -> None:
+        self.force(server, status=503, body={"errors": []}, headers={"Retry-After": "7"}, path="/api/domains*")
+        got = get(server)
+        assert (got.status_code, got.headers["retry-after"], got.json()) == (503, "7", {"errors": []})
+        assert up.requests == []
+        assert get(server).content == RECORD
+
+    def test_headers_upon_the_deployments_answer(self, server: MockServer) -> None:
+        self.force(server, prefer="delay=0.01", headers={"X-Forced": "yes", "Content-Type": "text/plain"})
+        got = get(server)
+        assert (got.content, got.headers["x-forced"]) == (RECORD, "yes")
+
+    def test_a_status_of_200_is_forced_too(self, server: MockServer, up: Upstream) -> None:
+        self.force(server, status=200, body={"data": []})
+        assert get(server).json() == {"data": []}
+        assert up.requests == []
+
+    def test_on_the_requests_of_one_account(self, server: MockServer) -> None:
+        get(server)
+        self.force(server, status=500, account="account 2")
+        assert get(server).ok
+        assert get(server, Authorization="Bearer another").status_code == 500
+
+
+class TestConditions:
+    @pytest.mark.parametrize("name", [name for name, each in CONDITIONS.items() if not each.travels])
+    def test_those_that_need_records_are_refused(self, up: Upstream, name: str) -> None:
+        with pytest.raises(SettingsError, match=f'"{name}" does not apply in front of a deployment; these do: '):
+            in_front(up, conditions={name: CONDITIONS[name].measures[0]})
+
+    def test_latency_and_late_bodies(self, up: Upstream) -> None:
+        with in_front(up, conditions={"latency": 0.15, "slow-body": 0.15}) as server:
+            began = time.monotonic()
+            assert get(server).content == RECORD
+            assert time.monotonic() - began >= 0.3
+
+    def test_a_gateway_that_fails_after_the_work_is_done(self, up: Upstream) -> None:
+        with in_front(up, conditions={"gateway-errors": 1}) as server:
+            assert [get(server).status_code for _ in range(2)] == [502, 502]
+            assert len(up.requests) == 1
+            assert [entry.own for entry in server.running.journal.find()] == [True, True]
+
+    @pytest.mark.parametrize("name", ["dropped-before", "dropped-after", "cut-off"])
+    def test_answers_that_break_off(self, up: Upstream, name: str) -> None:
+        with in_front(up, conditions={name: 1}) as server:
+            with pytest.raises(requests.RequestException):
+                get(server)
+            assert len(up.requests) == (name != "dropped-before")
+            (entry,) = server.running.journal.find()
+            assert entry.broken == ("cut off" if name == "cut-off" else "dropped")
+
+    def test_limits(self, up: Upstream) -> None:
+        with in_front(up, conditions={"retry-after": 1}) as server:
+            got = get(server)
+            assert (got.status_code, got.headers["retry-after"]) == (429, "1")
+        assert up.requests == []
+
+    def test_connections_that_are_closed(self, up: Upstream) -> None:
+        with in_front(up, conditions={"connection-close": 0}) as server:
+            assert get(server).headers["connection"] == "close"
+
+    def test_they_are_switched_under_way(self, server: MockServer) -> None:
+        state = f"{server.origin}/_mock/state"
+        assert requests.patch(state, json={"conditions": {"too-many": 1}}, timeout=9).ok
+        assert get(server).status_code == 429
+        assert requests.patch(state, json={"conditions": {}}, timeout=9).ok
+        assert get(server).ok
+
+
+class TestWhatIsKept:
+    def test_a_request_with_its_answer(self, server: MockServer) -> None:
+        get(server, "/api/domains/1?sort=host")
+        (entry,) = server.running.journal.find()
+        assert (entry.account, entry.status, entry.own) == ("account 1", 200, False)
+        assert [remark.rule for remark in entry.remarks] == []
+        get(server, "/api/domains/?sort=host")
+        assert [each.rule for each in server.running.journal.find()[1].remarks] == ["client.unknown-parameter"]
+
+    def test_keys_are_in_nothing_that_is_kept(self, server: MockServer) -> None:
+        get(server, "/api/domains/1?api_key=the-key-of-a-deployment")
+        told = requests.get(f"{server.origin}/_mock/journal", timeout=9).text
+        saved = requests.get(f"{server.origin}/_mock/journal.har", timeout=9)
+        page = requests.get(f"{server.origin}/_mock/console/journal/1", timeout=9).text
+        for text in (told, saved.text, page):
+            assert "the-key-of" not in text
+            assert "[key]" in text
+        assert "attachment" in saved.headers["content-disposition"]
+
+    def test_an_archive_holds_what_the_deployment_answered_and_that_alone(
+        self, server: MockServer, up: Upstream
+    ) -> None:
+        get(server)
+        get(server, Prefer="code=500")
+        requests.get(f"{server.base_url}/openapi.yaml", timeout=9)
+        requests.post(f"{server.base_url}/api/domains", files={"host": (None, "a.example.com")}, headers=KEY, timeout=9)
+        entries = json.loads(server.running.archive())["log"]["entries"]
+        assert [(each["request"]["method"], each["request"]["url"]) for each in entries] == [
+            ("GET", f"{up.url}/api/domains/1"),
+            ("POST", f"{up.url}/api/domains"),
+        ]
+        assert entries[1]["request"]["postData"]["params"] == [{"name": "host", "value": "a.example.com"}]
+
+    def test_whole_answers_are_in_it_within_a_bound(self) -> None:
+        body = json.dumps({"data": ["x" * 1000] * 1000}).encode()
+        with Upstream(answer(body)) as up, in_front(up) as server:
+            for _ in range(20):
+                get(server, "/api/domains/")
+            entries = json.loads(server.running.archive())["log"]["entries"]
+        kept = [each["response"]["content"].get("text") for each in entries]
+        assert len(kept) == 20
+        assert kept[0] is None
+        assert kept[-1].encode() == body
+        assert sum(len(each or "") for each in kept) <= 16 * 2**20
+        assert entries[0]["response"]["content"]["size"] > 0
+
+    def test_without_a_journal_it_keeps_nothing(self, up: Upstream) -> None:
+        with in_front(up, journal=0) as server:
+            assert get(server).ok
+            assert json.loads(server.running.archive())["log"]["entries"] == []
+
+
+NOT_APPLYING = [
+    ("POST", "/_mock/reset"),
+    ("POST", "/_mock/accounts/k/reset"),
+    ("POST", "/_mock/clock"),
+    ("PUT", "/_mock/snapshots/a"),
+    ("GET", "/_mock/snapshots"),
+    ("GET", "/_mock/defects"),
+    ("GET", "/_mock/open-points"),
+    ("POST", "/_mock/console/reset"),
+    ("GET", "/_mock/console/records/domains?account=k"),
+    ("POST", "/_mock/console/clock"),
+    ("POST", "/_mock/console/snapshots"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), NOT_APPLYING)
+def test_what_only_a_mock_has_does_not_apply_and_says_so(
+    server: MockServer, up: Upstream, method: str, path: str
+) -> None:
+    got = requests.request(method, server.origin + path, headers={"Content-Type": "application/json"}, timeout=9)
+    assert got.status_code == 409
+    assert f"requests are forwarded to {up.url}" in got.text
+
+
+@pytest.mark.parametrize("switch", [{"defects": ["null-data"]}, {"open": {"create-status": "200"}}, {"grease": 3}])
+def test_switches_of_a_mock_do_not_apply(server: MockServer, switch: dict[str, Any]) -> None:
+    got = requests.patch(f"{server.origin}/_mock/state", json=switch, timeout=9)
+    assert got.status_code == 400
+    assert "requests are forwarded to" in got.json()["errors"][0]["title"]
+
+
+def test_pages_of_the_console_speak_of_the_deployment(server: MockServer, up: Upstream) -> None:
+    get(server)
+    overview = requests.get(f"{server.origin}/", timeout=9).text
+    assert up.url in overview
+    assert "Snapshots" not in overview
+    assert "Save as HAR" in overview
+    switches = requests.get(f"{server.origin}/_mock/console/switches", timeout=9).text
+    assert "gateway-errors" in switches
+    assert "quota" not in switches
+    assert "Defects" not in switches
+    entry = requests.get(f"{server.origin}/_mock/console/journal/1", timeout=9).text
+    assert "It cannot be sent again: the journal keeps no keys" in entry
+    replayed = requests.post(f"{server.origin}/_mock/console/journal/1/replay", timeout=9)
+    assert replayed.status_code == 400
+    assert len(up.requests) == 1

@@ -1,0 +1,273 @@
+"""Deployments and clients that misbehave: each gets a defined answer, and the journal tells what happened."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import struct
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+import pytest
+import requests
+from upstream import Upstream, answer
+from wire import PNG
+
+from mock_server import MockServer
+from mock_server.forwarding import passage
+from mock_server.http import incoming
+from mock_server.settings import Deployment
+
+KEY = {"Authorization": "Bearer the-key-of-a-deployment"}
+PATIENCE = 0.4  # seconds
+
+
+def in_front(url: str, **settings: Any) -> MockServer:
+    return MockServer(deployment=Deployment(url=url, timeout=PATIENCE), **settings)
+
+
+def reset(conn: socket.socket) -> None:
+    conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    conn.close()
+
+
+def after(sent: bytes, then: Callable[[socket.socket], None]) -> Callable[[socket.socket], None]:
+    def script(conn: socket.socket) -> None:
+        conn.sendall(sent)
+        time.sleep(0.05)
+        then(conn)
+
+    return script
+
+
+def again(sent: bytes, pause: float = 0.0) -> Callable[[socket.socket], None]:
+    def script(conn: socket.socket) -> None:
+        for _ in count():
+            conn.sendall(sent)
+            time.sleep(pause)
+
+    return script
+
+
+def hang(conn: socket.socket) -> None:
+    conn.settimeout(10)
+    with suppress(OSError):
+        conn.recv(1)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+WITHOUT_AN_ANSWER: dict[str, tuple[Any, int, str]] = {
+    "closes": (lambda conn: conn.close(), 502, "connection_terminated"),
+    "resets": (reset, 502, "connection_terminated"),
+    "says nothing": (hang, 504, "http_response_timeout"),
+    "stops in the head": (after(HEAD, hang), 504, "http_response_timeout"),
+    "sends its head drop by drop": (after(HEAD, again(b"X-A: b\r\n", 0.1)), 504, "http_response_timeout"),
+    "sends interim answers for ever": (again(b"HTTP/1.1 103 Early Hints\r\n\r\n", 0.05), 504, "http_response_timeout"),
+    "sends headers for ever": (after(HEAD, again(b"X-A: b\r\n" * 1000)), 502, "http_protocol_error"),
+    "sends one header for ever": (after(HEAD + b"X-A: ", again(b"b" * 9999)), 502, "http_protocol_error"),
+    "speaks something else": (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", 502, "http_protocol_error"),
+    "speaks HTTP/2": (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + b"\x00" * 18, 502, "http_protocol_error"),
+    "has a status of four digits": (b"HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n", 502, "http_protocol_error"),
+    "has two lengths": (HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 502, "http_protocol_error"),
+    "has a negative length": (HEAD + b"Content-Length: -3\r\n\r\nabc", 502, "http_protocol_error"),
+    "has a length that is no number": (HEAD + b"Content-Length: x\r\n\r\nabc", 502, "http_protocol_error"),
+    "has a chunk of a wrong size": (
+        after(HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{}}}\r\n", hang),
+        502,
+        "http_protocol_error",
+    ),
+    "closes in the head": (after(HEAD, lambda conn: conn.close()), 502, ""),
+}
+
+
+@pytest.mark.parametrize(("script", "status", "kind"), WITHOUT_AN_ANSWER.values(), ids=WITHOUT_AN_ANSWER)
+def test_a_deployment_that_gives_no_answer(script: Any, status: int, kind: str) -> None:
+    with Upstream(script) as up, in_front(up.url) as server:
+        began = time.monotonic()
+        got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY | {"Origin": "http://localhost"}, timeout=9)
+        assert time.monotonic() - began < 5
+        assert got.status_code == status
+        assert got.headers["proxy-status"].startswith(f"mock-server; error={kind}")
+        (error,) = got.json()["errors"]
+        assert error["status"] == status
+        assert up.url in error["title"]
+        assert got.headers["access-control-allow-origin"] == "*"
+        (entry,) = server.running.journal.find()
+        assert (entry.status, entry.own) == (status, True)
+        assert 'entries":[]' in server.running.archive().replace(" ", "").replace("\n", "")
+
+
+def test_a_deployment_that_is_not_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    for url, kind in (
+        (f"http://127.0.0.1:{port}", "connection_refused"),
+        ("http://no-such-host.invalid", "dns_error"),
+        (f"https://127.0.0.1:{port}", "connection_refused"),
+    ):
+        with in_front(url) as server:
+            got = requests.post(f"{server.base_url}/api/domains", data={"host": "a"}, headers=KEY, timeout=9)
+            assert got.status_code == 502
+            assert got.headers["proxy-status"] == f"mock-server; error={kind}"
+
+
+def test_a_deployment_that_speaks_no_tls() -> None:
+    with Upstream(answer()) as up, in_front(up.url.replace("http:", "https:")) as server:
+        got = requests.get(f"{server.base_url}/api/domains/1", timeout=9)
+        assert got.status_code in (502, 504)
+        assert "Traceback" not in got.text
+
+
+ENDING_EARLY: dict[str, Any] = {
+    "is shorter than it says": after(HEAD + b"Content-Length: 50\r\n\r\n{", lambda conn: conn.close()),
+    "resets in the body": after(HEAD + b"Content-Length: 50\r\n\r\n{", reset),
+    "stops in the body": after(HEAD + b"Content-Length: 50\r\n\r\n{", hang),
+    "closes between chunks": after(HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", lambda conn: conn.close()),
+}
+
+
+@pytest.mark.parametrize("script", ENDING_EARLY.values(), ids=ENDING_EARLY)
+def test_a_deployment_whose_answer_breaks_off_is_seen_to(script: Any) -> None:
+    with Upstream(script) as up, in_front(up.url) as server:
+        with pytest.raises(requests.RequestException):
+            print(requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=9).content)
+        (entry,) = server.running.journal.find()
+        assert entry.broken == "cut off by the deployment"
+        assert requests.get(f"{server.base_url}/openapi.yaml", timeout=9).ok
+
+
+def test_what_follows_an_answer_is_not_taken_for_another() -> None:
+    second = answer(b'{"data": "smuggled"}')
+    with Upstream(answer(b'{"data": 1}') + second) as up, in_front(up.url) as server:
+        for _ in range(4):
+            got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=9)
+            assert "smuggled" not in got.text
+
+
+def test_an_answer_without_an_end_is_passed_on_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.forwarding.gateway.MOST_PASSED", 5 << 20)
+    endless = after(HEAD + b"\r\n", again(b"x" * 65_536))
+    with Upstream(endless) as up, in_front(up.url) as server:
+        came = list[int]()
+        got = requests.get(f"{server.base_url}/api/domains/1", stream=True, timeout=9)
+        with pytest.raises(requests.RequestException):
+            came.extend(map(len, got.iter_content(65_536)))
+        got.close()
+        assert 4 << 20 < sum(came) <= 6 << 20
+        (entry,) = server.running.journal.find()
+        assert entry.broken == "longer than 5 MiB"
+
+
+def test_a_bomb_is_handed_on_and_not_unpacked() -> None:
+    bomb = gzip.compress(b"0" * (200 << 20), 9)
+    with Upstream(answer(bomb, "Content-Encoding: gzip")) as up, in_front(up.url) as server:
+        got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY, stream=True, timeout=20)
+        assert len(got.raw.read(decode_content=False)) == len(bomb)
+        assert len(server.running.archive()) < 10 << 20
+
+
+def test_an_upload_that_a_deployment_refuses_at_once_is_answered() -> None:
+    def refuse(conn: socket.socket) -> None:
+        conn.sendall(answer(b"{}", "Connection: close", status="413 Too Long"))
+
+    class Early(Upstream):
+        def _serve(self, conn: socket.socket) -> None:
+            with suppress(OSError), conn:
+                conn.recv(1000)
+                refuse(conn)
+                time.sleep(1)
+
+    with Early(b"") as up, in_front(up.url) as server:
+        got = requests.post(f"{server.base_url}/api/projects", data=b"x" * 4_000_000, headers=KEY, timeout=9)
+        assert got.status_code == 413
+
+
+class TestClients:
+    def connection(self, server: MockServer) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=9)
+
+    def test_a_client_that_goes_away_in_an_upload_sends_none(self) -> None:
+        with Upstream(answer()) as up, in_front(up.url) as server:
+            with self.connection(server) as conn:
+                conn.sendall(b"POST /api/projects HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n" + b"x" * 2000)
+                time.sleep(0.2)
+            wait_for(lambda: bool(up.ended))
+            assert up.ended == [False]
+            wait_for(lambda: bool(server.running.journal.find()))
+            (entry,) = server.running.journal.find()
+            assert entry.broken == "the client went away"
+
+    def test_a_client_that_sends_too_slowly_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(incoming, "SECONDS_FOR_A_BODY", 0.3)
+        with Upstream(answer()) as up, in_front(up.url) as server, self.connection(server) as conn:
+            conn.sendall(b"POST /api/projects HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n" + b"x" * 2000)
+            assert conn.recv(65_536).startswith(b"HTTP/1.1 408")
+            wait_for(lambda: bool(up.ended))
+            assert up.ended == [False]
+
+    def test_a_client_that_reads_too_slowly_loses_the_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(incoming, "SECONDS_FOR_A_BODY", 0.3)
+        monkeypatch.setattr(incoming, "LEAST_RATE", 10**9)
+        with (
+            Upstream(after(HEAD + b"\r\n", again(b"x" * 65_536))) as up,
+            in_front(up.url) as server,
+            self.connection(server) as conn,
+        ):
+            conn.sendall(b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\n\r\n")
+            wait_for(lambda: bool(server.running.journal.find()))
+            (entry,) = server.running.journal.find()
+            assert entry.broken == "the client did not read the answer"
+
+    def test_a_client_that_leaves_an_endless_answer_ends_it(self) -> None:
+        left: list[bool] = []
+
+        def endless(conn: socket.socket) -> None:
+            try:
+                again(b"x" * 65_536)(conn)
+            except OSError:
+                left.append(True)
+
+        with Upstream(after(HEAD + b"\r\n", endless)) as up, in_front(up.url) as server:
+            with self.connection(server) as conn:
+                conn.sendall(b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\n\r\n")
+                conn.recv(65_536)
+            wait_for(lambda: bool(left))
+
+    def test_others_are_served_while_some_hang(self) -> None:
+        def script(conn: socket.socket) -> None:
+            hang(conn) if b"/slow" in up.requests[-1] else conn.sendall(answer())
+
+        with Upstream(script) as up, in_front(up.url) as server:
+            held = [self.connection(server) for _ in range(50)]
+            for conn in held:
+                conn.sendall(b"GET /api/slow HTTP/1.1\r\nHost: a\r\n\r\n")
+            time.sleep(0.1)
+            assert requests.get(f"{server.base_url}/api/domains/1", timeout=9).ok
+            for conn in held:
+                assert conn.recv(65_536).startswith(b"HTTP/1.1 504")
+                conn.close()
+
+
+def wait_for(done: Callable[[], bool], seconds: float = 8.0) -> None:
+    until = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_the_bound_of_an_answer_is_a_gibibyte() -> None:
+    assert passage.MOST_PASSED == 2**30
+
+
+def test_remarks_about_long_uploads_are_made_as_long_as_there_is_room() -> None:
+    with Upstream(answer()) as up, in_front(up.url) as server:
+        files = {"logo": ("logo.png", PNG + b"\0" * (8 << 20), "image/png")}
+        assert requests.post(f"{server.base_url}/api/projects", data={"nam": "x"}, files=files, headers=KEY).ok
+        (entry,) = server.running.journal.find()
+        assert entry.files["logo"].size == len(PNG) + (8 << 20)
+        assert [remark.rule for remark in entry.remarks] == ["client.unknown-field"]
+        assert json.loads(server.running.archive())["log"]["entries"][0]["request"]["postData"]["params"]
