@@ -91,10 +91,10 @@ class ForwardingGateway(Gateway):
         passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
         if has_body(environ):
             async with self._body_read(environ, receive):
-                sent = environ["wsgi.input"].read(LONGEST_SENT)
-                self._keeper.keep(environ, passage.head, sent, b"".join(body), passage.milliseconds)
+                passage.sent.add(environ["wsgi.input"].read(LONGEST_SENT))
+                self._keep(passage, b"".join(body))
         else:
-            self._keeper.keep(environ, passage.head, b"", b"".join(body), passage.milliseconds)
+            self._keep(passage, b"".join(body))
         await self._deliver(start, body, notes.delay, notes.late, send)
 
     async def _forward(self, passage: Passage, scope: Message, start: Message, body: list[bytes], send: Send) -> None:
@@ -105,8 +105,8 @@ class ForwardingGateway(Gateway):
                 passage.head = Head(answer.status, _told(answer.raw_headers))
                 if start["status"] == PASSED_ON:
                     return await self._pass_back(passage, answer, start)
-                async for part in answer.content.iter_any():
-                    passage.answered.add(part)
+                async for _ in passage.coming(answer.content.iter_any()):
+                    pass
             self._teach(passage)
             passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
             self._keep(passage, body[0])
@@ -125,7 +125,7 @@ class ForwardingGateway(Gateway):
     async def _pass_back(self, passage: Passage, answer: aiohttp.ClientResponse, start: Message) -> None:
         """Send the deployment's answer as it comes."""
         notes = passage.notes
-        parts: AsyncIterator[bytes] = answer.content.iter_any()
+        parts = passage.coming(answer.content.iter_any())
         headers = _merged(kept_headers(answer), start["headers"])
         if self._deployment.rewrite_links:
             headers, parts = await self._rewritten(passage.environ, headers, answer, parts)
@@ -137,7 +137,6 @@ class ForwardingGateway(Gateway):
         half = (answer.content_length or 0) // 2 if notes.broken else None
         held = b""  # the last part is sent once the journal has the request
         async for part in parts:
-            passage.answered.add(part)
             if passage.answered.came > MOST_PASSED:
                 return await self._break(passage, f"longer than {MOST_PASSED >> 20} MiB")
             if half is None and held:

@@ -85,6 +85,12 @@ class Passage:
             if part:
                 yield part
 
+    async def coming(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """The parts of the answer's body as they come, each of which is copied."""
+        async for part in parts:
+            self.answered.add(part)
+            yield part
+
     async def begin(self, start: Message) -> None:
         """Send the head of the answer."""
         self.is_begun = True

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import pytest
 import requests
+from front_end import call, page_for
 from playwright.sync_api import Browser, Page, expect
 from wire import HARBOUR
 
@@ -19,47 +16,13 @@ from mock_server import MockServer
 
 KEY = {"Authorization": f"Bearer {HARBOUR}"}
 IMAGES = Path(__file__).parents[2] / "fixtures" / "images"
-FRONT_END = """<!doctype html><title>Front end</title>
-<form><input name="name"><input type="file" name="logo"><input type="file" name="favicon">
-<input type="file" name="opengraph"></form>
-<script>
-async function call(method, path, options = {}) {
-  const headers = { Authorization: "Bearer KEY", ...options.headers };
-  try {
-    const answer = await fetch(path.startsWith("http") ? path : "BASE" + path, { method, headers, body: options.body });
-    const text = await answer.text();
-    let json = null;
-    try { json = JSON.parse(text); } catch { /* an empty body, or HTML */ }
-    return { status: answer.status, json, text, headers: Object.fromEntries(answer.headers), url: answer.url };
-  } catch (error) {
-    return { error: error.name };
-  }
-}
-const fields = (values) => Object.entries(values).reduce((form, pair) => (form.append(...pair), form), new FormData());
-</script>"""
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 @pytest.fixture
 def page(browser: Browser, server: MockServer, tmp_path: Path) -> Iterator[Page]:
     """A page at http://localhost, where the mock is at http://127.0.0.1."""
-    (tmp_path / "index.html").write_text(FRONT_END.replace("BASE", server.base_url).replace("KEY", HARBOUR), "utf-8")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=tmp_path)) as site:
-        Thread(target=site.serve_forever, daemon=True).start()
-        shown = browser.new_context().new_page()
-        shown.goto(f"http://localhost:{site.server_port}/")
+    with page_for(browser, server.base_url, tmp_path) as shown:
         yield shown
-        shown.context.close()
-        site.shutdown()
-
-
-def call(page: Page, method: str, path: str, options: str = "{}") -> dict[str, Any]:
-    answer: dict[str, Any] = page.evaluate(f"call({method!r}, {path!r}, {options})")
-    return answer
 
 
 def test_it_lists_page_by_page_by_the_links(page: Page) -> None:

@@ -1,0 +1,56 @@
+"""A front end for tests in a browser: a page of another origin, whose functions call an API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from playwright.sync_api import Browser, Page
+from wire import HARBOUR
+
+FRONT_END = """<!doctype html><title>Front end</title>
+<form><input name="name"><input type="file" name="logo"><input type="file" name="favicon">
+<input type="file" name="opengraph"></form>
+<script>
+async function call(method, path, options = {}) {
+  const headers = { Authorization: "Bearer KEY", ...options.headers };
+  try {
+    const answer = await fetch(path.startsWith("http") ? path : "BASE" + path, { method, headers, body: options.body });
+    const text = await answer.text();
+    let json = null;
+    try { json = JSON.parse(text); } catch { /* an empty body, or HTML */ }
+    return { status: answer.status, json, text, headers: Object.fromEntries(answer.headers), url: answer.url };
+  } catch (error) {
+    return { error: error.name };
+  }
+}
+const fields = (values) => Object.entries(values).reduce((form, pair) => (form.append(...pair), form), new FormData());
+</script>"""
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def page_for(browser: Browser, base_url: str, folder: Path) -> Iterator[Page]:
+    """A page at http://localhost that calls an API at another origin."""
+    (folder / "index.html").write_text(FRONT_END.replace("BASE", base_url).replace("KEY", HARBOUR), "utf-8")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder)) as site:
+        Thread(target=site.serve_forever, daemon=True).start()
+        shown = browser.new_context().new_page()
+        shown.goto(f"http://localhost:{site.server_port}/")
+        yield shown
+        shown.context.close()
+        site.shutdown()
+
+
+def call(page: Page, method: str, path: str, options: str = "{}") -> dict[str, Any]:
+    answer: dict[str, Any] = page.evaluate(f"call({method!r}, {path!r}, {options})")
+    return answer
