@@ -27,8 +27,8 @@ ROOM = 48 * 2**20  # bytes of copies of bodies that are on their way
 PASSED_ON = 200  # the status of the placeholder for the deployment's answer
 OF_THE_PLACEHOLDER = (b"content-length", b"content-type")
 SECONDS_TO_CLOSE = 1.0
-OWN = b"mock-server"
-DENIED = b"; error=http_request_denied"
+DENIED = b"mock-server; error=http_request_denied"
+CUT_OFF = "cut off by the deployment"
 SAFE = [(name.lower().encode(), text.encode()) for name, text in HARMLESS]
 Headers = list[tuple[bytes, bytes]]
 
@@ -87,7 +87,7 @@ class ForwardingGateway(Gateway):
     ) -> None:
         """Send an answer that does not come from the deployment, once the request has come whole."""
         environ, notes = passage.environ, passage.notes
-        start["headers"] = [*start["headers"], (b"proxy-status", OWN + DENIED), *SAFE]
+        start["headers"] = [*start["headers"], (b"proxy-status", DENIED), *SAFE]
         passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
         if has_body(environ):
             async with self._body_read(environ, receive):
@@ -101,7 +101,11 @@ class ForwardingGateway(Gateway):
         """Forward a request, and send what comes back, or what a layer makes of it."""
         method, path, query = scope["method"], scope["raw_path"], scope["query_string"]
         try:
-            async with self._upstream.answering(method, path, query, scope["headers"], passage.body) as answer:
+            sent = await passage.body()
+            if isinstance(sent, bytes):  # once it is on its way, it is read while the deployment is at work
+                loop = asyncio.get_running_loop()
+                loop.call_soon(loop.call_soon, self._keeper.read_form, passage.environ, sent)
+            async with self._upstream.answering(method, path, query, scope["headers"], sent) as answer:
                 passage.head = Head(answer.status, _told(answer.raw_headers))
                 if start["status"] == PASSED_ON:
                     return await self._pass_back(passage, answer, start)
@@ -110,13 +114,13 @@ class ForwardingGateway(Gateway):
             self._teach(passage)
             passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
             self._keep(passage, body[0])
-        except SlowClientError as error:
-            await self._break(passage, str(error))
-            raise
-        except UpstreamError as error:
+        except (SlowClientError, UpstreamError) as error:
+            told = error if isinstance(error, UpstreamError) else UpstreamError(408, "http_request_denied", str(error))
             if passage.trouble == GONE or passage.is_begun:
-                return await self._break(passage, passage.trouble or "cut off by the deployment")
-            start, body = _failed(error, start, passage.trouble)
+                return await self._break(passage, passage.trouble or (CUT_OFF if told is error else str(error)))
+            if passage.trouble:
+                told = UpstreamError(408, "http_request_denied", passage.trouble)
+            start, body = _failed(told, start)
             passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
             self._keep(passage, body[0])
         await self._deliver(start, body, passage.notes.delay, passage.notes.late, send)
@@ -214,14 +218,12 @@ def _merged(headers: Headers, added: Headers) -> Headers:
     return [each for each in headers if each[0].lower() not in replaced] + added + SAFE
 
 
-def _failed(error: UpstreamError, start: Message, trouble: str) -> tuple[Message, list[bytes]]:
+def _failed(error: UpstreamError, start: Message) -> tuple[Message, list[bytes]]:
     """The answer of this server where the deployment gave none; its head keeps what layers added."""
-    status, title = (408, trouble) if trouble else (error.status, error.title)
-    body = json.dumps({"errors": [{"title": title, "status": status}]}).encode()
-    kind = DENIED if trouble else b"; error=" + error.kind.encode()
+    body = json.dumps({"errors": [{"title": error.title, "status": error.status}]}).encode()
     own = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
-        (b"proxy-status", OWN + kind),
+        (b"proxy-status", b"mock-server; error=" + error.kind.encode()),
     ]
-    return {"type": "http.response.start", "status": status, "headers": _merged(own, start["headers"])}, [body]
+    return {"type": "http.response.start", "status": error.status, "headers": _merged(own, start["headers"])}, [body]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LONGEST_SENT, LONGEST_ANSWER = 16 * 2**20, 4 * 2**20  # bytes of one body that are kept whole
 MOST_PASSED = 2**30  # bytes of an answer; one that is longer never ends
 PIECES_BEFORE_WATCHING = 16
+SHORT = 64 * 2**10  # bytes of a body that is sent in one piece
 GONE = "the client went away"
 
 
@@ -61,10 +62,19 @@ class Passage:
         """Since the request came."""
         return (perf_counter() - self._began) * 1000
 
-    @property
-    def body(self) -> AsyncIterator[bytes] | None:
-        """The parts of the request's body as they come, or None if it has none."""
-        return self._body() if has_body(self.environ) else None
+    async def body(self) -> AsyncIterator[bytes] | bytes | None:
+        """The request's body: whole if it is short, or its parts as they come; None if it has none.
+
+        Raises:
+            SlowClientError: if a short one does not come in time.
+        """
+        if not has_body(self.environ):
+            return None
+        length = self.environ.get("CONTENT_LENGTH", "")
+        parts = self._body()
+        if length.isdecimal() and len(length) <= len(str(SHORT)) and int(length) <= SHORT:
+            return b"".join([part async for part in parts])
+        return parts
 
     async def _body(self) -> AsyncIterator[bytes]:
         more, patience, clock = True, incoming.SECONDS_FOR_A_BODY, asyncio.get_running_loop().time
@@ -107,14 +117,18 @@ class Passage:
             self._gone = asyncio.create_task(client_gone(self._receive))
         if self._gone and self._gone.done():
             raise SlowClientError(GONE)
+        message = {"type": "http.response.body", "body": part, "more_body": more}
+        if self.pieces == 1 and len(part) <= SHORT:  # what is sent first waits for no reader
+            return await self._send(message)
         clock = asyncio.get_running_loop().time
         before = clock()
         try:
             async with asyncio.timeout(self._patience):
-                await self._send({"type": "http.response.body", "body": part, "more_body": more})
+                await self._send(message)
         except TimeoutError:
             raise SlowClientError("the client did not read the answer") from None
         self._patience += len(part) / incoming.LEAST_RATE - (clock() - before)
+        return None
 
     def end(self) -> None:
         """Give back what the passage took."""

@@ -44,7 +44,7 @@ class UpstreamError(Exception):
     """The deployment did not answer.
 
     Args:
-        status: 502 or 504.
+        status: 502 or 504; 408 if that is for want of a request.
         kind: the type of the error (RFC 9209).
         title: what happened, and what to do.
     """
@@ -74,7 +74,7 @@ class Upstream:
 
     @asynccontextmanager
     async def answering(
-        self, method: str, path: bytes, query: bytes, headers: Headers, body: AsyncIterator[bytes] | None
+        self, method: str, path: bytes, query: bytes, headers: Headers, body: AsyncIterator[bytes] | bytes | None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request, and hand out the answer once its head has come.
 
@@ -93,7 +93,7 @@ class Upstream:
         told = CIMultiDict(_sent(headers, readable=self._deployment.rewrite_links))
         try:
             async with asyncio.timeout(self._deployment.timeout) as limit:
-                data = body and self._pushing(limit, body)
+                data = self._pushing(limit, body) if isinstance(body, AsyncIterator) else body
                 head = await self._opened().request(
                     method, url, headers=told, data=data, allow_redirects=False, proxy=self._proxy
                 )
@@ -207,7 +207,7 @@ def _readable(accepted: str) -> str:
 
 def _ascii(text: bytes) -> str:
     """A part of a URL as it was sent, with bytes that no URL has as percent signs and digits."""
-    return quote_from_bytes(text, safe=PRINTABLE)
+    return text.decode() if text.isascii() else quote_from_bytes(text, safe=PRINTABLE)
 
 
 def _line(error: Exception) -> str:

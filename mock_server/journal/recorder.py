@@ -103,6 +103,11 @@ class Keeper:
                 environ[FORCED] = forced
                 notes_of(environ).forced = forced.what
 
+    def read_form(self, environ: WSGIEnvironment, sent: bytes) -> None:
+        """Read the form of a request for the journal before it is answered, while nothing else is to be done."""
+        if self.reads_bodies:
+            notes_of(environ).parts = _read_form(environ, sent)
+
     def keep(self, environ: WSGIEnvironment, head: Head, sent: bytes, answer: bytes, milliseconds: float) -> None:
         """Keep a request with its answer.
 
@@ -241,6 +246,11 @@ def _parts(entry: Entry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, 
         return notes.parts
     if notes.unread or not entry.account or entry.status == HTTPStatus.NOT_FOUND:
         return {}
+    return _read_form(environ, body)
+
+
+def _read_form(environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
+    """The parts of a form; none if it is malformed."""
     media_type, options = parse_options_header(environ.get("CONTENT_TYPE", ""))
     with suppress(MalformedFormError, TooManyPartsError):
         if media_type == MULTIPART:

@@ -190,24 +190,26 @@ class TestClients:
     def connection(self, server: MockServer) -> socket.socket:
         return socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=9)
 
-    def test_a_client_that_goes_away_in_an_upload_sends_none(self) -> None:
+    @pytest.mark.parametrize("size", [9000, 900_000])
+    def test_a_client_that_goes_away_in_an_upload_sends_none(self, size: int) -> None:
         with Upstream(answer()) as up, in_front(up.url) as server:
             with self.connection(server) as conn:
-                conn.sendall(b"POST /api/projects HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n" + b"x" * 2000)
+                conn.sendall(b"POST /api/projects HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\nxx" % size)
                 time.sleep(0.2)
-            wait_for(lambda: bool(up.ended))
-            assert up.ended == [False]
             wait_for(lambda: bool(server.running.journal.find()))
             (entry,) = server.running.journal.find()
-            assert entry.broken == "the client went away"
+            assert (entry.broken, entry.status) == ("the client went away", None)
+            wait_for(lambda: len(up.ended) == (size > 64 * 1024))
+            assert True not in up.ended
 
-    def test_a_client_that_sends_too_slowly_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("size", [9000, 900_000])
+    def test_a_client_that_sends_too_slowly_is_told(self, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(incoming, "SECONDS_FOR_A_BODY", 0.3)
         with Upstream(answer()) as up, in_front(up.url) as server, self.connection(server) as conn:
-            conn.sendall(b"POST /api/projects HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n" + b"x" * 2000)
+            conn.sendall(b"POST /api/projects HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\nxx" % size)
             assert conn.recv(65_536).startswith(b"HTTP/1.1 408")
-            wait_for(lambda: bool(up.ended))
-            assert up.ended == [False]
+            wait_for(lambda: len(up.ended) == (size > 64 * 1024))
+            assert True not in up.ended
 
     def test_a_client_that_reads_too_slowly_loses_the_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(incoming, "SECONDS_FOR_A_BODY", 0.3)
