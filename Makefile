@@ -58,7 +58,7 @@ clean:
 
 .venv/.mock: .venv/bin/pip $(NEEDS)
 	@echo "Setting up .venv (once, about 20 seconds)"
-	@$(INSTALL) --editable .
+	@$(INSTALL) --editable '.[forward]'
 	@touch $@
 
 .venv/.dev: .venv/bin/pip $(NEEDS)

@@ -113,7 +113,7 @@ class ForwardingGateway(Gateway):
                     pass
             self._teach(passage)
             passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
-            self._keep(passage, body[0])
+            self._keep(passage, b"".join(body))
         except (SlowClientError, UpstreamError) as error:
             told = error if isinstance(error, UpstreamError) else UpstreamError(408, "http_request_denied", str(error))
             if passage.trouble == GONE or passage.is_begun:
@@ -152,6 +152,8 @@ class ForwardingGateway(Gateway):
         self._keep(passage, passage.answered.content)
         if half is None:
             await passage.hand(held, more=False)
+        elif not passage.pieces:
+            await passage.hand(b"")  # the head goes with the first part
         return None
 
     async def _rewritten(

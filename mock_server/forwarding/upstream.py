@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -18,6 +19,7 @@ from mock_server.settings import Deployment
 
 LONGEST_LINE = 64 * 2**10  # bytes of a header
 MOST_CONNECTIONS = 200
+LEAST_STATUS = 200  # lower ones are not final
 SECONDS_KEPT = 1.5  # that a connection is kept without use: less than servers keep it, which might close it just then
 # What belongs to one connection (RFC 9110, 7.6.1).
 OF_THE_CONNECTION = frozenset(
@@ -37,6 +39,7 @@ NOT_SENT = OF_THE_CONNECTION | {"host", "expect"}
 OF_AIOHTTP = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")  # headers that it would add
 READABLE = ("gzip", "deflate", "identity", "x-gzip")  # encodings that the journal can read, too
 PRINTABLE = bytes(range(0x21, 0x7F))
+CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 Headers = Iterable[tuple[bytes, bytes]]
 
 
@@ -98,6 +101,7 @@ class Upstream:
                     method, url, headers=told, data=data, allow_redirects=False, proxy=self._proxy
                 )
             async with head as answer:
+                _check(answer)
                 yield answer
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise self._failure(error) from error
@@ -165,9 +169,24 @@ class Upstream:
         return UpstreamError(*told)
 
 
+def _check(answer: aiohttp.ClientResponse) -> None:
+    """Refuse a head that cannot be handed on.
+
+    Raises:
+        ValueError: if it is one.
+    """
+    if answer.status < LEAST_STATUS:
+        raise ValueError(f"status {answer.status}")
+    for name, text in answer.raw_headers:
+        if CONTROL.search(text):
+            raise ValueError(f"a control character in the header {name.decode('latin-1')}")
+
+
 def kept_headers(answer: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
     """The headers of an answer, without those of its connection."""
     named = {name.strip().lower() for text in answer.headers.getall("Connection", ()) for name in text.split(",")}
+    if "Transfer-Encoding" in answer.headers:
+        named.add("content-length")  # which does not count then (RFC 9112, 6.3)
     return [
         (name, text)
         for name, text in answer.raw_headers

@@ -73,6 +73,24 @@ WITHOUT_AN_ANSWER: dict[str, tuple[Any, int, str]] = {
     "speaks HTTP/2": (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + b"\x00" * 18, 502, "http_protocol_error"),
     "has a status of four digits": (b"HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n", 502, "http_protocol_error"),
     "has two lengths": (HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 502, "http_protocol_error"),
+    "has a length and chunks": (
+        HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        502,
+        "http_protocol_error",
+    ),
+    "has chunks without an end": (
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nok\r\n0\r\n\r\n",
+        502,
+        "http_protocol_error",
+    ),
+    "has a control character in a header": (HEAD + b"X-A: a\x01b\r\n\r\n", 502, "http_protocol_error"),
+    "has a header without a name": (HEAD + b": a\r\n\r\n", 502, "http_protocol_error"),
+    "switches to another protocol": (
+        b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nx",
+        502,
+        "http_protocol_error",
+    ),
+    "has a status below 100": (b"HTTP/1.1 099 Odd\r\nContent-Length: 2\r\n\r\nok", 502, "http_protocol_error"),
     "has a negative length": (HEAD + b"Content-Length: -3\r\n\r\nabc", 502, "http_protocol_error"),
     "has a length that is no number": (HEAD + b"Content-Length: x\r\n\r\nabc", 502, "http_protocol_error"),
     "has a chunk of a wrong size": (
