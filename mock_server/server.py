@@ -158,8 +158,9 @@ def _gateway(site: Site, running: Instance) -> Gateway:
     try:
         forwarding = import_module("mock_server.forwarding.gateway")
     except ImportError as error:
-        needed = "pip install 'link-management-contract[forward]'"
-        raise SettingsError(f"to forward requests, install what that needs: {needed}") from error
+        raise SettingsError(
+            f"--forward-to needs aiohttp 3.14 or later; install it, or the extra [forward]: {error}"
+        ) from error
     gateway: Gateway = forwarding.ForwardingGateway(
         site, running.settings, deployment, running.keeper, running.sightings
     )
