@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: the command line; that of the process, if None.
 
     Raises:
-        SystemExit: with status 0 when the mock is stopped, 1 if there were remarks and `--fail-on-remarks` is given, 2
-            if it cannot start.
+        SystemExit: with status 0 when the mock is stopped; 1 if there were remarks and `--fail-on-remarks` is given, or
+            a file could not be written; 2 if it cannot start.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -66,15 +66,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SettingsError as error:
         parser.error(str(error))
     handler.finish()
-    for line in _written(server, options):
+    written = list(_written(server, options))
+    for line, _ in written:
         _say(line)
     remarks = printed.remarks(server)
     _say(remarks or "Stopped.")
-    os._exit(REMARKED if options.fail_on_remarks and server.running.journal.remarked else 0)  # even if threads hang
+    failed = not all(is_written for _, is_written in written)
+    os._exit(REMARKED if failed or (options.fail_on_remarks and server.running.journal.remarked) else 0)  # at once
 
 
-def _written(server: MockServer, options: argparse.Namespace) -> Iterator[str]:
-    """Write the files that are asked for at the end, and say so."""
+def _written(server: MockServer, options: argparse.Namespace) -> Iterator[tuple[str, bool]]:
+    """Write the files that are asked for at the end; what is said of each, and whether it could be written."""
     if options.har:
         yield printed.wrote(options.har, server.running.archive(), f"Judge it: contract-tests judge {options.har}")
     if options.record and server.running.sightings:
@@ -99,6 +101,10 @@ def _server(options: argparse.Namespace) -> MockServer:
         raise SettingsError("--fail-on-remarks needs a journal; leave --journal 0 out")
     for path in filter(None, (options.har, options.record)):
         printed.check_writable(path)
+    if options.har and options.har == options.record:
+        raise SettingsError("--har and --record name the same file; give two")
+    if options.har and not options.journal:
+        raise SettingsError("--har needs a journal; leave --journal 0 out")
     tls = (options.tls_cert, options.tls_key) if options.tls_cert else None
     settings = settings_of(options)
     return MockServer(options.host, options.port, _token(options), options.control_origin, tls, **settings)

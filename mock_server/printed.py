@@ -77,24 +77,25 @@ def check_writable(file: Path) -> None:
         raise SettingsError(f"{file} cannot be written; give a file in a folder that is there")
 
 
-def wrote(file: Path, text: str, hint: str) -> str:
-    """Write a file at the end, and say so; if it cannot be written, say that."""
+def wrote(file: Path, text: str, hint: str) -> tuple[str, bool]:
+    """Write a file at the end; what is said of it, and whether it could be written."""
     try:
         file.write_text(text, "utf-8")
     except OSError as error:
-        return printable(f"{file} cannot be written: {error.strerror}")
-    return printable(f"Wrote {file}. {hint}")
+        return printable(f"{file} cannot be written: {error.strerror}"), False
+    return printable(f"Wrote {file}. {hint}"), True
 
 
-def recorded(file: Path, sightings: Sightings, *, verbatim: bool) -> str:
-    """Write what a deployment has shown as a fixture, and say what is in it."""
+def recorded(file: Path, sightings: Sightings, *, verbatim: bool) -> tuple[str, bool]:
+    """Write what a deployment has shown as a fixture; what is said of it, and whether it could be written."""
     counts = [
         f"  {account}, {resource}: {shown} of {total} records" for account, resource, shown, total in sightings.counts
     ]
     if not counts:
-        return printable(f"{file} was not written: no list or read of a record was answered.")
-    told = wrote(file, write_document(sightings.fixture(verbatim=verbatim)), f"Serve it: mock-server --fixture {file}")
-    return "\n".join([told, *counts])
+        return printable(f"{file} was not written: no list or read of a record was answered."), True
+    fixture = write_document(sightings.fixture(verbatim=verbatim))
+    told, is_written = wrote(file, fixture, f"Serve it: mock-server --fixture {file}")
+    return "\n".join([told, *(counts if is_written else [])]), is_written
 
 
 def remarks(server: MockServer) -> str:

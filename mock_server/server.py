@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 try:
     import resource
@@ -101,7 +102,7 @@ class MockServer:
         has_plane = is_loopback(host) or control_token is not None
         self.is_controlled = has_plane and (self.settings.public_base_url is None or control_token is not None)
         self._address = (host, port)
-        self._gateway = _gateway(self._control if has_plane else self.running, self.running)
+        self._gateway = _gateway(self._control if has_plane else self.running, self.running, control_token)
         self._worker: _Worker | None = None
 
     @property
@@ -136,6 +137,9 @@ class MockServer:
         listener = _listen(*self._address)
         self._address = listener.getsockname()[:2]
         self.running.base_url = self.base_url
+        if self.settings.deployment and _is_the_same(self.settings.deployment.url, self._address):
+            listener.close()
+            raise SettingsError(f"--forward-to {self.settings.deployment.url} is this server itself; give another URL")
         self._worker = _Worker(listener, self._tls)
         self._worker.start(self._gateway)
         return self
@@ -145,12 +149,19 @@ class MockServer:
     ) -> None:
         """Stop serving and free the port."""
         if self._worker:
-            self._gateway.stop()
+            self._gateway.finish()
             self._worker.stop()
             self._worker = None
+            self._gateway.stop()
 
 
-def _gateway(site: Site, running: Instance) -> Gateway:
+def _is_the_same(url: str, address: tuple[str, int]) -> bool:
+    """Whether a URL leads to an address of this machine."""
+    parts = urlsplit(url)
+    return is_loopback(parts.hostname or "") and parts.port == address[1]
+
+
+def _gateway(site: Site, running: Instance, token: str | None) -> Gateway:
     """The gateway of a mock, or of a server in front of a deployment."""
     deployment = running.settings.deployment
     if deployment is None:
@@ -161,9 +172,8 @@ def _gateway(site: Site, running: Instance) -> Gateway:
         raise SettingsError(
             f"--forward-to needs aiohttp 3.14 or later; install it, or the extra [forward]: {error}"
         ) from error
-    gateway: Gateway = forwarding.ForwardingGateway(
-        site, running.settings, deployment, running.keeper, running.sightings
-    )
+    kept = running.keeper, running.sightings
+    gateway: Gateway = forwarding.ForwardingGateway(site, running.settings, deployment, *kept, token)
     return gateway
 
 

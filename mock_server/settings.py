@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mock_server.clock import Clock
 from mock_server.documents import read_document
@@ -59,8 +60,16 @@ class Deployment:
         if not URL.fullmatch(self.url):
             expected = "one such as https://links.example.com/prefix, without a slash, user or query"
             raise SettingsError(f'"{self.url}" is no base URL to forward to; give {expected}')
+        try:
+            is_port = urlsplit(self.url).port != 0
+        except ValueError:
+            is_port = False
+        if not is_port:
+            raise SettingsError(f'"{self.url}" has no valid port; give one from 1 to 65535')
         if not 0 < self.timeout <= LONGEST_TIMEOUT:
-            raise SettingsError(f"the timeout is {self.timeout:g}; give seconds, {LONGEST_TIMEOUT} at most")
+            raise SettingsError(
+                f"the timeout is {self.timeout:g}; give seconds, more than 0 and {LONGEST_TIMEOUT} at most"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,7 @@ LAYERS = {
         ("errors", "markers", "multipart", "contract", "__init__"),
         ("statements",),
         ("exchange",),
+        ("rounds",),
         ("masking", "evidence"),
         ("rules", "target"),
         ("survey",),

@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hmac import compare_digest
 from urllib.parse import SplitResult, urlsplit
 
 from flask import Flask, Response, abort, request
@@ -14,6 +13,7 @@ from werkzeug.wrappers import Request
 
 from mock_server.errors import SettingsError
 from mock_server.http.request_notes import notes_of
+from mock_server.http.tokens import shows_token
 from mock_server.settings import ORIGIN
 
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
@@ -67,7 +67,7 @@ class Guard:
         reason = next(self._reasons(given), None)
         if reason:
             return 403, reason
-        return None if self.token is None or self._shows_token(given) else (401, UNAUTHORIZED)
+        return None if self.token is None or shows_token(given.environ, self.token) else (401, UNAUTHORIZED)
 
     def _reasons(self, given: Request) -> Iterator[str]:
         environ, host = given.environ, _host(f"//{given.host}")
@@ -88,12 +88,6 @@ class Guard:
             yield OTHERS
         if {"prefetch", "prerender"} & set(re.split(r"\W+", given.headers.get("Sec-Purpose", ""))):
             yield "The control plane is not fetched before somebody asks for it."
-
-    def _shows_token(self, given: Request) -> bool:
-        shown = given.authorization and (
-            given.authorization.token if given.authorization.type == "bearer" else given.authorization.password
-        )
-        return bool(shown and self.token and compare_digest(shown.encode(), self.token.encode()))
 
 
 def protect(plane: Flask, guard: Guard) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
 
 from flask import Flask
 
@@ -19,10 +21,10 @@ from mock_server.faults.forced import Forced, ForcedAnswers
 from mock_server.forwarding.callers import Callers
 from mock_server.forwarding.sightings import Sightings
 from mock_server.journal.har import archive
-from mock_server.journal.journal import Journal
+from mock_server.journal.journal import Entry, Journal
 from mock_server.journal.recorder import Keeper, Recording
 from mock_server.journal.remarks import Remarks
-from mock_server.settings import Settings
+from mock_server.settings import FORWARDS, Settings
 from mock_server.store.accounts import Account, Accounts
 from mock_server.store.fixtures import SHIPPED, FixtureReader
 from mock_server.store.snapshots import fixture_of, size_of_fixture
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 LONGEST_OF_STRANGERS = 16 * 2**10  # bytes of a body
+ACCOUNT = re.compile(r"account \d+|another account|.*[*?\[].*|")  # how accounts of a deployment are called
 MOST_SNAPSHOTS, MOST_BYTES = 20, 64 * 2**20
 
 
@@ -59,7 +62,8 @@ class Instance:
         self.snapshots: dict[str, str] = {}
         self._lock = threading.Lock()
         self.remarks = Remarks(contract, settings.base_path, settings.ignore_remarks)
-        self.keeper = Keeper(self._recording, Callers().name_of)
+        self._callers = Callers()
+        self.keeper = Keeper(self._recording, self._callers.name_of)
         is_recorded = settings.deployment is not None and settings.deployment.is_recorded
         self.sightings = Sightings(contract, settings.base_path) if is_recorded else None
         self._put(settings)
@@ -167,10 +171,16 @@ class Instance:
         """
         if isinstance(given, dict) and isinstance(given.get("account"), str):
             given = given | {"account": self.account_named(given["account"])}
-        return self.forced.add(given)
+        forced = self.forced.add(given)
+        if self.settings.deployment and forced.preferred.defects:
+            self.forced.remove(forced.number)
+            raise SettingsError(f"defects do not apply: {FORWARDS.format(self.settings.deployment.url)}")
+        return forced
 
     def account_named(self, name: str) -> str:
         """The name of an account, given by its name or its key."""
+        if self.settings.deployment:
+            return name if ACCOUNT.fullmatch(name) else self._callers.name_of(name)
         return self.service.accounts.keys.get(name, name)
 
     def clear_journal(self) -> None:
@@ -180,9 +190,14 @@ class Instance:
 
     def archive(self) -> str:
         """The journal as an HTTP archive, under the base URL of the service that answered."""
-        deployment = self.settings.deployment
-        base_url = deployment.url if deployment else self.base_url
-        return archive(self.journal.exchanges, base_url, self.settings.base_path)
+        settings = self.settings
+        known = settings.deployment.url if settings.deployment else settings.public_base_url
+        scheme = urlsplit(self.base_url).scheme
+
+        def base_url(entry: Entry) -> str:  # where the client sent it, because page links begin with that
+            return known or f"{scheme}://{entry.headers.get('Host', '')}{settings.base_path}"
+
+        return archive(self.journal.exchanges, base_url, settings.base_path)
 
     def keep(self, name: str, fixture: Mapping[str, Any] | None = None) -> None:
         """Keep a snapshot of what the accounts hold, or a fixture, under a name.

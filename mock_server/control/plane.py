@@ -97,7 +97,7 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
 def _refuse_what_needs_records(url: str) -> None:
     """Refuse what only a mock has: a deployment's records are its own."""
     path = request.path.removeprefix(PREFIX)
-    if path.startswith(OF_A_MOCK):
+    if path.startswith(OF_A_MOCK) and not path.endswith("/meant"):
         abort(409, f"This does not apply: {FORWARDS.format(url)}.")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-MOST = 1000
+MOST, UNNAMED = 1000, "another account"
 
 
 class Callers:
@@ -20,4 +20,4 @@ class Callers:
         digest = blake2b(key.encode(), digest_size=16).digest()
         if digest not in self._names and len(self._names) < MOST:
             self._names[digest] = f"account {len(self._names) + 1}"
-        return self._names.get(digest, "another account")
+        return self._names.get(digest, UNNAMED)

@@ -28,14 +28,14 @@ class Copy:
 
     def __init__(self, room: Room, longest: int) -> None:
         self._room, self._longest = room, longest
-        self._parts: list[bytes] = []
+        self._kept = bytearray()
         self._taken = self.came = 0
         self.is_whole = True
 
     @property
     def content(self) -> bytes:
         """What is kept."""
-        return b"".join(self._parts)
+        return bytes(self._kept)
 
     def add(self, part: bytes) -> None:
         """Keep a part of the body that passes."""
@@ -45,10 +45,10 @@ class Copy:
         if self.came <= self._longest and len(part) <= self._room.left:
             self._room.left -= len(part)
             self._taken += len(part)
-            self._parts.append(part)
+            self._kept += part
         else:
             self.is_whole = False
-            self._parts = [(self.content + part)[:BEGINNING]]
+            self._kept = (self._kept + part)[:BEGINNING]
             self.release()
 
     def release(self) -> None:

@@ -57,6 +57,8 @@ class Disguise:
         for alphabet in ALPHABETS:
             if letter in alphabet:
                 return self._random.choice(alphabet)
+        if letter.isnumeric():
+            return self._random.choice(string.digits)
         return self._random.choice(OTHERS) if letter.isalpha() else letter
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_plus
 
 from mock_server.errors import REFUSAL, Refusal
+from mock_server.http.incoming import has_body
 from mock_server.http.request_notes import notes_of
 from mock_server.settings import Deployment
 
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 
 READS = ("GET", "HEAD", "OPTIONS")
 NEVER = ("CONNECT", "TRACE")
-OVERRIDES = ("HTTP_X_HTTP_METHOD_OVERRIDE", "HTTP_X_HTTP_METHOD", "HTTP_X_METHOD_OVERRIDE")
+OVERRIDE = re.compile("HTTP_X_.*(METHOD|VERB).*")
+PARAMETERS = ("_method", "x-http-method-override")
 PLACEHOLDER = b"to be forwarded"
 
 
@@ -47,8 +50,11 @@ class Front:
 
     def _refusal(self, environ: WSGIEnvironment) -> Refusal | None:
         method = environ["REQUEST_METHOD"]
-        if method in NEVER:
-            return Refusal("405", f"{method} is not forwarded; send another method.", mistake=False)
+        if method.upper() in NEVER or method != method.upper():
+            return Refusal("405", f"{method} is not forwarded; send another method, in capitals.", mistake=False)
+        if method == "OPTIONS" and {"HTTP_ORIGIN", "HTTP_ACCESS_CONTROL_REQUEST_METHOD"} <= environ.keys():
+            title = f"Pages of {environ['HTTP_ORIGIN']} may not call this server; --cors-origin lets them."
+            return Refusal("403", title, mistake=False)
         if self._deployment.read_only and (method not in READS or _is_overridden(environ)):
             title = "This server forwards reads alone: it was started with --read-only."
             return Refusal("405", title, mistake=False)
@@ -56,6 +62,7 @@ class Front:
 
 
 def _is_overridden(environ: WSGIEnvironment) -> bool:
-    """Whether a deployment might take a read for a write, because it says that it is one."""
-    query = parse_qsl(environ["QUERY_STRING"], keep_blank_values=True)
-    return any(name in environ for name in OVERRIDES) or any(name == "_method" for name, _ in query)
+    """Whether a deployment might take a read for a write: it has a body, or says that it is something else."""
+    names = (unquote_plus(each.partition("=")[0]) for each in re.split("[&;]", environ["QUERY_STRING"]))
+    asks = any(name.strip().casefold().rstrip("[]") in PARAMETERS for name in names)
+    return has_body(environ) or asks or any(map(OVERRIDE.fullmatch, environ))

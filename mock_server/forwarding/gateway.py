@@ -6,18 +6,23 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import aiohttp
 
+from mock_server.api.authentication import scheme_and_key
 from mock_server.forwarding.copies import Room
 from mock_server.forwarding.links import LONGEST, links_here, location_here
-from mock_server.forwarding.passage import GONE, LONGEST_SENT, MOST_PASSED, Passage, SlowClientError
+from mock_server.forwarding.passage import CUT_SHORT, GONE, LONGEST_SENT, Passage, SlowClientError
 from mock_server.forwarding.sightings import Sightings
 from mock_server.forwarding.upstream import Upstream, UpstreamError, kept_headers
+from mock_server.http.codings import plain
 from mock_server.http.gateway import Gateway, Receive, Send, Site, called
 from mock_server.http.incoming import Message, environ_of, has_body
-from mock_server.journal.recorder import HARMLESS, Head, Keeper, plain
+from mock_server.http.masking import masked_key
+from mock_server.http.tokens import shows_token
+from mock_server.journal.recorder import HARMLESS, Head, Keeper
 from mock_server.settings import URL, Deployment, Settings
 
 if TYPE_CHECKING:
@@ -25,9 +30,10 @@ if TYPE_CHECKING:
 
 ROOM = 48 * 2**20  # bytes of copies of bodies that are on their way
 PASSED_ON = 200  # the status of the placeholder for the deployment's answer
-OF_THE_PLACEHOLDER = (b"content-length", b"content-type")
-SECONDS_TO_CLOSE = 1.0
-DENIED = b"mock-server; error=http_request_denied"
+OF_THE_PLACEHOLDER = (b"content-length",)
+SECONDS_TO_CLOSE, SECONDS_TO_LOOK = 1.0, 0.02
+OWN, DENIED = b"mock-server", b"mock-server; error=http_request_denied"
+WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 CUT_OFF = "cut off by the deployment"
 SAFE = [(name.lower().encode(), text.encode()) for name, text in HARMLESS]
 Headers = list[tuple[bytes, bytes]]
@@ -42,20 +48,28 @@ class ForwardingGateway(Gateway):
         deployment: where to.
         keeper: keeps all requests.
         sightings: learns from the deployment's answers, if they are to be recorded.
+        token: the control token of this server, which browsers send along with every request to it.
 
     Raises:
         SettingsError: if a certificate cannot be used.
     """
 
-    def __init__(
-        self, site: Site, settings: Settings, deployment: Deployment, keeper: Keeper, sightings: Sightings | None
+    def __init__(  # noqa: PLR0913, PLR0917 - what it serves, and what it keeps
+        self,
+        site: Site,
+        settings: Settings,
+        deployment: Deployment,
+        keeper: Keeper,
+        sightings: Sightings | None,
+        token: str | None,
     ) -> None:
         super().__init__(site)
         self._settings, self._deployment = settings, deployment
         self._upstream = Upstream(deployment, settings.base_path)
-        self._keeper, self._sightings = keeper, sightings
+        self._keeper, self._sightings, self._token = keeper, sightings, token
         self._room = Room(ROOM)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._under_way = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -64,6 +78,7 @@ class ForwardingGateway(Gateway):
         if self._site.is_control(environ):
             return await super().__call__(scope, receive, send)
         passage = Passage(environ, receive, send, self._room)
+        self._under_way += 1
         try:
             self._keeper.force(environ)
             start, body = called(self._site, environ)
@@ -72,22 +87,30 @@ class ForwardingGateway(Gateway):
             with suppress(SlowClientError):
                 await self._forward(passage, scope, start, list(body), send)
         finally:
+            self._under_way -= 1
             passage.end()
         return None
 
-    def stop(self) -> None:
-        """Close the connections to the deployment, too."""
-        super().stop()
+    def finish(self) -> None:
+        """Close the connections to the deployment, once requests under way are answered, or a moment has passed."""
         if self._loop and self._loop.is_running():
             with suppress(TimeoutError, RuntimeError):
-                asyncio.run_coroutine_threadsafe(self._upstream.close(), self._loop).result(SECONDS_TO_CLOSE)
+                asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(2 * SECONDS_TO_CLOSE)
+
+    async def _close(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SECONDS_TO_CLOSE):
+                while self._under_way:  # noqa: ASYNC110 - once, when the server stops
+                    await asyncio.sleep(SECONDS_TO_LOOK)
+        await self._upstream.close()
 
     async def _answer_itself(
         self, passage: Passage, start: Message, body: list[bytes], receive: Receive, send: Send
     ) -> None:
         """Send an answer that does not come from the deployment, once the request has come whole."""
         environ, notes = passage.environ, passage.notes
-        start["headers"] = [*start["headers"], (b"proxy-status", DENIED), *SAFE]
+        status = DENIED if start["status"] >= HTTPStatus.BAD_REQUEST else OWN
+        start["headers"] = [*start["headers"], (b"proxy-status", status), *SAFE]
         passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
         if has_body(environ):
             async with self._body_read(environ, receive):
@@ -105,22 +128,25 @@ class ForwardingGateway(Gateway):
             if isinstance(sent, bytes):  # once it is on its way, it is read while the deployment is at work
                 loop = asyncio.get_running_loop()
                 loop.call_soon(loop.call_soon, self._keeper.read_form, passage.environ, sent)
-            async with self._upstream.answering(method, path, query, scope["headers"], sent) as answer:
+            headers = scope["headers"]
+            if shows_token(passage.environ, self._token):  # the deployment is not to learn it
+                headers = [each for each in headers if each[0].lower() != b"authorization"]
+            async with self._upstream.answering(method, path, query, headers, sent) as answer:
                 passage.head = Head(answer.status, _told(answer.raw_headers))
                 if start["status"] == PASSED_ON:
                     return await self._pass_back(passage, answer, start)
-                async for _ in passage.coming(answer.content.iter_any()):
+                async for _ in passage.coming(self._upstream.parts(answer)):
                     pass
             self._teach(passage)
+            if passage.notes.broken != "dropped":
+                start["headers"] = [*start["headers"], (b"proxy-status", OWN)]
             passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
             self._keep(passage, b"".join(body))
         except (SlowClientError, UpstreamError) as error:
-            told = error if isinstance(error, UpstreamError) else UpstreamError(408, "http_request_denied", str(error))
-            if passage.trouble == GONE or passage.is_begun:
-                return await self._break(passage, passage.trouble or (CUT_OFF if told is error else str(error)))
-            if passage.trouble:
-                told = UpstreamError(408, "http_request_denied", passage.trouble)
-            start, body = _failed(told, start)
+            if passage.is_begun or (str(error) == GONE and not passage.trouble):
+                return await self._break(passage, CUT_OFF if isinstance(error, UpstreamError) else str(error))
+            if passage.notes.broken != "dropped":
+                start, body = _failed(passage.trouble or error, start)
             passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
             self._keep(passage, body[0])
         await self._deliver(start, body, passage.notes.delay, passage.notes.late, send)
@@ -129,7 +155,7 @@ class ForwardingGateway(Gateway):
     async def _pass_back(self, passage: Passage, answer: aiohttp.ClientResponse, start: Message) -> None:
         """Send the deployment's answer as it comes."""
         notes = passage.notes
-        parts = passage.coming(answer.content.iter_any())
+        parts = passage.coming(self._upstream.parts(answer))
         headers = _merged(kept_headers(answer), start["headers"])
         if self._deployment.rewrite_links:
             headers, parts = await self._rewritten(passage.environ, headers, answer, parts)
@@ -138,23 +164,26 @@ class ForwardingGateway(Gateway):
         if notes.late:
             await passage.hand(b"")
             await self._wait(notes.late)
-        half = (answer.content_length or 0) // 2 if notes.broken else None
-        held = b""  # the last part is sent once the journal has the request
+        length = next((int(text) for name, text in headers if name.lower() == b"content-length"), None)
+        if notes.broken and (length == 0 or answer.method == "HEAD" or answer.status in WITHOUT_BODY):
+            notes.broken = ""  # there is nothing to cut off
+        handed, last = 0, b""  # what completes the answer is sent once the journal has the request
         async for part in parts:
-            if passage.answered.came > MOST_PASSED:
-                return await self._break(passage, f"longer than {MOST_PASSED >> 20} MiB")
-            if half is None and held:
-                await passage.hand(held)
-            elif half is not None and (sendable := part[: max(0, half - passage.answered.came + len(part))]):
-                await passage.hand(sendable)
-            held = part
+            if notes.broken:
+                most = len(part) // 2 if length is None else length // 2
+                last = part[: max(0, most - handed)]
+            else:
+                last = part
+            handed += len(last)
+            if last and (notes.broken or handed != length):
+                await passage.hand(last)
+                last = b""
         self._teach(passage)
         self._keep(passage, passage.answered.content)
-        if half is None:
-            await passage.hand(held, more=False)
+        if not notes.broken:
+            await passage.hand(last, more=False)
         elif not passage.pieces:
             await passage.hand(b"")  # the head goes with the first part
-        return None
 
     async def _rewritten(
         self, environ: WSGIEnvironment, headers: Headers, answer: aiohttp.ClientResponse, parts: AsyncIterator[bytes]
@@ -168,21 +197,26 @@ class ForwardingGateway(Gateway):
         headers = [
             (name, location_here(text, there, here) if name.lower() == b"location" else text) for name, text in headers
         ]
-        if answer.method != "GET" or answer.headers.get("Content-Encoding", "identity") != "identity":
+        if (
+            answer.method != "GET"
+            or answer.status != PASSED_ON
+            or answer.headers.get("Content-Encoding", "identity") != "identity"
+        ):
             return headers, parts
         gathered: list[bytes] = []
         async for part in parts:
             gathered.append(part)
             if sum(map(len, gathered)) > LONGEST or gathered[0].lstrip()[:1] != b"{":
                 return headers, _chained(gathered, parts)
-        body = links_here(b"".join(gathered), here)
+        body = links_here(b"".join(gathered), there, here)
         length = (b"content-length", str(len(body)).encode())
         return [each for each in headers if each[0].lower() != length[0]] + [length], _chained([body])
 
     def _teach(self, passage: Passage) -> None:
         if self._sightings and passage.answered.is_whole:
             account = self._keeper.account_of(passage.environ)
-            body = plain(passage.answered.content, passage.head.headers)
+            body = plain(passage.answered.content, passage.head.headers) or b""
+            body = masked_key(scheme_and_key(passage.environ)[1], body)
             self._sightings.learn(account, passage.environ, passage.head.status or 0, body)
 
     async def _break(self, passage: Passage, why: str) -> None:
@@ -194,7 +228,10 @@ class ForwardingGateway(Gateway):
             await passage.hand(b"")  # the head goes with the first part
 
     def _keep(self, passage: Passage, answer: bytes) -> None:
-        """Keep a request in the journal, with the answer that the client gets."""
+        """Keep a request in the journal, once, with the answer that the client gets."""
+        if passage.is_kept:
+            return
+        passage.is_kept = True
         head = passage.head
         head.is_whole = head.is_own or passage.answered.is_whole
         delay = 0.0 if passage.is_begun else passage.notes.delay * 1000
@@ -220,8 +257,11 @@ def _merged(headers: Headers, added: Headers) -> Headers:
     return [each for each in headers if each[0].lower() not in replaced] + added + SAFE
 
 
-def _failed(error: UpstreamError, start: Message) -> tuple[Message, list[bytes]]:
+def _failed(trouble: str | Exception, start: Message) -> tuple[Message, list[bytes]]:
     """The answer of this server where the deployment gave none; its head keeps what layers added."""
+    status = HTTPStatus.BAD_REQUEST if trouble == CUT_SHORT else HTTPStatus.REQUEST_TIMEOUT
+    denied = UpstreamError(status, "http_request_denied", str(trouble))
+    error = trouble if isinstance(trouble, UpstreamError) else denied
     body = json.dumps({"errors": [{"title": error.title, "status": error.status}]}).encode()
     own = [
         (b"content-type", b"application/json"),

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 LONGEST_SENT, LONGEST_ANSWER = 16 * 2**20, 4 * 2**20  # bytes of one body that are kept whole
 MOST_PASSED = 2**30  # bytes of an answer; one that is longer never ends
-PIECES_BEFORE_WATCHING = 16
+PARTS_BEFORE_WATCHING = 16
 SHORT = 64 * 2**10  # bytes of a body that is sent in one piece
 GONE = "the client went away"
+CUT_SHORT = "The body was cut off; send it whole."
 
 
 class SlowClientError(Exception):
@@ -42,6 +43,7 @@ class Passage:
         sent: a copy of the body of the request.
         answered: a copy of the body of the answer.
         is_begun: whether the client has been sent the beginning of an answer.
+        is_kept: whether the journal has it.
         pieces: how many parts of the answer the client was sent.
         trouble: why the request did not come whole, or an empty string.
     """
@@ -50,7 +52,9 @@ class Passage:
         self.environ, self.notes = environ, notes_of(environ)
         self._receive, self._send = receive, send
         self.head, self.sent, self.answered = Head(), Copy(room, LONGEST_SENT), Copy(room, LONGEST_ANSWER)
-        self.is_begun = False
+        self.is_begun = self.is_kept = False
+        self._is_received = True
+        self._parts = 0
         self.trouble = ""
         self._began = perf_counter()
         self._patience = incoming.SECONDS_FOR_A_BODY
@@ -77,6 +81,7 @@ class Passage:
         return parts
 
     async def _body(self) -> AsyncIterator[bytes]:
+        self._is_received = False
         more, patience, clock = True, incoming.SECONDS_FOR_A_BODY, asyncio.get_running_loop().time
         while more:
             before = clock()
@@ -87,18 +92,30 @@ class Passage:
                 self.trouble = f"The body did not come; send it within {incoming.SECONDS_FOR_A_BODY:g} seconds."
                 raise SlowClientError(self.trouble) from None
             if message["type"] == "http.disconnect":
-                self.trouble = GONE
+                self.trouble = CUT_SHORT
                 raise SlowClientError(self.trouble)
             part, more = message.get("body", b""), message.get("more_body", False)
             patience += len(part) / incoming.LEAST_RATE - (clock() - before)
             self.sent.add(part)
             if part:
                 yield part
+        self._is_received = True
 
     async def coming(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """The parts of the answer's body as they come, each of which is copied."""
+        """The parts of the answer's body as they come, each of which is copied.
+
+        Raises:
+            SlowClientError: if the client has gone, or nobody could want so long an answer.
+        """
         async for part in parts:
             self.answered.add(part)
+            self._parts += 1
+            if self._parts > PARTS_BEFORE_WATCHING and self._is_received and not self._gone:
+                self._gone = asyncio.create_task(client_gone(self._receive))
+            if self._gone and self._gone.done():
+                raise SlowClientError(GONE)
+            if self.answered.came > MOST_PASSED:
+                raise SlowClientError(f"longer than {MOST_PASSED >> 20} MiB")
             yield part
 
     async def begin(self, start: Message) -> None:
@@ -110,13 +127,9 @@ class Passage:
         """Send a part of the answer's body.
 
         Raises:
-            SlowClientError: if the client is too slow, or has gone.
+            SlowClientError: if the client is too slow.
         """
         self.pieces += 1
-        if self.pieces == PIECES_BEFORE_WATCHING:
-            self._gone = asyncio.create_task(client_gone(self._receive))
-        if self._gone and self._gone.done():
-            raise SlowClientError(GONE)
         message = {"type": "http.response.body", "body": part, "more_body": more}
         if self.pieces == 1 and len(part) <= SHORT:  # what is sent first waits for no reader
             return await self._send(message)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mock_server.api.representations import GENERIC_KEYS
 from mock_server.contract import Contract, Resource
+from mock_server.forwarding.callers import UNNAMED
 from mock_server.forwarding.disguise import Disguise
 from mock_server.store.new_record import TIME_FORMAT
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
 MOST_RECORDS = 50_000
-HIGHEST_ID = 10**15
+HIGHEST_ID, LONGEST_ID = 10**15, 16
 TIMES = ("datetime", "last_datetime")
 KINDS: dict[str, type] = {"string": str, "boolean": bool, "integer": int}
 
@@ -47,7 +48,7 @@ class Sightings:
         """
         path = environ["PATH_INFO"].removeprefix(self._base_path)
         found = self._resource(path)
-        if not found or not account or not 200 <= status < 300:  # noqa: PLR2004 - what HTTP calls success
+        if not found or account in ("", UNNAMED) or not 200 <= status < 300:  # noqa: PLR2004 - what HTTP calls success
             return
         resource, identifier = found
         records = self._accounts.setdefault(account, {}).setdefault(resource.name, {})
@@ -84,7 +85,7 @@ class Sightings:
                             field: disguise(field, value) if isinstance(value, str) else value
                             for field, value in row.items()
                         }
-                        for row in resources.get(each.name, {}).values()
+                        for row in _once(resources.get(each.name, {}))
                     ]
                     for each in self._contract.resources
                 },
@@ -96,8 +97,8 @@ class Sightings:
     @property
     def counts(self) -> Iterator[tuple[str, str, int, int]]:
         """Account, resource, how many records were shown, and how many there were when they were listed last."""
-        for name, resources in self._accounts.items():
-            for resource, records in resources.items():
+        for name, resources in list(self._accounts.items()):
+            for resource, records in list(resources.items()):
                 yield name, resource, len(records), self._totals.get((name, resource), len(records))
 
     @property
@@ -114,7 +115,8 @@ class Sightings:
             if path.rstrip("/") == each.paths["list"].rstrip("/"):
                 return each, 0
             last = path.removeprefix(prefix)
-            if path.startswith(prefix) and last.isascii() and last.isdecimal() and 0 < int(last[:20]) <= HIGHEST_ID:
+            is_id = path.startswith(prefix) and len(last) <= LONGEST_ID and last.isascii() and last.isdecimal()
+            if is_id and 0 < int(last) <= HIGHEST_ID:
                 return each, int(last)
         return None
 
@@ -123,7 +125,7 @@ class Sightings:
         identifier = row.get("id") if isinstance(row, dict) else None
         if type(identifier) is not int or not 0 < identifier <= HIGHEST_ID:
             return
-        values = dict(_values(resource, row))
+        values = {name: value for name, value in _values(resource, row) if _is_text(value)}
         if not all(field.name in values for field in resource.fields.values() if field.required):
             return
         if identifier not in records:
@@ -149,6 +151,14 @@ def _values(resource: Resource, row: Mapping[str, Any]) -> Iterator[tuple[str, A
                 yield name, value
 
 
+def _once(records: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records, of those with the same host the first, because a fixture holds no two."""
+    once: dict[str, dict[str, Any]] = {}
+    for identifier, row in list(records.items()):
+        once.setdefault(str(row.get("host", identifier)).casefold(), row)
+    return list(once.values())
+
+
 def _settings(resource: Resource, row: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The form fields that an object shows, under their own names or under names that services use."""
     own = [field.name for field in resource.fields.values() if field.applies_when and field.applies_to(row)]
@@ -158,6 +168,15 @@ def _settings(resource: Resource, row: Mapping[str, Any], shown: Mapping[str, An
         value = texts.get(name) or texts.get(usual) or (next(iter(texts.values()), None) if len(own) == 1 else None)
         if value is not None:
             yield name, value
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value can be written; JSON may hold halves of letters."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_time(value: Any) -> bool:

@@ -37,6 +37,7 @@ OF_THE_CONNECTION = frozenset(
 )
 NOT_SENT = OF_THE_CONNECTION | {"host", "expect"}
 OF_AIOHTTP = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")  # headers that it would add
+TROUBLE = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 READABLE = ("gzip", "deflate", "identity", "x-gzip")  # encodings that the journal can read, too
 PRINTABLE = bytes(range(0x21, 0x7F))
 CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -74,6 +75,7 @@ class Upstream:
         self._session: aiohttp.ClientSession | None = None
         self._proxy = _proxy_of(deployment.url)
         self._base = URL(deployment.url)
+        self._seconds = 2 * deployment.timeout  # for a connection and a head, each of which has less
 
     @asynccontextmanager
     async def answering(
@@ -84,31 +86,37 @@ class Upstream:
         Raises:
             UpstreamError: if none comes.
         """
-        target = self._base.path.rstrip("/") + _ascii(path).removeprefix(self._base_path)
-        url = URL.build(
-            scheme=self._base.scheme,
-            host=self._base.host or "",
-            port=self._base.explicit_port,
-            path=target,
-            query_string=_ascii(query),
-            encoded=True,
-        )
+        target = self._base.raw_path.rstrip("/") + _ascii(path).removeprefix(self._base_path)
+        asked = f"?{_ascii(query)}" if query else ""
+        url = URL(f"{self._base.origin()}{target}{asked}", encoded=True)
         told = CIMultiDict(_sent(headers, readable=self._deployment.rewrite_links))
         try:
-            async with asyncio.timeout(self._deployment.timeout) as limit:
+            async with asyncio.timeout(self._seconds) as limit:
                 data = self._pushing(limit, body) if isinstance(body, AsyncIterator) else body
-                head = await self._opened().request(
+                answer = await self._opened().request(
                     method, url, headers=told, data=data, allow_redirects=False, proxy=self._proxy
                 )
-            async with head as answer:
-                _check(answer)
-                yield answer
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            _check(answer)
+        except TROUBLE as error:
+            raise self._failure(error) from error
+        async with answer:
+            yield answer
+
+    async def parts(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """The body of an answer as it comes.
+
+        Raises:
+            UpstreamError: if it breaks off.
+        """
+        try:
+            async for part in answer.content.iter_any():
+                yield part
+        except TROUBLE as error:
             raise self._failure(error) from error
 
     async def _pushing(self, limit: asyncio.Timeout, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """A body, during whose parts the deployment need not answer; it has as long again to take each."""
-        clock, seconds = asyncio.get_running_loop().time, self._deployment.timeout
+        clock, seconds = asyncio.get_running_loop().time, self._seconds
 
         def reschedule(when: float | None) -> None:
             with suppress(RuntimeError):  # the answer has come already
@@ -127,7 +135,7 @@ class Upstream:
             await self._session.close()
 
     def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
+        if self._session is None or self._session.closed:
             timeout = self._deployment.timeout
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
@@ -140,10 +148,12 @@ class Upstream:
                 max_line_size=LONGEST_LINE,
                 max_field_size=LONGEST_LINE,
             )
+            self._session._retry_connection = False  # noqa: SLF001 - aiohttp would send a DELETE twice
         return self._session
 
     def _failure(self, error: Exception) -> UpstreamError:
-        there, seconds = self._deployment.url, f"{self._deployment.timeout:g} seconds"
+        by = f" by the proxy {self._proxy}" if self._proxy else ""
+        there, seconds = self._deployment.url + by, f"{self._deployment.timeout:g} seconds"
         match error:
             case aiohttp.ClientConnectorDNSError():
                 told = (502, "dns_error", f"The name of {there} is not known; check --forward-to.")
@@ -183,23 +193,32 @@ def _check(answer: aiohttp.ClientResponse) -> None:
 
 
 def kept_headers(answer: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer, without those of its connection."""
+    """The headers of an answer, without those of its connection, and without those that let pages read it."""
     named = {name.strip().lower() for text in answer.headers.getall("Connection", ()) for name in text.split(",")}
     if "Transfer-Encoding" in answer.headers:
         named.add("content-length")  # which does not count then (RFC 9112, 6.3)
     return [
         (name, text)
         for name, text in answer.raw_headers
-        if (lower := name.decode("latin-1").lower()) not in OF_THE_CONNECTION and lower not in named
+        if (lower := name.decode("latin-1").lower()) not in OF_THE_CONNECTION
+        and lower not in named
+        and not lower.startswith("access-control-")  # which pages may call is decided here
     ]
 
 
 def _proxy_of(base_url: str) -> str | None:
-    """The proxy that the environment names for a base URL, if any."""
+    """The proxy that the environment names for a base URL, if any.
+
+    Raises:
+        SettingsError: if it is of another kind than HTTP.
+    """
     parts, proxies = urlsplit(base_url), getproxies()
     if not proxies or proxy_bypass(parts.netloc):
         return None
-    return proxies.get(parts.scheme) or proxies.get("all")
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if proxy and not proxy.startswith(("http://", "https://")):
+        raise SettingsError(f"the proxy {proxy} of the environment is not one of HTTP; set another, or NO_PROXY")
+    return proxy
 
 
 def _sent(headers: Headers, *, readable: bool) -> Iterable[tuple[str, str]]:
@@ -214,7 +233,7 @@ def _sent(headers: Headers, *, readable: bool) -> Iterable[tuple[str, str]]:
     for name, text in given:
         if name == "accept-encoding":
             yield name, "identity" if readable else _readable(text)
-        elif name not in NOT_SENT and name not in named:
+        elif name not in NOT_SENT and name not in named and "_" not in name:  # some servers take _ for -
             yield name, text
 
 

@@ -120,6 +120,9 @@ class Gateway:
         finally:
             del self._bodies[read]
 
+    def finish(self) -> None:
+        """Let requests under way end, before the server stops; they end by themselves here."""
+
     def stop(self) -> None:
         """Shut down the threads of the control plane."""
         self._control.shutdown(wait=False, cancel_futures=True)

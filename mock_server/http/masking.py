@@ -6,13 +6,14 @@ import json
 import re
 from functools import lru_cache
 from typing import Any
-from urllib.parse import unquote_plus
+from urllib.parse import quote, unquote_plus
 
 MASKED = "[key]"
 HIDDEN = "[not shown: it may hold a key]"
 SCHEMES = ("bearer", "basic", "digest", "token")
 WORDS = ("key", "token", "secret", "passw", "credential", "authorization", "cookie", "session")
 PAIR = re.compile(r"(?<![\w%.\[\]-])([\w%.\[\]-]{1,300})=([^&;,\s\"'<>]+)")
+SHORTEST_KEY = 8  # characters; a shorter one may stand in other words, too
 LONGEST_KEPT = 2000  # characters
 LONGEST_JSON = 64 * 2**10  # characters that are parsed
 
@@ -42,6 +43,21 @@ def masked_query(query: str) -> str:
         f"{name}{equals}{MASKED}" if equals and is_secret(unquote_plus(name)) else f"{name}{equals}{text}"
         for name, equals, text in pairs
     )
+
+
+def masked_key(key: str, content: bytes) -> bytes:
+    """A part of a request or an answer without a key, which may stand anywhere in it."""
+    for form in _forms(key) if len(key) >= SHORTEST_KEY else ():
+        if form in content:
+            content = content.replace(form, MASKED.encode())
+    return content
+
+
+@lru_cache(64)
+def _forms(key: str) -> tuple[bytes, ...]:
+    """A key as it may be written: as it is, in JSON, in a URL."""
+    forms = (key, json.dumps(key)[1:-1], key.replace("/", "\\/"), quote(key, safe=""), quote(key))
+    return tuple(dict.fromkeys(each.encode("latin-1", "replace") for each in forms))
 
 
 def masked_pairs(text: str) -> str:

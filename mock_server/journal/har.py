@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from io import StringIO
@@ -19,12 +19,12 @@ COMMENT = "Keys are hidden. Answers that a test asked for, and those of a proxy 
 SAFE = "/:@!$&'()*+,;=~-._"
 
 
-def archive(exchanges: Iterable[tuple[Entry, bytes | None]], base_url: str, base_path: str) -> str:
+def archive(exchanges: Iterable[tuple[Entry, bytes | None]], base_url: Callable[[Entry], str], base_path: str) -> str:
     """An HTTP archive of what a service answered.
 
     Args:
         exchanges: requests, each with the whole body of its answer, or None if that was not kept.
-        base_url: where the service answers.
+        base_url: where the service answers, for each request.
         base_path: the prefix of the requests' paths, which the base URL stands for.
     """
     file = StringIO()
@@ -37,7 +37,7 @@ def archive(exchanges: Iterable[tuple[Entry, bytes | None]], base_url: str, base
             har.add_entry(
                 startedDateTime=datetime.fromisoformat(entry.time).replace(tzinfo=UTC),
                 time=entry.milliseconds,
-                request=_request(entry, base_url + quote(entry.path.removeprefix(base_path), safe=SAFE)),
+                request=_request(entry, base_url(entry) + quote(entry.path.removeprefix(base_path), safe=SAFE)),
                 response=_response(entry, body),
                 timings=harfile.Timings(send=0, wait=entry.milliseconds, receive=0),
             )

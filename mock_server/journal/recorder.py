@@ -15,8 +15,6 @@ from itertools import islice
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
-from zlib import MAX_WBITS, decompressobj
-from zlib import error as ZlibError  # noqa: N812 - a class
 
 from werkzeug.http import parse_options_header
 
@@ -25,9 +23,18 @@ from mock_server.api.forms import MULTIPART, URLENCODED
 from mock_server.api.operations import Service
 from mock_server.faults.forced import FORCED, ForcedAnswers
 from mock_server.http.answers import whole
+from mock_server.http.codings import plain
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.incoming import has_body
-from mock_server.http.masking import MASKED, is_secret, masked_answer, masked_body, masked_header, masked_query
+from mock_server.http.masking import (
+    MASKED,
+    is_secret,
+    masked_answer,
+    masked_body,
+    masked_header,
+    masked_key,
+    masked_query,
+)
 from mock_server.http.request_notes import Notes, notes_of
 from mock_server.journal.journal import Entry, File, Journal
 from mock_server.journal.remarks import Remarks
@@ -41,9 +48,6 @@ log = logging.getLogger("mock_server")
 LONGEST_TEXT = 2000  # characters of a body, a field, a path
 LONGEST_READ = 64 * 2**10  # bytes of a body that are looked at
 MOST_FIELDS = 100
-SHORTEST_KEY = 8  # characters; a shorter one may stand in other words, too
-LONGEST_PLAIN = 4 * 2**20  # bytes of an answer that was compressed
-GZIP_OR_ZLIB, CODINGS = MAX_WBITS | 32, ("gzip", "deflate")
 LINE = "%s %s %s %.1f ms%s"
 PLAIN = re.compile(r"[\w/.-]*", re.ASCII)
 BY_HAND = "mock_server.console"  # set for requests by the console, which get no remarks and no forced answers
@@ -119,14 +123,19 @@ class Keeper:
             milliseconds: from the request to the answer.
         """
         if self.reads_bodies:
-            body, key = plain(answer, head.headers), scheme_and_key(environ)[1].encode("latin-1")
-            if len(key) >= SHORTEST_KEY and key in body:  # a deployment may repeat it
-                body = body.replace(key, MASKED.encode())
-            self._journal.add(self._entry(environ, head, sent, body, milliseconds), body if head.is_whole else b"")
+            body = plain(answer, head.headers)
+            whole = head.is_whole and body is not None
+            body = masked_key(scheme_and_key(environ)[1], answer[:LONGEST_TEXT] if body is None else body)
+            self._journal.add(self._entry(environ, head, sent, body, milliseconds), body if whole else b"")
         if log.isEnabledFor(logging.INFO):
             ignored = _ignored(notes_of(environ))
             told = (environ["REQUEST_METHOD"], _target(environ), head.status, milliseconds, ignored)
             log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, LINE, told, None))  # seeks no caller
+
+    @staticmethod
+    def _without_key(environ: WSGIEnvironment, headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+        key = scheme_and_key(environ)[1]
+        return ((name, masked_key(key, text.encode("latin-1", "replace")).decode("latin-1")) for name, text in headers)
 
     def account_of(self, environ: WSGIEnvironment) -> str:
         """The name of the account whose key a request carries, or an empty string."""
@@ -140,20 +149,21 @@ class Keeper:
             time=_now(),
             account=self.account_of(environ),
             method=environ["REQUEST_METHOD"],
-            path=_path(environ),
-            query=masked_query(environ["QUERY_STRING"])[:LONGEST_TEXT],
+            path=_hidden(environ, _path(environ)),
+            query=_hidden(environ, masked_query(environ["QUERY_STRING"])[:LONGEST_TEXT]),
             headers=_masked(headers),
             status=None if notes.broken == "dropped" else head.status,
             forced=notes.forced,
             broken=notes.broken,
             own=head.is_own,
-            answer_headers=_masked(head.headers),
+            answer_headers=_masked(self._without_key(environ, head.headers)),
             answer=masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT),
             milliseconds=round(milliseconds, 1),
         )
         if sent:
             notes.parts = _parts(entry, environ, sent)
-            _note_form(entry, notes.parts, sent)
+            _note_form(entry, notes.parts, masked_key(scheme_and_key(environ)[1], sent))
+            entry.fields = {name: _hidden(environ, text) for name, text in entry.fields.items()}
         if BY_HAND not in environ:
             entry.remarks = list(self._remarks.about(entry, notes, body))
         return entry
@@ -213,6 +223,11 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
+def _hidden(environ: WSGIEnvironment, text: str) -> str:
+    """A text without the key of its request."""
+    return masked_key(scheme_and_key(environ)[1], text.encode()).decode("utf-8", "replace")
+
+
 def _path(environ: WSGIEnvironment) -> str:
     path: str = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
     return path[:LONGEST_TEXT]
@@ -227,16 +242,6 @@ def _header_name(key: str) -> str:
 
 def _masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {name: masked_header(name, text[:LONGEST_TEXT]) for name, text in islice(headers, MOST_FIELDS)}
-
-
-def plain(body: bytes, headers: Iterable[tuple[str, str]]) -> bytes:
-    """The body of an answer as it was before it was compressed, or the beginning of a very long one."""
-    if not body or not any(name.lower() == "content-encoding" and text.lower() in CODINGS for name, text in headers):
-        return body
-    try:
-        return decompressobj(GZIP_OR_ZLIB).decompress(body, LONGEST_PLAIN)
-    except ZlibError:  # an answer that is forced may lie about itself
-        return body
 
 
 def _parts(entry: Entry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:

@@ -129,7 +129,7 @@ class Remarks:
         if resource := self._lists.get(path.rstrip("/")) if entry.method == "GET" else None:
             self._note_pages(entry, resource, query, answer)
             known += [*self._about_list(query), *self._about_links(entry, resource, query)]
-        elif query and entry.method != "GET":
+        elif query and entry.method not in ("GET", "HEAD"):
             known.append(
                 Remark(f"Parameters of a write have no influence: {', '.join(query)[:80]}.", "client.write-parameters")
             )

@@ -172,6 +172,38 @@ def test_pages_of_other_origins_may_call_whatever_the_deployment_says_of_that() 
         assert got.headers["vary"] == "A, Origin"
 
 
+def test_pages_of_origins_that_are_not_named_may_not_call() -> None:
+    with Upstream(answer(b"{}", "Access-Control-Allow-Origin: *")) as up:
+        for origins in ((), ("http://a.example",)):
+            with MockServer(deployment=Deployment(url=up.url), cors_origins=origins) as server:
+                origin = {"Origin": "http://evil.example"}
+                got = requests.get(f"{server.base_url}/api/domains/1", headers=origin)
+                assert "access-control-allow-origin" not in got.headers
+                asked = origin | {"Access-Control-Request-Method": "DELETE"}
+                refused = requests.options(f"{server.base_url}/api/domains/1", headers=asked)
+                assert refused.status_code == 403
+                assert "access-control-allow-origin" not in refused.headers
+    assert all(request.startswith(b"GET ") for request in up.requests)
+
+
+def test_the_control_token_stays_here(up: Upstream) -> None:
+    token = "a-token-that-nobody-guesses"
+    with MockServer(deployment=Deployment(url=up.url), control_token=token) as server:
+        for given in ({"auth": ("x", token)}, {"headers": {"Authorization": f"Bearer {token}"}}):
+            assert requests.get(f"{server.base_url}/favicon.ico", **given).ok
+            assert "authorization" not in up.head
+        assert requests.get(f"{server.base_url}/api/domains/1", headers=KEY).ok
+        assert up.head["authorization"] == KEY["Authorization"]
+
+
+def test_a_deployment_may_have_an_ipv6_address_or_an_odd_prefix(up: Upstream) -> None:
+    with in_front(f"{up.url}/a%20b") as server:
+        assert requests.get(f"{server.base_url}/api/domains/1").ok
+    assert up.line == "GET /a%20b/api/domains/1 HTTP/1.1"
+    with in_front("http://[::1]:1") as server:
+        assert "cannot be reached" in requests.get(f"{server.base_url}/api/domains/1").text
+
+
 def test_scripts_in_a_deployments_pages_do_not_run_where_the_console_is(up: Upstream) -> None:
     with in_front(up) as server:
         got = requests.get(f"{server.base_url}/api/domains/1")
@@ -193,13 +225,22 @@ def test_read_only_refuses_whatever_may_write(up: Upstream) -> None:
             assert refused.status_code == 405
             assert "--read-only" in refused.json()["errors"][0]["title"]
             assert refused.headers["proxy-status"] == "mock-server; error=http_request_denied"
-        for headers, query in (({"X-HTTP-Method-Override": "DELETE"}, ""), ({}, "?_method=DELETE"), ({}, "?%5fmethod")):
-            assert requests.get(there + query, headers=KEY | headers).status_code == 405
+        for name in ("X-HTTP-Method-Override", "X-Method", "X-HTTP-Verb"):
+            assert requests.get(there, headers=KEY | {name: "DELETE"}).status_code == 405
+        for query in ("_method=DELETE", "%5fmethod", "_METHOD=DELETE", "_method[]=DELETE", "a=1;_method=DELETE"):
+            assert requests.get(f"{there}?{query}", headers=KEY).status_code == 405
+        assert requests.get(there, headers=KEY, data={"_method": "DELETE"}).status_code == 405
         assert up.requests == []
         assert requests.get(there, headers=KEY).ok
 
 
-@pytest.mark.parametrize("method", ["CONNECT", "TRACE"])
+def test_headers_with_underscores_are_not_sent_because_some_servers_take_them_for_others(up: Upstream) -> None:
+    with in_front(up) as server:
+        assert requests.get(f"{server.base_url}/api/domains/1", headers={"X_HTTP_Method_Override": "DELETE"}).ok
+    assert b"override" not in up.requests[0].lower()
+
+
+@pytest.mark.parametrize("method", ["CONNECT", "TRACE", "trace", "connect", "patch"])
 def test_what_no_api_has_is_not_forwarded(up: Upstream, method: str) -> None:
     with in_front(up) as server:
         got = raw(server, f"{method} /api/domains/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())

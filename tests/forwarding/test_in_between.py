@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import time
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -92,6 +94,17 @@ class TestForced:
         assert get(server).json() == {"data": []}
         assert up.requests == []
 
+    def test_an_account_is_named_by_its_key_too(self, server: MockServer) -> None:
+        self.force(server, status=500, account="the-key-of-another")
+        assert "the-key" not in requests.get(f"{server.origin}/_mock/forced", timeout=9).text
+        assert get(server).ok
+        assert get(server, Authorization="Bearer the-key-of-another").status_code == 500
+
+    def test_a_defect_is_refused_at_once(self, server: MockServer) -> None:
+        given = {"prefer": "defect=total-is-one-more"}
+        assert requests.post(f"{server.origin}/_mock/forced", json=given, timeout=9).status_code == 400
+        assert get(server).ok
+
     def test_on_the_requests_of_one_account(self, server: MockServer) -> None:
         get(server)
         self.force(server, status=500, account="account 2")
@@ -162,6 +175,27 @@ class TestWhatIsKept:
             assert "the-key-of" not in text
             assert "[key]" in text
         assert "attachment" in saved.headers["content-disposition"]
+
+    @pytest.mark.parametrize("coding", ["x-gzip", "deflate", "br"])
+    def test_keys_are_hidden_however_an_answer_is_written(self, coding: str) -> None:
+        raw = zlib.compressobj(wbits=-15)
+        said = {"x-gzip": gzip.compress(RECORD), "deflate": raw.compress(RECORD) + raw.flush(), "br": b"\x8b" + RECORD}
+        sent = answer(said[coding], f"Content-Encoding: {coding}", f"X-Echo: {KEY['Authorization']}")
+        with Upstream(sent) as up, in_front(up) as server:
+            got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY, stream=True, timeout=9)
+            assert got.raw.read(decode_content=False) == said[coding]
+            saved = json.loads(server.running.archive())["log"]["entries"][0]["response"]
+            told = requests.get(f"{server.origin}/_mock/journal", timeout=9).text
+        assert "the-key-of" not in told + json.dumps(saved)
+        assert ("[key]" in saved["content"].get("text", "")) == (coding != "br")
+
+    def test_what_is_long_once_it_is_unpacked_is_not_kept_as_if_it_were_whole(self) -> None:
+        body = json.dumps({"data": ["x" * 1000] * 8000}).encode()
+        with Upstream(answer(gzip.compress(body), "Content-Encoding: gzip")) as up, in_front(up) as server:
+            assert get(server, "/api/domains/").content == body
+            saved = json.loads(server.running.archive())["log"]["entries"][0]["response"]["content"]
+        assert "text" not in saved
+        assert saved["size"] > 0
 
     def test_an_archive_holds_what_the_deployment_answered_and_that_alone(
         self, server: MockServer, up: Upstream

@@ -18,6 +18,7 @@ from upstream import Upstream, answer
 from wire import PNG
 
 from mock_server import MockServer
+from mock_server.errors import SettingsError
 from mock_server.forwarding import passage
 from mock_server.http import incoming
 from mock_server.settings import Deployment
@@ -167,7 +168,7 @@ def test_what_follows_an_answer_is_not_taken_for_another() -> None:
 
 
 def test_an_answer_without_an_end_is_passed_on_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.forwarding.gateway.MOST_PASSED", 5 << 20)
+    monkeypatch.setattr(passage, "MOST_PASSED", 5 << 20)
     endless = after(HEAD + b"\r\n", again(b"x" * 65_536))
     with Upstream(endless) as up, in_front(up.url) as server:
         came = list[int]()
@@ -216,7 +217,7 @@ class TestClients:
                 time.sleep(0.2)
             wait_for(lambda: bool(server.running.journal.find()))
             (entry,) = server.running.journal.find()
-            assert (entry.broken, entry.status) == ("the client went away", None)
+            assert (entry.status, entry.own) == (400, True)
             wait_for(lambda: len(up.ended) == (size > 64 * 1024))
             assert True not in up.ended
 
@@ -242,21 +243,6 @@ class TestClients:
             (entry,) = server.running.journal.find()
             assert entry.broken == "the client did not read the answer"
 
-    def test_a_client_that_leaves_an_endless_answer_ends_it(self) -> None:
-        left: list[bool] = []
-
-        def endless(conn: socket.socket) -> None:
-            try:
-                again(b"x" * 65_536)(conn)
-            except OSError:
-                left.append(True)
-
-        with Upstream(after(HEAD + b"\r\n", endless)) as up, in_front(up.url) as server:
-            with self.connection(server) as conn:
-                conn.sendall(b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\n\r\n")
-                conn.recv(65_536)
-            wait_for(lambda: bool(left))
-
     def test_others_are_served_while_some_hang(self) -> None:
         def script(conn: socket.socket) -> None:
             hang(conn) if b"/slow" in up.requests[-1] else conn.sendall(answer())
@@ -271,6 +257,23 @@ class TestClients:
                 assert conn.recv(65_536).startswith(b"HTTP/1.1 504")
                 conn.close()
 
+    @pytest.mark.parametrize("prefer", ["", "Prefer: lost=after\r\n"])
+    def test_an_endless_answer_is_read_no_further_than_its_client_stays(self, prefer: str) -> None:
+        left: list[bool] = []
+
+        def endless(conn: socket.socket) -> None:
+            try:
+                again(b"x" * 65_536)(conn)
+            except OSError:
+                left.append(True)
+
+        with Upstream(after(HEAD + b"\r\n", endless)) as up, in_front(up.url) as server:
+            with self.connection(server) as conn:
+                conn.sendall(f"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\n{prefer}\r\n".encode())
+                time.sleep(0.3)
+            wait_for(lambda: bool(left))
+            wait_for(lambda: len(server.running.journal.find()) == 1)
+
 
 def wait_for(done: Callable[[], bool], seconds: float = 8.0) -> None:
     until = time.monotonic() + seconds
@@ -281,6 +284,81 @@ def wait_for(done: Callable[[], bool], seconds: float = 8.0) -> None:
 
 def test_the_bound_of_an_answer_is_a_gibibyte() -> None:
     assert passage.MOST_PASSED == 2**30
+
+
+def test_an_upload_is_whole_though_the_answer_begins_before_its_end() -> None:
+    came: list[bytes] = []
+
+    class Eager(Upstream):
+        def _serve(self, conn: socket.socket) -> None:
+            with suppress(OSError), conn:
+                data = conn.recv(65_536)
+                conn.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+                for _ in range(40):
+                    conn.sendall(b"1\r\nx\r\n")
+                    time.sleep(0.005)
+                while not data.endswith(b"0\r\n\r\n"):
+                    data += conn.recv(65_536)
+                came.append(data)
+                conn.sendall(b"0\r\n\r\n")
+
+    pieces = [b"[%02d]" % number for number in range(40)]
+
+    def slowly() -> Any:
+        for piece in pieces:
+            time.sleep(0.01)
+            yield piece
+
+    with Eager(b"") as up, in_front(up.url) as server:
+        assert requests.post(f"{server.base_url}/api/projects", data=slowly(), headers=KEY, timeout=9).ok
+    assert [piece for piece in pieces if piece not in came[0]] == []
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "POST"])
+def test_a_request_is_sent_once_whatever_becomes_of_it(method: str) -> None:
+    with Upstream(lambda conn: conn.close()) as up, in_front(up.url) as server:
+        assert requests.request(method, f"{server.base_url}/api/domains/1", headers=KEY, timeout=9).status_code == 502
+        assert len(up.requests) == 1
+
+
+def test_parts_arrive_as_they_come_and_none_is_lost() -> None:
+    def script(conn: socket.socket) -> None:
+        conn.sendall(HEAD + b"Content-Length: 100\r\n\r\nfirst")
+        time.sleep(0.2)
+        conn.close()
+
+    with Upstream(script) as up, in_front(up.url) as server:
+        began = time.monotonic()
+        got = requests.get(f"{server.base_url}/api/domains/1", stream=True, timeout=9)
+        assert got.raw.read1(5) == b"first"
+        assert time.monotonic() - began < 0.2
+        got.close()
+
+
+def test_an_answer_that_nobody_reads_to_its_end_is_in_the_journal_once() -> None:
+    with Upstream(answer(b"x" * 3_000_000)) as up, in_front(up.url) as server:
+        got = requests.get(f"{server.base_url}/api/domains/1", stream=True, timeout=9)
+        got.raw.read(10)
+        got.close()
+        wait_for(lambda: len(server.running.journal.find()) == 1)
+        time.sleep(0.1)
+        assert len(server.running.journal.find()) == 1
+
+
+def test_a_long_id_does_no_harm_to_a_recording() -> None:
+    with Upstream(answer(b"{}", status="404 Not Found")) as up:
+        deployment = Deployment(url=up.url, timeout=PATIENCE, is_recorded=True)
+        with MockServer(deployment=deployment) as server:
+            got = requests.get(f"{server.base_url}/api/domains/{'0' * 19}{'1' * 5001}", headers=KEY, timeout=9)
+            assert (got.status_code, got.content) == (404, b"{}")
+
+
+def test_a_server_does_not_stand_in_front_of_itself() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    server = MockServer(port=port, deployment=Deployment(url=f"http://localhost:{port}"))
+    with pytest.raises(SettingsError, match="is this server itself"):
+        server.__enter__()
 
 
 def test_remarks_about_long_uploads_are_made_as_long_as_there_is_room() -> None:

@@ -21,6 +21,7 @@ from wire import ALPINE, HARBOUR, Answer, Client, over_network
 
 from mock_server import MockServer
 from mock_server.contract import shipped_contract
+from mock_server.documents import write_document
 from mock_server.forwarding.sightings import Sightings
 
 DOCUMENTED = {resource.name: list(resource.shape) for resource in shipped_contract().resources}
@@ -211,6 +212,19 @@ def test_many_short_texts_stay_different(sightings: Sightings) -> None:
         pass
 
 
+def test_what_a_fixture_cannot_hold_is_left_out(sightings: Sightings) -> None:
+    rows = [{"id": 20, "host": "a.org"}, {"id": 21, "host": "A.org"}, {"id": 22, "host": "h\ud800x.de"}]
+    sightings.learn(
+        "account 1",
+        {"REQUEST_METHOD": "GET", "PATH_INFO": "/api/domains/"},
+        200,
+        json.dumps({"data": rows}).encode(),
+    )
+    text = write_document(sightings.fixture())
+    text.encode()
+    assert [row["id"] for row in records(sightings.fixture(), "domains")] == [7, 8, 20]
+
+
 NOTHING_SHOWN = [
     (b"{", 200, "/api/domains/"),
     (b"[" * 100_000, 200, "/api/domains/"),
@@ -249,9 +263,15 @@ class TestCommand:
             (["--forward-to", "http://127.0.0.1:1", "--condition", "quota=3"], '"quota" does not apply in front of'),
             (["--forward-to", "http://127.0.0.1:1", "--verbatim"], "--verbatim goes with --record FILE; give both"),
             (["--forward-to", "http://127.0.0.1:1", "--client-key", "k"], "--client-key goes with --client-cert FILE"),
-            (["--forward-to", "http://127.0.0.1:1", "--timeout", "0"], "the timeout is 0; give seconds, 600 at most"),
+            (
+                ["--forward-to", "http://127.0.0.1:1", "--timeout", "0"],
+                "the timeout is 0; give seconds, more than 0 and 600",
+            ),
             (["--forward-to", "http://127.0.0.1:1", "--timeout", "x"], '"x" is no number of seconds'),
             (["--forward-to", "https://a.example.com", "--ca-bundle", "none.pem"], "none.pem cannot be used as a CA"),
+            (["--forward-to", "http://127.0.0.1:99999"], '"http://127.0.0.1:99999" has no valid port'),
+            (["--har", "a", "--journal", "0"], "--har needs a journal; leave --journal 0 out"),
+            (["--forward-to", "http://127.0.0.1:1", "--har", "a", "--record", "a"], "name the same file; give two"),
             (["--har", "/nowhere/a.har"], "/nowhere/a.har cannot be written; give a file in a folder that is there"),
         ],
     )
@@ -285,4 +305,4 @@ class TestCommand:
         ):
             assert requests.get(f"{lines[0].split()[2].rstrip(',')}/api/domains/", timeout=9).ok
             assert "/dev/full cannot be written: No space left on device" in stopped(process)
-            assert process.returncode == 0
+            assert process.returncode == 1
