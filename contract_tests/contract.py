@@ -25,7 +25,8 @@ class Rule:
     Attributes:
         id: its permanent name, `area.slug`.
         level: `stated`, `implied` or `advisory`.
-        decided_by: `exchange` if one answer is enough to judge it, `state` if several are needed.
+        decided_by: `exchange` if one answer is enough to judge it, `state` if several are needed, `round` if requests
+            that overlap are.
         section: the heading of the specification that it stands under.
         numbers: the statements of the specification that it covers.
         resources: the names of the resources that it applies to.

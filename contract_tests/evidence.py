@@ -12,6 +12,7 @@ from typing import Any
 from contract_tests.contract import Resource
 from contract_tests.exchange import OWN, Exchange, Expect, Page, id_of
 from contract_tests.markers import begins
+from contract_tests.rounds import Round
 
 Record = dict[str, Any]
 
@@ -221,6 +222,8 @@ class Evidence:
     access_attempts: dict[str, list[AccessAttempt]] = field(default_factory=_lists)
     watches: dict[str, list[Watch]] = field(default_factory=_lists)
     shaped: dict[str, list[Change]] = field(default_factory=_lists)
+    rounds: dict[str, list[Round]] = field(default_factory=_lists)
+    has_overlapped: bool = False
     notes: dict[str, list[str]] = field(default_factory=_lists)
     has_second_key: bool = False
     public_base_url: str | None = None

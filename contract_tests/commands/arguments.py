@@ -60,6 +60,13 @@ def _add_measures(add: Add) -> None:
         metavar="N",
         help="generate about N further requests (default: %(default)s)",
     )
+    add(
+        "--overlap",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="send N rounds of requests that overlap, and judge concurrency.* (default: none)",
+    )
     add("--seed", type=_count, default=0, metavar="N", help="seed of the generated requests (default: %(default)s)")
     add(
         "--lag",

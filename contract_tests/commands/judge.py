@@ -51,7 +51,7 @@ def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public
             judged += [judge(rule, contract.resources[name], evidence) for name in rule.resources]
     decided = [each for each in judged if each.verdict in (Verdict.PASS, *VIOLATED)]
     word, status = overall(decided, partial=True, strict=strict)
-    left_out = possible(contract) - len(decided)
+    left_out = possible(contract.rules.values()) - len(decided)
     return Outcome(
         base_url=recording.base_url,
         version=contract.version,

@@ -10,6 +10,7 @@ from contract_tests.contract import Contract, OpenPoint, Rule
 from contract_tests.statements import statements
 
 WIDTH = 80
+JUDGED_BY = {"exchange": "one answer", "state": "several requests", "round": "requests that overlap"}
 INDENT, FURTHER = " " * 10, " " * 15
 
 
@@ -45,7 +46,7 @@ def explain(contract: Contract, name: str) -> str:
     lines += [_statement(number, known[number]) for number in map(str, entry.numbers)]
     if isinstance(entry, Rule):
         lines.append(f"Level      {entry.level}")
-        lines.append(f"Judged by  {'one answer' if entry.decided_by == 'exchange' else 'several requests'}")
+        lines.append(f"Judged by  {JUDGED_BY[entry.decided_by]}")
         lines.append(f"Holds for  {', '.join(entry.resources)}")
     else:
         lines.append("Values")

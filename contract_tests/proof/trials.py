@@ -12,15 +12,16 @@ from contract_tests.contract import Contract
 from contract_tests.proof import mocks
 from contract_tests.proof.mocks import KEY, SECOND_KEY, Defect
 from contract_tests.proof.scripts import shows
-from contract_tests.run.options import Options
+from contract_tests.run.options import REQUESTS_OF_A_ROUND, Options
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.runner import run
 from contract_tests.run.verdicts import VIOLATED, Result, Verdict
-from contract_tests.target.target import Limits
+from contract_tests.target.limits import Limits
 
 RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
 ENOUGH = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many
 EXPLORE = 360  # the default of a run
+ROUNDS = 5  # of requests that overlap
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Trial:
         resources: the resources to judge.
         rule: the rule that must be found violated, or None.
         explore: as for a run.
+        overlap: likewise.
         may_be_undecided: whether rules may stay inconclusive.
         is_repeated: whether to try whether a script repeats what was found.
     """
@@ -44,6 +46,7 @@ class Trial:
     resources: tuple[str, ...]
     rule: str | None = None
     explore: int = 0
+    overlap: int = 0
     may_be_undecided: bool = False
     is_repeated: bool = False
 
@@ -156,7 +159,8 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
             switches(seed) | {"records": max(ENOUGH, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
             (resources[seed % len(resources)],),
             defect.rule,
-            is_repeated=number == 0,
+            overlap=ROUNDS if contract.rules[defect.rule].decided_by == "round" else 0,
+            is_repeated=number == 0 and contract.rules[defect.rule].decided_by != "round",
         )
         for number, seed in enumerate(seeds)
     ]
@@ -165,13 +169,13 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
 def greased(seed: int, resources: Sequence[str]) -> Trial:
     """A trial of a correct server with any choices; some choose again for each request, some are explored."""
     told = switches(seed) | {"grease_each_request": seed % 3 == 0}
-    return Trial("", seed, told, tuple(resources), explore=EXPLORE if seed % 60 == 0 else 0)
+    return Trial("", seed, told, tuple(resources), explore=EXPLORE if seed % 60 == 0 else 0, overlap=1)
 
 
 def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> Trial:
     """A trial of a correct server under a condition."""
     told = switches(seed) | {"conditions": {name: measure}}
-    return Trial(name, seed, told, tuple(resources), may_be_undecided=True)
+    return Trial(name, seed, told, tuple(resources), overlap=1, may_be_undecided=True)
 
 
 def switches(seed: int) -> dict[str, Any]:
@@ -204,5 +208,15 @@ def _of(outcome: Outcome, rule: str | None) -> list[Result]:
 def _run(contract: Contract, base_url: str, trial: Trial, explore: int) -> Outcome:
     mocks.reset(base_url, **trial.switches)
     limits = Limits() if "conditions" in trial.switches else Limits(lag=0)
-    options = Options(base_url, KEY, SECOND_KEY, trial.resources, explore=explore, seed=trial.seed, limits=limits)
+    limits = replace(limits, requests=limits.requests + REQUESTS_OF_A_ROUND * trial.overlap)
+    options = Options(
+        base_url,
+        KEY,
+        SECOND_KEY,
+        trial.resources,
+        explore=explore,
+        overlap=trial.overlap,
+        seed=trial.seed,
+        limits=limits,
+    )
     return run(contract, replace(options, jobs=1 + 2 * (trial.seed % 2)))  # one after the other, or side by side

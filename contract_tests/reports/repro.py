@@ -9,15 +9,14 @@ from typing import Any
 
 from contract_tests.contract import Contract, Resource, Rule
 from contract_tests.exchange import OTHER, OWN, Exchange, Request, id_of
-from contract_tests.multipart import USUAL, encode
+from contract_tests.reports.at_once import at_once, before
+from contract_tests.reports.shell_words import form, quoted
 from contract_tests.rules.observation import Violation
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import VIOLATED
 from contract_tests.target.identities import IDENTITIES
 
-MARK = re.compile(r"ct\d+x?[0-9a-f]*-(\d+z)")  # what marks a record of a run
 MOST_UPDATES, MOST_RECORDS, MOST_LISTS = 6, 30, 12
-SHOWN_WHOLE = (32, 126)  # the codes of characters that need no escape
 
 HEAD = """#!/bin/sh
 # {rule}, for {resource}: {statement}
@@ -73,7 +72,8 @@ def script(base_url: str, rule: Rule, resource: Resource, finding: Violation, ex
         finding: contrary evidence, without secrets.
         exchanges: those of the run, in order.
     """
-    steps = list(_steps(rule, finding, [each for each in exchanges if each.request.resource == resource.name]))
+    own = [each for each in exchanges if each.request.resource == resource.name]
+    steps = list(before(finding, own) if finding.together else _steps(rule, finding, own))
     head = HEAD.format(
         rule=rule.id,
         resource=resource.name,
@@ -88,6 +88,7 @@ def script(base_url: str, rule: Rule, resource: Resource, finding: Violation, ex
     lines: list[str] = []
     for number, exchange in enumerate(steps, 1):
         lines += _lines(number, exchange, ids, is_it=exchange.number == finding.exchange.number)
+    lines += at_once(finding, ids, resource)
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
 
 
@@ -176,16 +177,18 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], *, is_it: bool)
     """The lines of a step; a title of each is printed, and shows which answer is the wrong one."""
     request = exchange.request
     known = request.identifier is not None and request.identifier in ids
-    path = request.target
-    if known:
-        path = path.replace(f"/{request.identifier}", f"/${ids[request.identifier or 0]}", 1)
-    prepared, arguments = _form(number, request)
+    path = (
+        request.target.replace(f"/{request.identifier}", f"/${ids[request.identifier or 0]}", 1)
+        if known
+        else request.target
+    )
+    prepared, arguments = form(number, request)
     command = ["api" if request.identity == OWN else _stranger(request.identity)]
     if request.method != "GET" and not arguments:
         arguments = ["-X", request.method]
     whose = "" if request.identity == OWN else f" with {request.identity}"
-    title = f'"{number}. {request.method} {_quoted(path)}{whose}{" <-- this answer" if is_it else ""}"'
-    line = " ".join([title, *command, *arguments, f'"$base{_quoted(path)}"'])
+    title = f'"{number}. {request.method} {quoted(path)}{whose}{" <-- this answer" if is_it else ""}"'
+    line = " ".join([title, *command, *arguments, f'"$base{quoted(path)}"'])
     if request.operation == "create":
         kept = "theirs" if request.identity == OTHER else "made"
         noted = [*prepared, f"create {line}", f'{kept}="${kept} $id"']
@@ -200,58 +203,6 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], *, is_it: bool)
 def _stranger(identity: str) -> str:
     """The curl command of somebody else."""
     return f"curl -sS --max-time 30 ${{CURL_OPTIONS:-}} {IDENTITIES[identity].curl}".rstrip()
-
-
-def _form(number: int, request: Request) -> tuple[list[str], list[str]]:
-    """The lines that prepare files, and the arguments of curl."""
-    if request.body is not None:
-        media_type, body = request.body
-    elif request.form is not None and request.shape != USUAL:
-        body, media_type = encode(request.form, request.shape)
-    else:
-        return _fields(number, request)
-    file = f'"$dir/{number}"'
-    return [_printed(body, file)], ["-H", f'"Content-Type: {_quoted(media_type)}"', "--data-binary", f"@{file}"]
-
-
-def _fields(number: int, request: Request) -> tuple[list[str], list[str]]:
-    prepared, arguments = [], list[str]()
-    for name, value in (request.form or {}).items():
-        if isinstance(value, str):
-            arguments += ["--form-string", f'"{_quoted(f"{name}={value}")}"']
-        else:
-            file = f'"$dir/{number}-{name}"'
-            prepared.append(_printed(value[1], file))
-            arguments += ["-F", f'{name}=@{file}\\;filename="{_quoted(value[0])}"\\;type={value[2]}']
-    return prepared, arguments
-
-
-def _printed(content: bytes, file: str) -> str:
-    """A line that writes a file, whatever is in it; the marks of the run become those of the script."""
-    parts, marks = [], []
-    for piece in re.split(rb"(ct\d+x?[0-9a-f]*-\d+z)", content):
-        found = MARK.fullmatch(piece.decode("latin-1"))
-        if found:
-            parts.append("%s")
-            marks.append(f'"$mark-{found[1]}"')
-        else:
-            parts.append("".join(_octal(byte) for byte in piece))
-    return " ".join([f"printf -- '{''.join(parts)}'", *marks, f"> {file}"])
-
-
-def _octal(byte: int) -> str:
-    letter = chr(byte)
-    if letter == "%":
-        return "%%"
-    least, most = SHOWN_WHOLE
-    return letter if least <= byte <= most and letter not in "\\'" else f"\\{byte:03o}"
-
-
-def _quoted(text: str) -> str:
-    """A text between double quotes of a shell, with the script's mark for the run's; `$` stands for an id in a path."""
-    escaped = re.sub(r'(["\\`]|\$(?!id_\d))', r"\\\1", text)
-    escaped = MARK.sub(r"$mark-\1", escaped)
-    return "$(printf '\\r')".join(escaped.split("\r"))
 
 
 def _line(text: str) -> str:

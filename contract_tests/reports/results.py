@@ -104,6 +104,7 @@ def _finding(outcome: Outcome, finding: Violation) -> dict[str, Any]:
         "identity": request.identity,
         "exchange": finding.exchange.number,
         "repeat": curl(outcome.base_url, request),
+        **({"timeline": list(finding.timeline)} if finding.timeline else {}),
     } | excerpt(finding, outcome.exchanges, outcome.masking)
 
 
@@ -120,6 +121,8 @@ def rows_of(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("at", f"{finding['at']}: {finding['value']}{similar}"))
     if finding.get("body"):
         rows.append(("body", finding["body"]))
+    if finding.get("timeline"):
+        rows.append(("time line", "\n".join(finding["timeline"])))
     return [*rows, ("written by", finding["cause"])] if finding.get("cause") else rows
 
 

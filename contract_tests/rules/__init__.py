@@ -12,6 +12,7 @@ from contract_tests.contract import Resource, Rule
 from contract_tests.evidence import Evidence
 from contract_tests.rules import (
     accounts,
+    concurrency,
     envelopes,
     forms,
     lifecycle,
@@ -34,6 +35,7 @@ AREAS: dict[str, tuple[ModuleType, ...]] = {
     "lifecycle": (lifecycle,),
     "accounts": (accounts,),
     "robustness": (robustness,),
+    "concurrency": (concurrency,),
 }
 
 

@@ -30,12 +30,16 @@ class Violation:
         expected: what the rule requires there, in words.
         received: what came, in words.
         at: the place of the value in the answer's JSON (RFC 6901), if it has one; it may be missing there.
+        timeline: requests that overlapped, a line each, and what each order of them would have led to.
+        together: those requests.
     """
 
     exchange: Exchange
     expected: str
     received: str
     at: str = ""
+    timeline: tuple[str, ...] = ()
+    together: tuple[Exchange, ...] = ()
 
 
 @dataclass(frozen=True)

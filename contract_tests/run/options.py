@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 from contract_tests.errors import UsageError
 from contract_tests.run import waivers
 from contract_tests.target.connection import Connection, is_loopback
-from contract_tests.target.target import Limits
+from contract_tests.target.limits import Limits
+
+REQUESTS_OF_A_ROUND = 300  # of each kind of round, for each resource
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Options:
         jobs: how many resources are visited side by side.
         max_failures: after how many failing results the run stops, or None.
         explore: about how many requests to generate besides the survey's.
+        overlap: how many rounds of requests that overlap to send.
         seed: the seed that they are generated from.
         waivers: failures that are allowed for a time.
     """
@@ -49,6 +52,7 @@ class Options:
     jobs: int = 1
     max_failures: int | None = None
     explore: int = 0
+    overlap: int = 0
     seed: int = 0
     waivers: tuple[waivers.Waiver, ...] = ()
 
@@ -74,7 +78,7 @@ def options_of(given: argparse.Namespace) -> Options:
         strict=given.strict,
         limits=replace(
             limits,
-            requests=given.max_requests or limits.requests + 2 * given.explore,  # there may be a second visit
+            requests=given.max_requests or limits.requests + 2 * given.explore + given.overlap * REQUESTS_OF_A_ROUND,
             seconds=given.deadline,
             lag=given.lag,
             read_only=given.read_only,
@@ -83,6 +87,7 @@ def options_of(given: argparse.Namespace) -> Options:
         jobs=given.jobs,
         max_failures=given.max_failures,
         explore=0 if given.read_only else given.explore,
+        overlap=0 if given.read_only else given.overlap,
         seed=given.seed,
         waivers=tuple(waivers.read(given.waivers)) if given.waivers else (),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -42,9 +42,11 @@ def selected(contract: Contract, options: Options) -> Chosen:
     unused = [each for each in options.rules if not any(fnmatchcase(rule, each) for rule in contract.rules)]
     if unused:
         raise NothingSelectedError(f'no rule of the contract matches "{unused[0]}"; areas are chosen as pagination.*')
+    if any(each.startswith("concurrency") for each in options.rules) and not options.overlap:
+        raise NothingSelectedError("rules of overlapping requests are judged with --overlap N; give that too")
     chosen = [
         (rule, contract.resources[name])
-        for rule in contract.rules.values()
+        for rule in judged(contract, options)
         if not options.rules or any(fnmatchcase(rule.id, pattern) for pattern in options.rules)
         for name in rule.resources
         if not options.resources or name in options.resources
@@ -142,7 +144,7 @@ def _outcome(  # noqa: PLR0913, PLR0917 - what an outcome is made of
         results = [each for each in results if each.verdict is not Verdict.INCONCLUSIVE or each.findings]
     told = [_told(result, masking) for result in results]
     marked, stale = waivers.apply(options.waivers, told, contract, datetime.now(UTC).date())
-    not_run = possible(contract) - len(marked)
+    not_run = possible(judged(contract, options)) - len(marked)
     word, status = overall(
         marked,
         partial=not_run > 0,
@@ -179,6 +181,7 @@ def _not_judged(results: list[Result], visits: list[Visits], options: Options, n
     why = "the run was interrupted" if not all(each.is_whole for each in visits) else "deselected, or in need of writes"
     left_out = [f"{not_run or 'some'} results ({why})"] if not_run or not all(each.is_whole for each in visits) else []
     rare = ["rarer input (--explore 0)"] if not options.explore else []
+    rare += ["overlapping requests (--overlap 0)"] if not options.overlap else []
     notes = [note for each in visits for note in each.notes]
     return [*unjudged(results), *notes, *rare, *left_out]
 
@@ -192,9 +195,14 @@ def _unanswered(exchanges: list[Exchange]) -> list[str]:
     return [f"{told}: {lost[0].error[:100]}"] if lost else []
 
 
-def possible(contract: Contract) -> int:
+def judged(contract: Contract, options: Options) -> list[Rule]:
+    """The rules that a run can judge: those of overlapping requests only if it sends some."""
+    return [rule for rule in contract.rules.values() if options.overlap or rule.decided_by != "round"]
+
+
+def possible(rules: Iterable[Rule]) -> int:
     """How many results there may be: one for each rule and resource."""
-    return sum(len(rule.resources) for rule in contract.rules.values())
+    return sum(len(rule.resources) for rule in rules)
 
 
 def _masking(options: Options, ledger: Ledger) -> Masking:

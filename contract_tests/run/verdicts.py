@@ -100,7 +100,7 @@ def _judge(
     findings = _once(each for each in every if isinstance(each, Violation))
     witnesses = sum(isinstance(each, Satisfied) for each in every)
     again = all(any(isinstance(each, Violation) for each in look) for look in looks) and len(looks) > 1
-    if findings and (rule.decided_by == "exchange" or again):
+    if findings and (rule.decided_by != "state" or again):
         verdict = Verdict.WARN if rule.level == "advisory" else Verdict.FAIL
         return Result(rule, resource.name, verdict, witnesses, findings)
     if findings:

@@ -16,7 +16,8 @@ from contract_tests.run.verdicts import Result, doubts, judge
 from contract_tests.survey import Visitor, visit
 from contract_tests.survey.chapters import EVERY, Chapters, needed
 from contract_tests.survey.waiting import Lag
-from contract_tests.target.target import Limits, Target
+from contract_tests.target.limits import Limits
+from contract_tests.target.target import Target
 
 Explore = Callable[[Visitor], None]
 Certain = Callable[[Resource, list[Result]], None]
@@ -102,7 +103,8 @@ class Guide:
     def visit(self, visits: Visits) -> None:
         """Visit a resource and, if a rule that several requests decide seems violated, visit it again for that."""
         chapters = needed(visits.rules) if self._options.rules else EVERY
-        self._go(visits, chapters, self._explore)
+        overlapping = any(rule.decided_by == "round" for rule in visits.rules)
+        self._go(visits, chapters, self._explore, self._options.overlap if overlapping else 0)
         doubted = doubts(visits.rules, visits.resource, visits.looks[0])
         self._certain(visits.resource, [each for each in visits.results if each.rule not in doubted])
         if doubted:
@@ -113,7 +115,7 @@ class Guide:
             self._certain(visits.resource, visits.results)
         visits.is_whole = True
 
-    def _go(self, visits: Visits, chapters: Chapters, explore: Explore | None) -> None:
+    def _go(self, visits: Visits, chapters: Chapters, explore: Explore | None, rounds: int = 0) -> None:
         options, resource = self._options, visits.resource
         evidence = Evidence(options.base_url, public_base_url=options.public_base_url)
         visits.looks.append(evidence)
@@ -125,6 +127,7 @@ class Guide:
                 create_path=options.splash_create_path if resource.name == "splash-pages" else None,
                 chapters=chapters,
                 explore=explore,
+                rounds=rounds,
                 progress=lambda chapter: self._begin(visits, chapter),
                 lag=self._lag,
             )

@@ -59,6 +59,7 @@ NEEDS: tuple[tuple[str, Chapters], ...] = (  # the first pattern that matches a 
     ("robustness.odd-pages-*", PAGES),
     ("robustness.odd-ids-*", CHANGED | GONE),
     ("robustness.*", frozenset({Chapter.ODD_FORMS})),
+    ("concurrency.*", MADE),
 )
 
 

@@ -17,6 +17,7 @@ from contract_tests.survey.chapters import EVERY, Chapter, Chapters
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.creating import InvisibleError, create, overlook
 from contract_tests.survey.lifecycle import remove_one, reshape, update, update_later
+from contract_tests.survey.overlap import overlap
 from contract_tests.survey.pages import look_around, page
 from contract_tests.survey.samples import alone, of_type, optional
 from contract_tests.survey.unauthorized import try_access
@@ -37,6 +38,7 @@ def visit(  # noqa: PLR0913 - callers give the options by name
     create_path: str | None = None,
     chapters: Chapters = EVERY,
     explore: Callable[[Visitor], None] | None = None,
+    rounds: int = 0,
     progress: Callable[[str], None] = lambda _: None,
     lag: Lag | None = None,
 ) -> Evidence:
@@ -49,6 +51,7 @@ def visit(  # noqa: PLR0913 - callers give the options by name
         create_path: another path for creates than the documented one, or None.
         chapters: those to go through.
         explore: what to do after the fixed chapters, before everything that was made is removed.
+        rounds: how many rounds of overlapping requests to send after that.
         progress: called with each chapter.
         lag: what is known of the lag of reads; visits share it.
 
@@ -59,7 +62,7 @@ def visit(  # noqa: PLR0913 - callers give the options by name
     evidence.has_second_key = OTHER in target.keys
     visitor = Visitor(target, resource, evidence, "", create_path, lag=lag)
     try:
-        _look(visitor, chapters, explore, progress)
+        _look(visitor, chapters, explore, rounds, progress)
     except BudgetSpentError as error:
         evidence.notes[resource.name].append(str(error))
     finally:
@@ -73,6 +76,7 @@ def _look(
     visitor: Visitor,
     chapters: Chapters,
     explore: Callable[[Visitor], None] | None,
+    rounds: int,
     progress: Callable[[str], None],
 ) -> None:
     """Go through all chapters; if a created record cannot be seen, go on with reads only."""
@@ -90,6 +94,9 @@ def _look(
             evidence.explored_from = visitor.target.sent
             progress("exploring")
             explore(visitor)
+        if rounds:
+            progress("overlapping requests")
+            overlap(visitor, rounds)
         if kept is not None and Chapter.ANOTHER_SECOND in chapters:
             progress("updating in another second")
             update_later(visitor, kept)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,15 +9,15 @@ from typing import TypeVar
 
 from contract_tests.contract import Resource
 from contract_tests.evidence import Change, Evidence, Listing, Record, has_arrived
-from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request, is_integer
+from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request
 from contract_tests.markers import holds, mark_of
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.survey.waiting import Lag, sleep_until
 from contract_tests.target.entries import Entry
-from contract_tests.target.target import BudgetSpentError, Limits, Target
+from contract_tests.target.limits import Limits
+from contract_tests.target.target import BudgetSpentError, Target
 
-BETWEEN_LOOKS = 0.05  # seconds, while the lag is measured
-MOST_PAGES = 5
+BETWEEN_LOOKS, MOST_PAGES = 0.05, 5  # seconds, while the lag is measured; pages of a listing
 GIVEN_UP = (502, 504)  # from a gateway that got no answer from the server
 Seen = TypeVar("Seen")
 
@@ -37,6 +36,7 @@ class Visitor:
         writes: whether records are created, changed and deleted; false once a created one could not be seen.
         largest: the page size of listings.
         most_pages: how many pages a listing reads at most.
+        create_path: where creates are sent.
     """
 
     def __init__(  # noqa: PLR0913 - callers give the options by name
@@ -55,7 +55,7 @@ class Visitor:
         self.marker = marker
         self.largest = max(resource.page_sizes)
         self.most_pages = MOST_PAGES
-        self._create_path = create_path or resource.create_path
+        self.create_path = create_path or resource.create_path
         self.lag = lag or Lag(target.limits.lag / Limits.lag)
         self.writes = not target.limits.read_only
         self._count = 0
@@ -117,7 +117,7 @@ class Visitor:
         owner = identity if identity == OTHER else OWN
         marker = marker or mark_of((form or {}).get(self.resource.label))
         entry = self.target.ledger.plan(self.resource.name, marker, owner, without)
-        request = Request("create", self.resource.name, "POST", self._create_path, (), form, identity, None, expects)
+        request = Request("create", self.resource.name, "POST", self.create_path, (), form, identity, None, expects)
         return self._make(entry, request)
 
     def post_raw(self, marker: str, media_type: str, body: bytes) -> Exchange:
@@ -125,7 +125,7 @@ class Visitor:
         entry = self.target.ledger.plan(self.resource.name, marker)
         raw = (media_type, body)
         return self._make(
-            entry, Request("create", self.resource.name, "POST", self._create_path, expects=Expect.OPEN, body=raw)
+            entry, Request("create", self.resource.name, "POST", self.create_path, expects=Expect.OPEN, body=raw)
         )
 
     def _make(self, entry: Entry, request: Request) -> Exchange:
@@ -134,6 +134,12 @@ class Visitor:
         except BudgetSpentError:  # it was not sent
             self.target.ledger.forget(entry)
             raise
+        self.note_create(entry, exchange)
+        return exchange
+
+    def note_create(self, entry: Entry, exchange: Exchange) -> None:
+        """Note what became of a create."""
+        request = exchange.request
         if exchange.made_id is not None and request.identity == OWN:
             self.own(entry, exchange.made_id)
         elif exchange.made_id is not None:
@@ -143,7 +149,6 @@ class Visitor:
         elif exchange.status is not None and exchange.status not in GIVEN_UP:
             strangers = exchange.succeeded and request.identity not in (OWN, OTHER)
             self.target.ledger.answer(entry, refused=exchange.is_refusal or strangers)
-        return exchange
 
     def own(self, entry: Entry, identifier: int) -> None:
         """Note a record as one that the run made."""
@@ -290,10 +295,6 @@ class Visitor:
             self.lag.wrote[self.resource.name] = time.monotonic()
         self.evidence.exchanges.append(exchange)
         if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
-            page, ledger = exchange.page, self.target.ledger
-            awaited = ledger.awaited(self.resource.name, request.identity)
-            for row in page.rows if page else [exchange.record] if exchange.record else []:
-                if is_integer(row.get("id")) and row["id"] in awaited:
-                    shown = json.dumps(row, ensure_ascii=False)
-                    ledger.see(self.resource.name, int(row["id"]), shown, request.identity)
+            rows = exchange.page.rows if exchange.page else [exchange.record or {}]
+            self.target.ledger.look(self.resource.name, rows, request.identity)
         return exchange

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -29,14 +29,27 @@ INTERIM = (100, 102, 103)
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
 
+class Answer(NamedTuple):
+    """What came back, with the whole body."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
 class Sent(threading.local):
-    """The latest request of a thread: its number, when it was sent, how long it may take, its connections."""
+    """The latest request of a thread: its number, when it was sent, how long it may take, its connections.
+
+    Attributes:
+        at_once: whether the thread sends requests that overlap, for which the run has found room already.
+    """
 
     number = 0
     began = 0.0
     timeout = 0.0
     patience = math.inf
     pool: urllib3.PoolManager | None = None
+    at_once = False
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
@@ -13,7 +14,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN
+from contract_tests.exchange import OWN, is_integer
 from contract_tests.target.entries import Entry, is_finished, parsed, whole_lines
 
 ALONE = "x"  # instead of a token, for runs that never meet another
@@ -138,6 +139,13 @@ class Ledger:
         for entry in self._of(resource, identifier, owner):
             if (not entry.seen or entry.stale) and entry.is_in(shown):
                 self.vouch(entry)
+
+    def look(self, resource: str, rows: Iterable[Mapping[str, Any]], owner: str = OWN) -> None:
+        """Note which of the run's records an answer shows."""
+        awaited = self.awaited(resource, owner)
+        for row in rows:
+            if is_integer(row.get("id")) and row["id"] in awaited:
+                self.see(resource, int(row["id"]), json.dumps(row, ensure_ascii=False), owner)
 
     def awaited(self, resource: str, owner: str = OWN) -> set[int | None]:
         """The ids under which the run's records must still be seen, or seen again."""

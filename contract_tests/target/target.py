@@ -6,20 +6,21 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
-from typing import NamedTuple
 
 import urllib3
 
 from contract_tests.exchange import OWN, Exchange, Expect, Request
 from contract_tests.multipart import encode
-from contract_tests.target.connection import Connection, Sent, read_whole
+from contract_tests.target.connection import Answer, Connection, Sent, read_whole
+from contract_tests.target.crew import Crew
 from contract_tests.target.hangs import Hangs
 from contract_tests.target.headers import is_safe, joined, seconds_of
 from contract_tests.target.ledger import Ledger
+from contract_tests.target.limits import Limits
 
 PAUSE = 0.2
 MOST_REDIRECTS = 5
@@ -35,37 +36,6 @@ class BudgetSpentError(Exception):
 
 class WriteRefusedError(Exception):
     """A write to a record that the run did not create, or has not yet seen with its own marker."""
-
-
-class Answer(NamedTuple):
-    """What came back, with the whole body."""
-
-    status: int
-    headers: Mapping[str, str]
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How hard a target may be pushed.
-
-    Attributes:
-        requests: how many may be sent; some are kept for clean-up.
-        seconds: how long the run may take, clean-up aside; None for as long as it takes.
-        interval: minimum seconds between two requests.
-        timeout: seconds to wait for an answer, to its last byte.
-        patience: seconds to wait, in all, for rate limits to pass.
-        lag: seconds by which reads may lag behind writes.
-        read_only: whether nothing may be written.
-    """
-
-    requests: int = 2000
-    seconds: float | None = None
-    interval: float = 0.0
-    timeout: float = 30.0
-    patience: float = 300.0
-    lag: float = 2.1
-    read_only: bool = False
 
 
 class Target:
@@ -112,6 +82,7 @@ class Target:
         self._headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate"}
         self._headers |= self._connection.headers
         self._pools: list[urllib3.PoolManager] = []
+        self._crew = Crew()
         self._pool()
 
     def _pool(self) -> urllib3.PoolManager:
@@ -137,6 +108,7 @@ class Target:
 
     def close(self) -> None:
         """Close all connections."""
+        self._crew.close()
         for pool in self._pools:
             pool.clear()
 
@@ -161,6 +133,27 @@ class Target:
         if request.operation == "read" and request.identity != OWN:
             self._note_strange(exchange)
         return exchange
+
+    def together(self, requests: Sequence[Request], late: Sequence[float] = ()) -> list[Exchange]:
+        """Send requests at one moment, each once and over a connection of its own: all of them, or none.
+
+        Args:
+            requests: the requests; what they raise is as for `send`.
+            late: by how many seconds each comes after that moment.
+        """
+        for request in requests:
+            if request.operation in ("update", "delete"):
+                self._check_owner(request)
+        self._go_on(len(requests))
+        self._keep_pace(len(requests))
+
+        def once(request: Request) -> Exchange:
+            self._sent.at_once = True
+            return self._once(request, ())
+
+        exchanges = self._crew.at_once(once, requests, late, self.limits.timeout)
+        self.exchanges += exchanges
+        return exchanges
 
     def _insist(self, request: Request) -> Exchange:
         """The last answer of a few tries; of those that time out, two are enough."""
@@ -207,7 +200,7 @@ class Target:
             self._strange.add((request.resource, request.identifier or 0, request.identity))
 
     def _once(self, request: Request, attempts: tuple[int | None, ...]) -> Exchange:
-        if self._counting:
+        if self._counting and not self._sent.at_once:
             self._go_on()
         self._sent.patience = self._hangs.patience(request, last=not self._counting)
         headers = dict(self._headers)
@@ -242,14 +235,14 @@ class Target:
             exchange, attempts=attempts, redirects=tuple(redirects), began=time.time() - seconds, seconds=seconds
         )
 
-    def _go_on(self) -> None:
+    def _go_on(self, requests: int = 1) -> None:
         """Refuse to send more if the run must end; some requests are kept for removing what was made so far."""
         if self.interrupted():
             raise KeyboardInterrupt
         if self.enough:
             raise BudgetSpentError(self.enough)
         unfinished = len(self.ledger.left)
-        if self.sent + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
+        if self.sent + requests - 1 + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
             raise BudgetSpentError(SPENT)
         if self._left() <= 0:
             raise BudgetSpentError(TIME_UP)
@@ -259,19 +252,25 @@ class Target:
         return (self.limits.seconds or math.inf) - (time.monotonic() - self._began)
 
     def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        if not self._sent.at_once:
+            self._keep_pace(1)
         with self._lock:
             if self.sent >= self.limits.requests:
                 raise BudgetSpentError(SPENT)
-            pause = self._next - time.monotonic()
-            self._next = max(self._next, time.monotonic()) + self.limits.interval
             self.sent += 1
             self._sent.number = self.sent
-        if pause > 0:
-            time.sleep(pause)
         self._sent.began = time.monotonic()
         left = max(self._left(), LEAST_WAIT) if self._counting else math.inf
         self._sent.timeout = min(self.limits.timeout, self._sent.patience, left)
         return self._fetch(method, url, body, headers)
+
+    def _keep_pace(self, requests: int) -> None:
+        """Wait until so many requests may be sent."""
+        with self._lock:
+            pause = self._next - time.monotonic()
+            self._next = max(self._next, time.monotonic()) + self.limits.interval * requests
+        if pause > 0:
+            time.sleep(pause)
 
     def _fetch(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         pool = self._sent.pool or self._pool()

@@ -18,7 +18,7 @@ from contract_tests.open_points import profile
 from contract_tests.run.options import Options
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.runner import run
-from contract_tests.target.target import Limits
+from contract_tests.target.limits import Limits
 from mock_server import MockServer
 from mock_server.contract import shipped_contract
 from mock_server.open_points.grease import greased

@@ -23,6 +23,7 @@ AREAS = {
     "lifecycle",
     "accounts",
     "robustness",
+    "concurrency",
 }
 
 
@@ -63,7 +64,7 @@ def test_ids_are_unique_and_well_formed() -> None:
 def test_a_rule_says_all_that_the_suite_needs(rule: dict[str, object]) -> None:
     assert rule.keys() - {"resources"} == {"id", "level", "decided_by", "section", "numbers", "statement"}
     assert rule["level"] in {"stated", "implied", "advisory"}
-    assert rule["decided_by"] in {"exchange", "state"}
+    assert rule["decided_by"] in {"exchange", "state", "round"}
     assert rule["numbers"]
     assert set(rule.get("resources", ["domains"])) < {tag["name"] for tag in DOCUMENT["tags"]}  # type: ignore[call-overload]
     assert re.fullmatch(r"[A-Z][^.]*(\.[^. ][^.]*)*\.", str(rule["statement"]))

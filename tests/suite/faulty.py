@@ -18,7 +18,8 @@ from contract_tests.run.visits import Guide, Visits
 from contract_tests.survey import Visitor
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import Limits, Target
+from contract_tests.target.limits import Limits
+from contract_tests.target.target import Target
 from mock_server import Settings, create_app
 from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.middleware import Faults

@@ -21,7 +21,8 @@ from contract_tests.exchange import Request
 from contract_tests.target import target
 from contract_tests.target.headers import is_safe
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import Limits, Target
+from contract_tests.target.limits import Limits
+from contract_tests.target.target import Target
 
 
 class ScriptedTarget(Target):

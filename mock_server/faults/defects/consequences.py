@@ -152,6 +152,8 @@ CONSEQUENCES: dict[str, tuple[str, ...]] = {
         "lifecycle.deleted-record-is-not-read",
     ),
     "lifecycle.delete-leaves-other-records": ("operations.delete-answers",),
+    "concurrency.creates-answer-different-ids": ("concurrency.created-records-are-listed-once",),
+    "concurrency.totals-come-right": (*TOTALS, *NUMBERS),
     "lifecycle.reads-change-nothing": (
         NULL_AT_FIRST,
         "lifecycle.create-leaves-other-records",

@@ -17,6 +17,7 @@ from mock_server.faults.defects import (
     handlers,
     links,
     operations,
+    overlaps,
     pages,
     records,
     robustness,
@@ -45,6 +46,7 @@ AREAS = (
     deletes,
     accounts,
     robustness,
+    overlaps,
 )
 
 

@@ -1,0 +1,241 @@
+"""The chapter of requests that overlap: pairs and small groups about the run's own records, sent at one moment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from contract_tests.evidence import Listing
+from contract_tests.exchange import Exchange, Expect, FormValue, Request, is_integer
+from contract_tests.markers import mark_of, shows
+from contract_tests.rounds import Round, orders
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target.crew import MOST_AT_ONCE
+from contract_tests.target.entries import Entry
+from contract_tests.target.target import WriteRefusedError
+
+BURSTS = (20, MOST_AT_ONCE)
+CREATES, READS = 3, 4  # at one moment
+WRITES = ("create", "update")
+LONGEST_SPREAD = 2.0  # seconds over which reads are spread while a write is carried out
+TOGETHER = {"domains": ("host", "custom_index_url"), "notification-handlers": ("name", "is_enabled")}
+
+
+def overlap(visitor: Visitor, rounds: int) -> None:
+    """Send rounds of requests that overlap.
+
+    Args:
+        visitor: sends the requests.
+        rounds: how many of each kind.
+    """
+    visitor.evidence.has_overlapped = True
+    if not visitor.writes or (subject := _made(visitor)) is None:
+        return
+    with suppress(WriteRefusedError):
+        fields = _usable(visitor, subject)
+        for _ in range(rounds):
+            if len(fields) > 1:
+                _updates(visitor, subject, fields)
+                _reads(visitor, subject, fields)
+            _creates(visitor)
+            _removals(visitor, ("update", "delete"))
+            _removals(visitor, ("delete", "delete"))
+    for size in BURSTS:
+        reads = [_read(visitor, subject)] * size
+        _keep(visitor, Round("burst", _sent(visitor, reads)))
+
+
+def _made(visitor: Visitor) -> int | None:
+    """The id of a new record that may be written to, or None."""
+    form = visitor.least()
+    identifier = visitor.post(form, Expect.OPEN).made_id
+    if identifier is None:
+        return None
+    marker = mark_of(form[visitor.resource.label])
+    visitor.until("create", lambda: visitor.read(identifier), lambda seen: visitor.shows(seen, marker))
+    return identifier if visitor.target.ledger.allows_write(visitor.resource.name, identifier) else None
+
+
+def _usable(visitor: Visitor, subject: int) -> list[str]:
+    """The fields that reads show changed after an update of each alone."""
+    usable = []
+    for name in TOGETHER.get(visitor.resource.name, ()):
+        before = visitor.read(subject, Expect.OPEN).record or {}
+        _note(visitor, subject, form := _form(visitor, (name,), before))
+        exchange = visitor.update(subject, form, Expect.OPEN)
+        after = visitor.until(
+            "update",
+            lambda: visitor.read(subject, Expect.OPEN),
+            lambda seen, name=name, before=before: _differs(seen, name, before),  # type: ignore[misc]
+        )
+        usable += [name] if exchange.succeeded and _differs(after, name, before) else []
+    return usable
+
+
+def _differs(read: Exchange, name: str, before: dict[str, object]) -> bool:
+    return read.record is not None and read.record.get(name) != before.get(name)
+
+
+def _updates(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
+    """Updates of different fields of one record."""
+    before = visitor.read(subject, Expect.OPEN).record or {}
+    forms = [_form(visitor, (name,), before) for name in fields]
+    _changed(visitor, "updates", subject, before, [_update(visitor, subject, form) for form in forms])
+
+
+def _reads(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
+    """Reads while one update changes several fields, and lists of the collection."""
+    before = visitor.read(subject, Expect.OPEN).record or {}
+    update = _update(visitor, subject, _form(visitor, fields, before))
+    _changed(visitor, "reads", subject, before, [update, *[_read(visitor, subject)] * READS, _list(visitor)])
+
+
+def _changed(visitor: Visitor, kind: str, subject: int, before: dict[str, object], requests: Sequence[Request]) -> None:
+    """Send updates at one moment, and keep what a read shows once an order explains it, or in the end."""
+    if not before:
+        return
+    for request in requests:
+        _note(visitor, subject, request.form or {})
+    sent = Round(kind, _sent(visitor, requests), dict(before))
+    possible = {state for _, state in orders(sent.steps())}
+    read = visitor.until(
+        "update", lambda: visitor.read(subject, Expect.OPEN), lambda seen: sent.changed(seen.record) in possible
+    )
+    _keep(visitor, replace(sent, reads=(read,)))
+
+
+def _creates(visitor: Visitor) -> None:
+    """Creates at one moment, with lists beside them."""
+    before = visitor.look()
+    forms = [visitor.least() for _ in range(CREATES)]
+    ledger, name = visitor.target.ledger, visitor.resource.name
+    entries = [ledger.plan(name, mark_of(form[visitor.resource.label])) for form in forms]
+    path = visitor.create_path
+    creates = [Request("create", name, "POST", path, (), form, expects=Expect.OPEN) for form in forms]
+    try:
+        sent = _sent(visitor, [*creates, *[_list(visitor)] * READS])
+    except BaseException:
+        for entry in entries:
+            ledger.forget(entry)
+        raise
+    by_form = {id(each.request.form): each for each in sent if each.request.operation == "create"}
+    for entry, form in zip(entries, forms, strict=True):
+        visitor.note_create(entry, by_form[id(form)])
+    made: list[int] = sorted({each.made_id for each in sent if each.made_id is not None})
+    reads = tuple(
+        visitor.until(
+            "create",
+            lambda each=each: visitor.read(each, Expect.OPEN),  # type: ignore[misc]
+            lambda seen: seen.record is not None,
+        )
+        for each in made
+    )
+    after = visitor.snapshot(lambda look: set(made) <= set(look.ids) and _is_sound(look), "create")
+    made += [identifier for entry in entries if (identifier := _found(visitor, entry, after))]
+    _keep(visitor, _listed(Round("creates", sent, reads=reads, is_sound=_is_sound(before)), after))
+    for each in made:
+        with suppress(WriteRefusedError):
+            visitor.delete(each, Expect.OPEN)
+
+
+def _found(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
+    """The id of a record that was created, and is not what a create answered; one that is nowhere is forgotten."""
+    if entry.seen:
+        return None
+    row = next((row for row in after.rows if shows(row, entry.markers[0]) and is_integer(row.get("id"))), None)
+    if row is not None:
+        visitor.own(entry, int(row["id"]))
+        visitor.target.ledger.look(visitor.resource.name, [row])
+        return int(row["id"])
+    if after.complete:
+        visitor.target.ledger.forget(entry)
+    return None
+
+
+def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
+    """An update and a delete of one record, or two deletes."""
+    before = visitor.look()
+    subject = _made(visitor)
+    if subject is None:
+        return
+    record = visitor.read(subject, Expect.OPEN).record or {}
+    form = _form(visitor, (visitor.resource.label,), record)
+    _note(visitor, subject, form)
+    delete = Request(
+        "delete", visitor.resource.name, "DELETE", _path(visitor, subject), identifier=subject, expects=Expect.OPEN
+    )
+    requests = [_update(visitor, subject, form) if each == "update" else delete for each in operations]
+    sent = _sent(visitor, requests)
+    read = visitor.until("delete", lambda: visitor.read(subject, Expect.OPEN), lambda seen: seen.record is None)
+    after = visitor.snapshot(lambda look: subject not in look.ids and _is_sound(look), "delete")
+    kind = "deletes" if set(operations) == {"delete"} else "update and delete"
+    _keep(visitor, _listed(Round(kind, sent, record, (read,), is_sound=_is_sound(before)), after))
+    if read.record is None and subject not in after.ids:
+        visitor.target.ledger.remove(visitor.resource.name, subject)
+
+
+def _listed(round_: Round, after: Listing) -> Round:
+    is_one_answer = after.complete and len(after.pages) == 1
+    return replace(round_, listed=after.ids if is_one_answer else None, total=after.total)
+
+
+def _is_sound(look: Listing) -> bool:
+    """Whether a listing is whole, and its total is that of its records."""
+    return look.complete and look.total == len(look.rows)
+
+
+def _form(visitor: Visitor, names: Sequence[str], before: dict[str, object]) -> dict[str, FormValue]:
+    """Other values than a record has."""
+    marker = visitor.mark()
+    values = {
+        visitor.resource.label: marker,
+        "custom_index_url": f"https://www.example.com/{mark_of(marker)}",
+        "is_enabled": "0" if before.get("is_enabled") is True else "1",
+    }
+    return {name: values[name] for name in names}
+
+
+def _note(visitor: Visitor, subject: int, form: dict[str, FormValue] | object) -> None:
+    """Note a new name or host in the ledger, before it is sent."""
+    label = form.get(visitor.resource.label) if isinstance(form, dict) else None
+    if label:
+        visitor.target.ledger.mark(visitor.resource.name, subject, mark_of(label))
+
+
+def _path(visitor: Visitor, subject: int) -> str:
+    return f"{visitor.resource.record_path}{subject}"
+
+
+def _update(visitor: Visitor, subject: int, form: dict[str, FormValue]) -> Request:
+    name, path = visitor.resource.name, _path(visitor, subject)
+    return Request("update", name, "POST", path, (), form, identifier=subject, expects=Expect.OPEN)
+
+
+def _read(visitor: Visitor, subject: int) -> Request:
+    name, path = visitor.resource.name, _path(visitor, subject)
+    return Request("read", name, "GET", path, identifier=subject, expects=Expect.OPEN)
+
+
+def _list(visitor: Visitor) -> Request:
+    query = (("results_per_page", str(visitor.largest)),)
+    return Request("list", visitor.resource.name, "GET", visitor.resource.list_path, query, expects=Expect.OPEN)
+
+
+def _sent(visitor: Visitor, requests: Sequence[Request]) -> tuple[Exchange, ...]:
+    """The exchanges of requests that are sent at one moment, in the order of their answers; other rules judge none."""
+    visitor.settle()
+    wrote = [each.seconds for each in visitor.evidence.exchanges if each.request.operation in WRITES and each.succeeded]
+    looks = [number for number, each in enumerate(requests) if each.method == "GET"]
+    spread = min(wrote[-1], LONGEST_SPREAD) / len(looks) if wrote and 0 < len(looks) < len(requests) else 0.0
+    late = [spread * looks.index(number) if number in looks else 0.0 for number in range(len(requests))]
+    sent = visitor.target.together(requests, late)
+    visitor.lag.wrote[visitor.resource.name] = time.monotonic()
+    overlooked = [replace(each, treated_as=Expect.OVERLOOKED) for each in sent]
+    visitor.evidence.exchanges += overlooked
+    return tuple(sorted(overlooked, key=lambda each: each.began + each.seconds))
+
+
+def _keep(visitor: Visitor, round_: Round) -> None:
+    visitor.evidence.rounds[visitor.resource.name].append(round_)

@@ -1,0 +1,155 @@
+"""Requests that overlap: servers that are wrong only then, and servers that are right in ways of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from faulty import CONTRACT
+from racy import RacyServer
+from shell import COMMANDS, ENVIRONMENT, command, everything
+from upstream import serving
+
+from contract_tests.contract import Rule
+from contract_tests.run.options import REQUESTS_OF_A_ROUND, Options
+from contract_tests.run.runner import run
+from contract_tests.run.verdicts import VIOLATED, Result, Verdict
+from contract_tests.target.limits import Limits
+from mock_server import MockServer
+from mock_server.faults.defects import DEFECTS
+
+RULES = [rule for rule in CONTRACT.rules.values() if rule.decided_by == "round"]
+NAMES = [name for name, defect in DEFECTS.items() if defect.rule.startswith("concurrency.")]
+ROUNDS = 4
+
+
+def judged(base_url: str, *resources: str, rounds: int = ROUNDS, **limits: Any) -> dict[str, Result]:
+    """The results of the rules of overlapping requests."""
+    budget = Limits(requests=2000 + REQUESTS_OF_A_ROUND * rounds, **limits)
+    key = "demo-key-harbour"
+    options = Options(
+        base_url, key, resources=resources, rules=("concurrency.*",), overlap=rounds, limits=budget, jobs=1
+    )
+    outcome = run(CONTRACT, options)
+    assert outcome.left == ()
+    return {each.id: each for each in outcome.results}
+
+
+def broken(results: dict[str, Result]) -> set[str]:
+    return {each.rule.id for each in results.values() if each.verdict in VIOLATED}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_defect_that_shows_only_then_is_caught_by_its_rule(name: str) -> None:
+    defect = DEFECTS[name]
+    resource = defect.resources[0] if defect.resources else "domains"
+    with MockServer(defects=(name,), fixture="empty", records=3) as server:
+        results = judged(server.base_url, resource)
+    assert defect.rule in broken(results) <= {defect.rule, *defect.also}
+    finding = results[f"{defect.rule}[{resource}]"].findings[0]
+    assert " rounds" in finding.received
+    assert len(finding.timeline) >= 2
+    assert results[f"{defect.rule}[{resource}]"].verdict is Verdict.WARN
+
+
+@pytest.mark.parametrize("records", [0, 3])
+def test_the_mock_keeps_every_rule_with_witnesses(records: int) -> None:
+    with MockServer(fixture="empty", records=records) as server:
+        results = judged(server.base_url)
+        assert len(results) == sum(len(rule.resources) for rule in RULES)
+        assert {each.verdict for each in results.values()} == {Verdict.PASS}, results
+        assert all(each.witnesses for each in results.values())
+
+
+CONDITIONS = [{"lag": 0.3}, {"latency": 0.02}, {"dropped-after": 15}, {"too-many": 15}, {"gateway-errors": 15}]
+
+
+@pytest.mark.parametrize("conditions", CONDITIONS, ids=lambda each: next(iter(each)))
+def test_trouble_around_a_server_that_is_right_is_not_held_against_it(conditions: dict[str, float]) -> None:
+    with MockServer(fixture="empty", records=3, conditions=conditions) as server:
+        assert broken(judged(server.base_url, "domains", rounds=2)) == set()
+
+
+def test_a_server_that_reads_changes_and_writes_without_a_lock_is_found_wrong() -> None:
+    with serving(RacyServer(3)) as there:
+        found = broken(judged(there))
+    assert found >= {
+        "concurrency.updates-leave-other-fields",
+        "concurrency.deleted-record-stays-deleted",
+        "concurrency.creates-answer-different-ids",
+    }
+
+
+@pytest.mark.parametrize("how", ["waits", "409", "503"])
+def test_it_is_right_once_it_locks_whatever_it_answers_the_loser(how: str) -> None:
+    with serving(RacyServer(3, loser=how)) as there:
+        assert broken(judged(there)) == set()
+
+
+def test_a_finding_is_told_with_its_time_line_and_a_script_that_sends_requests_at_one_moment(tmp_path: Path) -> None:
+    with serving(RacyServer(3)) as there:
+        ran = command(
+            *("run", "--base-url", there, "--overlap", "4", "--explore", "0", "--resources", "domains"),
+            *("--rules", "concurrency.*", "--report-dir", tmp_path),
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert "would give custom_index_url and host changed" in ran.stdout
+        assert "afterwards  GET /api/domains/" in (tmp_path / "report.html").read_text()
+        for script in (tmp_path / "repro").glob("*.sh"):
+            shown = subprocess.run(["sh", script], capture_output=True, text=True, env=ENVIRONMENT, check=True)
+            assert "--- at one moment" in shown.stdout
+            assert "--- afterwards" in shown.stdout
+        listed = requests.get(f"{there}/api/domains/", headers={"Authorization": "Bearer demo-key-harbour"}, timeout=9)
+        assert listed.json()["meta"]["total"] == 3
+
+
+def test_a_pace_is_kept() -> None:
+    with MockServer(fixture="empty", records=0) as server:
+        began = time.monotonic()
+        judged(server.base_url, "splash-pages", rounds=1, interval=0.01)
+        sent = len(server.running.journal.find())
+        assert time.monotonic() - began >= 0.01 * (sent - 20)
+
+
+def test_without_it_nothing_is_claimed() -> None:
+    with MockServer() as server:
+        ran = command("run", "--base-url", server.base_url, "--resources", "domains", "--explore", "0")
+        assert "overlapping requests (--overlap 0)" in ran.stdout
+        assert "concurrency" not in ran.stdout
+        ran = command("run", "--base-url", server.base_url, "--rules", "concurrency.*")
+        assert ran.returncode != 0
+        assert "--overlap N" in ran.stderr
+
+
+def test_nothing_is_left_behind_also_when_the_run_is_killed_there(tmp_path: Path) -> None:
+    with MockServer(conditions={"latency": 0.01}) as server:
+        before, ledger = everything(server), tmp_path / "ledger.jsonl"
+        line = [str(COMMANDS / "contract-tests"), "run", "--base-url", server.base_url, "--resources", "domains"]
+        process = subprocess.Popen(
+            [*line, "--overlap", "50", "--explore", "0", "--rules", "concurrency.*", "--ledger", str(ledger)],
+            env=ENVIRONMENT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        while len(server.running.journal.find(method="DELETE")) < 8:
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        time.sleep(0.2)
+        assert everything(server) != before
+        ended = command("cleanup", ledger)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        assert everything(server) == before
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_rules_of_overlapping_requests_are_advisory(rule: Rule) -> None:
+    assert rule.level == "advisory"
