@@ -15,7 +15,8 @@ from contract_tests.run.verdicts import Verdict
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Generate one item for each rule and resource."""
-    rules = Contract().rules.values()
+    overlaps = given(metafunc.config, "--overlap") not in (None, "0")
+    rules = [rule for rule in Contract().rules.values() if overlaps or rule.decided_by != "round"]
     pairs = [(rule.id, resource) for rule in rules for resource in rule.resources]
     metafunc.parametrize("pair", pairs, ids=[f"{rule}-{resource}" for rule, resource in pairs])
 

@@ -67,7 +67,8 @@ def test_the_action_judges_with_its_inputs(tmp_path: Path, defects: tuple[str, .
     assert ("::error title=" in ended.stdout) == bool(status)
     word = ("conforms", "does not conform")[status]
     assert (tmp_path / "outputs").read_text("utf-8").splitlines() == [
-        f"verdict={word}; not judged: separation of accounts (no second key), rarer input (--explore 0)",
+        f"verdict={word}; not judged: separation of accounts (no second key), rarer input (--explore 0),"
+        " overlapping requests (--overlap 0)",
         f"report-dir={tmp_path}/reports",
     ]
 

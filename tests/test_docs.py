@@ -130,6 +130,6 @@ def test_a_deployment_is_judged_as_the_page_says(tmp_path: Path) -> None:
             ]
     assert printed[0].startswith("Nothing was sent to https://localhost:")
     assert "\npartial: no claim; not judged: " in printed[1]
-    assert "\nconforms\n" in printed[2]
+    assert "\nconforms; not judged: overlapping requests (--overlap 0)\n" in printed[2]
     table = dict(re.findall(r"^\| `([\w.-]+)` \| (.*) \|$", DEPLOYMENT, re.MULTILINE))
     assert {each.name for each in (tmp_path / "reports").iterdir()} == set(table)

@@ -93,7 +93,7 @@ def test_every_report_says_what_was_not_judged(server: MockServer, tmp_path: Pat
     ended = subprocess.run(
         [*arguments, "--report-dir", tmp_path], capture_output=True, text=True, env=environment, check=True
     )
-    told = "separation of accounts (no second key)"
+    told = "separation of accounts (no second key), overlapping requests (--overlap 0)"
     assert ended.stdout.splitlines()[-1] == f"conforms; not judged: {told}"
     for each in tmp_path.iterdir():
         assert told in each.read_text("utf-8").replace("\\", ""), each.name
