@@ -69,8 +69,8 @@ def survey_alone(_: Visitor) -> None:
 
 
 def rules_of(resource: str) -> list[Rule]:
-    """The rules that hold for a resource."""
-    return [rule for rule in CONTRACT.rules.values() if resource in rule.resources]
+    """The rules that hold for a resource, where no requests overlap."""
+    return [rule for rule in CONTRACT.rules.values() if resource in rule.resources and rule.decided_by != "round"]
 
 
 def looks(

@@ -81,7 +81,7 @@ def test_the_chapters_that_a_rule_needs_are_enough_to_judge_it(
     target = FaultyTarget(honest, Settings(fixture="empty", records=28))
     of = CONTRACT.resources[resource]
     evidence = visit(target, of, chapters=chapters)
-    for rule in CONTRACT.rules.values():
+    for rule in (each for each in CONTRACT.rules.values() if each.decided_by != "round"):
         if needed([rule]) == chapters and resource in rule.resources and rule.id != NOT_THERE:
             result = judge(rule, of, evidence)
             assert result.verdict is Verdict.PASS, (
