@@ -1,9 +1,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
-NEEDS := pyproject.toml constraints.txt
+INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
+PINNED := $(INSTALL) --require-hashes --requirement
+ITSELF := $(INSTALL) --no-deps --no-build-isolation --editable .
+LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
 
-.PHONY: mock suite test lint format generators prove mutation bench soak dist clean
+.PHONY: mock suite test lint format generators prove mutation bench soak dist lock clean
 
 mock: .venv/.mock  ## serve the demo data
 	@$(BIN)/mock-server $(ARGS)
@@ -19,6 +21,7 @@ lint: .venv/.dev  ## check the code, and the contract where Node is there
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/openapi-spec-validator openapi.yaml
+	$(BIN)/python requirements/audit.py
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-contract; \
 	else echo "no Node here: Spectral and Redocly did not check openapi.yaml"; fi
 
@@ -36,7 +39,7 @@ generators: tests/generators/node_modules/.ready  ## install generators of clien
 prove: .venv/.dev  ## show that each rule falls when it should, and only then
 	$(BIN)/contract-tests prove $(ARGS)
 
-mutation: .venv/.mutation  ## change the rules' code, and see that a test tells
+mutation: .venv/.dev  ## change the rules' code, and see that a test tells
 	$(BIN)/python tests/mutation.py
 
 bench: .venv/.dev  ## measure: beside other mocks, layer by layer, and the suite
@@ -44,11 +47,18 @@ bench: .venv/.dev  ## measure: beside other mocks, layer by layer, and the suite
 	$(BIN)/python bench/layers.py
 	$(BIN)/python bench/suite.py
 
-soak: .venv/.mock  ## let hostile clients loose on a mock, and print what memory that takes
+soak: .venv/.dev  ## let hostile clients loose on a mock, then a mixed load for an hour, and print what memory that takes
 	$(BIN)/python bench/soak.py
+	$(BIN)/python bench/hour.py --minutes $(or $(MINUTES),60)
 
-dist: .venv/.dev  ## build a wheel, to install elsewhere
-	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
+dist: .venv/.dev  ## build a wheel and a source distribution, the same each time
+	$(BIN)/python -m build --no-isolation --outdir dist .
+
+lock:  ## pin all versions with their hashes, as constraints.txt has them; needs uv, and an empty constraints.txt for newer ones
+	$(LOCK) --extra dev --extra mutation --output-file constraints.txt
+	sed 's/ .*//; /^$$/d' constraints.txt >build/pins.txt
+	$(LOCK) --extra build --extra forward --extra redis --constraint build/pins.txt --output-file requirements/mock.txt
+	$(LOCK) --extra build --extra tests --constraint build/pins.txt --output-file requirements/suite.txt
 
 clean:
 	rm -rf .venv node_modules tests/generators/node_modules build dist
@@ -56,19 +66,17 @@ clean:
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv
 
-.venv/.mock: .venv/bin/pip $(NEEDS)
+.venv/.mock: .venv/bin/pip pyproject.toml requirements/mock.txt
 	@echo "Setting up .venv (once, about 20 seconds)"
-	@$(INSTALL) --editable '.[forward]'
+	@$(PINNED) requirements/mock.txt
+	@$(ITSELF)
 	@touch $@
 
-.venv/.dev: .venv/bin/pip $(NEEDS)
+.venv/.dev: .venv/bin/pip pyproject.toml constraints.txt
 	@echo "Setting up .venv for development (once, about a minute)"
-	@$(INSTALL) --editable '.[dev]'
+	@$(PINNED) constraints.txt
+	@$(ITSELF)
 	@touch $@ .venv/.mock
-
-.venv/.mutation: .venv/.dev
-	@$(INSTALL) --editable '.[mutation]'
-	@touch $@
 
 node_modules/.ready: package.json package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import hashlib
+import re
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -10,6 +13,8 @@ import pytest
 from wire import HARBOUR, Client, over_network
 
 ROOT = Path(__file__).parents[1]
+HASHED = re.compile(r"^[\w.-]+==[^\\\n]*\\\n +--hash=sha256:[0-9a-f]{64}", re.MULTILINE)
+PIN = re.compile(r"^([\w.-]+)==([^ ;]+)", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +24,38 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(command, check=True, capture_output=True)
     (made,) = folder.glob("*.whl")
     return made
+
+
+def test_what_is_built_twice_is_the_same_byte_for_byte(tmp_path: Path) -> None:
+    built = []
+    for folder in (tmp_path / "one", tmp_path / "other"):
+        command: list[str | Path] = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT]
+        subprocess.run(command, check=True, capture_output=True)
+        built.append({each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in folder.iterdir()})
+    assert len(built[0]) == 2
+    assert built[0] == built[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "extras"),
+    [
+        ("requirements/mock.txt", ("build", "forward", "redis")),
+        ("requirements/suite.txt", ("build", "tests")),
+        ("constraints.txt", ("build", "forward", "redis", "tests", "dev", "mutation")),
+    ],
+)
+def test_each_dependency_is_pinned_with_its_hashes(name: str, extras: tuple[str, ...]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]
+    names = {re.split(r"[\[<>=;! ]", each)[0].lower() for each in needed} - {project["name"]}
+    assert names <= {each.lower() for each in pins(name)}, "run make lock"
+    assert pins(name).items() <= pins("constraints.txt").items()
+    assert len(re.findall(HASHED, (ROOT / name).read_text("utf-8"))) == len(pins(name))
+
+
+def pins(name: str) -> dict[str, str]:
+    """The versions that a file pins."""
+    return dict(re.findall(PIN, (ROOT / name).read_text("utf-8")))
 
 
 def test_the_wheel_carries_the_contract_and_the_fixtures_and_no_tests(wheel: Path) -> None:
@@ -34,12 +71,14 @@ def test_the_wheel_carries_the_contract_and_the_fixtures_and_no_tests(wheel: Pat
 def test_the_mock_runs_from_an_empty_folder_where_only_the_wheel_is_installed(wheel: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=True)
     commands = tmp_path / "venv" / "bin"
+    constraints = tmp_path / "pins.txt"
+    constraints.write_text("\n".join(f"{name}=={version}" for name, version in pins("constraints.txt").items()))
     install: list[str | Path] = [
         commands / "pip",
         "install",
         "--quiet",
         "--constraint",
-        ROOT / "constraints.txt",
+        constraints,
         wheel,
     ]
     subprocess.run(install, check=True, capture_output=True)
