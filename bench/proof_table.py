@@ -28,7 +28,7 @@ def beside(proof: dict[str, Any], st: dict[str, int]) -> list[str]:
     caught = sum(each["verdict"] == "caught" for each in defects)
     failed, hostile_failed = (sum(bool(each["fell"]) for each in trials) for trials in (right, hostile))
     servers = sum(len(each["trials"]) for each in defects)
-    apart = f"{st['apart']} of {st['defects']} told apart from the server without"
+    apart = f"{st['apart']} of {st['defects']} distinguished from a correct server"
     return [
         f"| servers | `contract-tests` | `st run`, default settings, on {st['right']} and {st['defects']} of them |",
         "|---|---|---|",

@@ -129,12 +129,20 @@ class BeforeAfter:
     @property
     def came(self) -> set[Any]:
         """Ids that appeared and are not the run's."""
-        return set(self.after.ids) - set(self.before.ids) - self.made
+        return _all_but_the_end(self.after, self.before) - set(self.before.ids) - self.made
 
     @property
     def went(self) -> set[Any]:
         """Ids that disappeared and that the run did not remove."""
-        return set(self.before.ids) - set(self.after.ids) - self.removed
+        return _all_but_the_end(self.before, self.after) - set(self.after.ids) - self.removed
+
+
+def _all_but_the_end(one: Listing, other: Listing) -> set[Any]:
+    """The ids of a listing; where only beginnings are listed, without those that writes may have moved over the end."""
+    ids = list(one.ids)
+    while ids and ids[-1] not in other.by_id and not (one.complete and other.complete):
+        ids.pop()
+    return set(ids)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -12,13 +11,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from contract_tests.contract import Resource
+from contract_tests.json_reading import integer, read_json
 from contract_tests.multipart import USUAL, Shape
 
 FileContent = tuple[str, bytes, str]
 FormValue = str | FileContent
 
 TRIES = 3  # how often a failing request is sent before its failure counts
-LONGEST_NUMBER = 100  # digits; Python refuses to print numbers with several thousand of them
 OWN = "the account's key"
 OTHER = "another account's key"
 
@@ -127,10 +126,7 @@ class Exchange:
     @cached_property
     def json(self) -> Any:
         """The body as JSON, or None if it is not JSON; a byte order mark is ignored."""
-        try:
-            return json.loads(self.body.decode("utf-8-sig"), parse_constant=refuse_constant, parse_int=integer)
-        except (ValueError, RecursionError):
-            return None
+        return read_json(self.body)
 
     @property
     def data(self) -> Any:
@@ -191,11 +187,6 @@ def id_of(record: Any) -> Any:
     return identifier if isinstance(identifier, (int, float, str)) else None
 
 
-def integer(digits: str) -> int:
-    """A whole number; only the first digits count if there are more than anybody needs."""
-    return int(digits[:LONGEST_NUMBER])
-
-
 def is_integer(value: Any) -> bool:
     """Whether a JSON value is a whole number; `12.0` is one, `true` is not."""
     if isinstance(value, bool):
@@ -207,13 +198,24 @@ def _names_record(identifier: Any) -> bool:
     return is_integer(identifier) or (isinstance(identifier, str) and identifier.isdecimal())
 
 
-def refuse_constant(constant: str) -> None:
-    """Refuse what Python reads as JSON though it is none, such as NaN.
-
-    Raises:
-        ValueError: always.
-    """
-    raise ValueError(f"{constant} is not JSON")
+def _page_of(exchange: Exchange, *, rows_too: bool = True) -> Page | None:
+    body = exchange.json
+    if exchange.request.operation != "list" or not exchange.succeeded or not isinstance(body, dict):
+        return None
+    rows, meta, links = (body.get(name) for name in ("data", "meta", "links"))
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        if rows_too:
+            return None
+        rows = []
+    asked = exchange.request.asked
+    return Page(
+        exchange=exchange,
+        number=integer(asked.get("page", "1")) if asked.get("page", "1").isdecimal() else 0,
+        size=integer(asked["results_per_page"]) if asked.get("results_per_page", "").isdecimal() else None,
+        rows=tuple(rows),
+        meta={name: int(value) for name, value in meta.items() if is_integer(value)} if isinstance(meta, dict) else {},
+        links=links if isinstance(links, dict) else {},
+    )
 
 
 @dataclass(frozen=True)
@@ -251,23 +253,3 @@ class Page:
     def is_there(self) -> bool:
         """Whether the collection has records and this is one of its pages."""
         return bool(self.pages) and self.number <= (self.pages or 0)
-
-
-def _page_of(exchange: Exchange, *, rows_too: bool = True) -> Page | None:
-    body = exchange.json
-    if exchange.request.operation != "list" or not exchange.succeeded or not isinstance(body, dict):
-        return None
-    rows, meta, links = (body.get(name) for name in ("data", "meta", "links"))
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        if rows_too:
-            return None
-        rows = []
-    asked = exchange.request.asked
-    return Page(
-        exchange=exchange,
-        number=integer(asked.get("page", "1")) if asked.get("page", "1").isdecimal() else 0,
-        size=integer(asked["results_per_page"]) if asked.get("results_per_page", "").isdecimal() else None,
-        rows=tuple(rows),
-        meta={name: int(value) for name, value in meta.items() if is_integer(value)} if isinstance(meta, dict) else {},
-        links=links if isinstance(links, dict) else {},
-    )

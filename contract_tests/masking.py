@@ -25,6 +25,11 @@ TELLING = {  # fields of others' records that show a choice of the service and n
 HIDDEN_HEADERS = re.compile(r"key|token|secret|passw|credential|authorization|cookie|session")
 
 
+def printable(text: str) -> str:
+    """A text in which no character steers a terminal."""
+    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
+
+
 def shape(text: str) -> str:
     """A text with each letter replaced by `a` and each digit by `0`."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
@@ -74,7 +79,7 @@ class Masking:
 
     def exchange(self, exchange: Exchange) -> Exchange:
         """An exchange without secrets in its answer, and with only the ids, types and shapes of other records."""
-        headers = {name: self._header(name.casefold(), value) for name, value in exchange.headers.items()}
+        headers = {self.text(name): self._header(name.casefold(), value) for name, value in exchange.headers.items()}
         redirects = tuple((status, self._place(location)) for status, location in exchange.redirects)
         return replace(
             exchange,

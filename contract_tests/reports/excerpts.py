@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from contract_tests.exchange import Exchange, FormValue, Request, id_of, refuse_constant
-from contract_tests.masking import Masking
+from contract_tests.exchange import Exchange, FormValue, Request, id_of
+from contract_tests.json_reading import MOST_PARTS, has_too_many_parts, refuse_constant
+from contract_tests.masking import Masking, printable, shape
 from contract_tests.rules.observation import Violation
 
 LONGEST_VALUE, LONGEST_BODY, LONGEST_TEXT, LONGEST_FORM = 120, 300, 60, 200  # characters
@@ -29,9 +30,11 @@ def excerpt(finding: Violation, exchanges: Iterable[Exchange], masking: Masking)
     """
     exchange = masking.exchange(finding.exchange)
     told = {"sent": sent(exchange.request), "answered": answered(exchange)}
-    trouble = not_json(finding.exchange.body) if exchange.succeeded and finding.exchange.json is None else ""
+    trouble = (
+        masking.text(not_json(finding.exchange.body)) if exchange.succeeded and finding.exchange.json is None else ""
+    )
     if finding.at and exchange.json is not None:
-        told |= {"at": finding.at} | _value(exchange.json, finding.at)
+        told |= {"at": printable(masking.text(finding.at))} | _value(exchange.json, finding.at)
     elif exchange.body:
         told["body"] = body(exchange)
     if trouble and (finding.at.startswith("/data") or "JSON" in finding.expected):
@@ -61,14 +64,14 @@ def answered(exchange: Exchange) -> str:
         if cut:
             return f"no whole answer: the body ended after {cut[1]} bytes, {cut[2]} fewer than its Content-Length says"
         return f"no answer: {_short(exchange.error, LONGEST_VALUE)}"
-    types = [text for name, text in exchange.headers.items() if name.casefold() == "content-type"]
+    types = [printable(text) for name, text in exchange.headers.items() if name.casefold() == "content-type"]
     return f"status {exchange.status}, {types[0] if types else 'no media type'}"
 
 
 def not_json(body: bytes) -> str:
     """Why a body is not JSON, and where; empty if it is."""
-    if not body.strip():
-        return "the body is empty"
+    if not body.strip() or has_too_many_parts(body):
+        return f"more than {MOST_PARTS:,} objects and lists" if body.strip() else "the body is empty"
     try:
         text = body.decode("utf-8-sig")
         json.loads(text, parse_constant=refuse_constant)
@@ -76,7 +79,8 @@ def not_json(body: bytes) -> str:
         return f"byte {error.start} (0x{body[error.start]:02x}) is not UTF-8"
     except json.JSONDecodeError as error:
         at = len(text[: error.pos].encode())
-        return f"not JSON from byte {at} on: {error.msg}, before {_short(text[error.pos :], 30)!r}"
+        rest = text[error.pos :] if not re.search(r"[{\[]", text[: error.pos]) else shape(text[error.pos :])
+        return f"not JSON from byte {at} on: {error.msg}, before {_short(rest, 30)!r}"
     except ValueError as error:
         return str(error)
     except RecursionError:

@@ -34,7 +34,7 @@ def write(contract: Contract, outcome: Outcome, told: dict[str, Any], folder: Pa
     for name, script in scripts.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(script, encoding="utf-8", newline="")
+        path.write_text(script, encoding="utf-8", errors="backslashreplace", newline="")
         path.chmod(0o755)
     results.write(told, folder / results.FILE)
     junit.write(told, folder / junit.FILE)
@@ -44,4 +44,4 @@ def write(contract: Contract, outcome: Outcome, told: dict[str, Any], folder: Pa
     chosen = profile(outcome.observed, contract)
     head = f"# What {outcome.base_url} chose where the contract leaves room: mock-server --profile FILE\n"
     head += f"# Verdict: {outcome.verdict}\n"
-    (folder / PROFILE).write_text(head + yaml.safe_dump(chosen), encoding="utf-8")
+    (folder / PROFILE).write_text(head + yaml.safe_dump(chosen), encoding="utf-8", errors="backslashreplace")

@@ -68,7 +68,7 @@ def write(outcome: Outcome, results: dict[str, Any], scripts: dict[str, str], pa
         statements=_statements(results),
         most=SHOWN,
     )
-    path.write_text(page, encoding="utf-8")
+    path.write_text(page, encoding="utf-8", errors="backslashreplace")
 
 
 def render(template: str, **values: Any) -> str:

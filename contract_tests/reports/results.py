@@ -11,6 +11,7 @@ from typing import Any
 
 from contract_tests.errors import UsageError
 from contract_tests.exchange import Exchange
+from contract_tests.masking import printable
 from contract_tests.reports.curl import curl
 from contract_tests.reports.excerpts import excerpt
 from contract_tests.rules.observation import Violation
@@ -44,7 +45,10 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "strict": outcome.strict,
         "not_run": outcome.not_run,
         "stale_waivers": list(outcome.stale),
-        "open_points": {name: dict(values.most_common()) for name, values in sorted(outcome.observed.items())},
+        "open_points": {
+            name: {printable(outcome.masking.text(value)): count for value, count in values.most_common()}
+            for name, values in sorted(outcome.observed.items())
+        },
         "removed": outcome.created - sum(entry.identifier is not None for entry in outcome.left),
         "results": [_result(outcome, each) for each in outcome.results],
     }
@@ -57,7 +61,9 @@ def write(results: dict[str, Any], path: Path) -> None:
         OSError: if it cannot be written.
     """
     unfinished = path.with_suffix(".unfinished")  # so that nobody ever reads half of it
-    unfinished.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished.write_text(
+        json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", errors="backslashreplace"
+    )
     unfinished.replace(path)
 
 

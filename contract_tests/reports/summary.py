@@ -27,7 +27,7 @@ def write(results: dict[str, Any], path: Path) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    path.write_text(markdown(results), encoding="utf-8")
+    path.write_text(markdown(results), encoding="utf-8", errors="backslashreplace")
 
 
 def markdown(results: dict[str, Any]) -> str:

@@ -19,12 +19,12 @@ Look = Callable[[Round], tuple[str, str] | None]  # what was expected and receiv
 
 def updates_leave_other_fields(evidence: Evidence, resource: Resource) -> Observations:
     """Updates of different fields of one record."""
-    return _judged(evidence, resource, "updates", _unexplained)
+    return _judged(evidence, resource, ("updates",), _unexplained)
 
 
 def reads_show_whole_records(evidence: Evidence, resource: Resource) -> Observations:
     """Reads and lists while one update of several fields is carried out."""
-    return _judged(evidence, resource, "reads", _unexplained)
+    return _judged(evidence, resource, ("reads",), _unexplained)
 
 
 def deleted_record_stays_deleted(evidence: Evidence, resource: Resource) -> Observations:
@@ -51,7 +51,7 @@ def creates_answer_different_ids(evidence: Evidence, resource: Resource) -> Obse
         twice = _twice(_made(round_))
         return ("a different id from each create", f"{twice[0][1]} times the id {twice[0][0]}") if twice else None
 
-    return _judged(evidence, resource, "creates", look)
+    return _judged(evidence, resource, ("creates",), look)
 
 
 def created_records_are_listed_once(evidence: Evidence, resource: Resource) -> Observations:
@@ -59,14 +59,14 @@ def created_records_are_listed_once(evidence: Evidence, resource: Resource) -> O
 
     def look(round_: Round) -> tuple[str, str] | None:
         made = sorted(set(_made(round_)))
-        missing = [read.request.identifier for read in round_.reads if read.record is None and not read.failed]
+        missing = [read.request.identifier for read in round_.reads if read.record is None and _tells(read)]
         if missing:
             return "a record under each id that a create answered", f"none under {missing[0]}"
         counts = Counter(round_.listed or ())
         wrong = [(each, counts[each]) for each in made if counts[each] != 1] if round_.listed is not None else []
         return ("each created record listed once", f"the id {wrong[0][0]} {wrong[0][1]} times") if wrong else None
 
-    return _judged(evidence, resource, "creates", look)
+    return _judged(evidence, resource, ("creates",), look)
 
 
 def totals_come_right(evidence: Evidence, resource: Resource) -> Observations:
@@ -105,19 +105,24 @@ def bursts_of_reads_are_answered(evidence: Evidence, resource: Resource) -> Obse
         received = ", ".join(f"{count} times {word}" for word, count in words.most_common())
         return f"an answer to each of {len(round_.exchanges)} reads, or a refusal as too many", received
 
-    return _judged(evidence, resource, "burst", look)
+    return _judged(evidence, resource, ("burst",), look)
 
 
 def _unexplained(round_: Round) -> tuple[str, str] | None:
     """What no order of a round's requests explains."""
     possible = {state for _, state in orders(round_.steps())}
-    after = [round_.changed(read.record) for read in round_.reads if not read.failed]
+    after = [round_.changed(read.record) for read in round_.reads if _tells(read)]
     if not after or after[0] in possible:
         return None
     if not possible:
         shown = dict.fromkeys(told(round_.changed(each.record)) for each in round_.exchanges if each.record is not None)
         return "the record as it was before the update or as it is after it", f"reads with {', '.join(shown)}"
     return f"{' or '.join(sorted(map(told, possible)))} (what any order of the requests gives)", told(after[0])
+
+
+def _tells(read: Exchange) -> bool:
+    """Whether a read says what there is, or that there is nothing; not if it failed, or was one too many."""
+    return not read.failed and read.status not in TOO_MANY
 
 
 def _made(round_: Round) -> list[int]:
@@ -128,11 +133,9 @@ def _twice(ids: Iterable[object]) -> list[tuple[object, int]]:
     return [(each, count) for each, count in Counter(ids).items() if each is not None and count > 1]
 
 
-def _judged(evidence: Evidence, resource: Resource, kinds: str | tuple[str, ...], look: Look) -> Observations:
+def _judged(evidence: Evidence, resource: Resource, kinds: tuple[str, ...], look: Look) -> Observations:
     """An observation for each round; contrary evidence says how many rounds are like it."""
-    rounds = [
-        each for each in evidence.rounds[resource.name] if each.kind in ([kinds] if isinstance(kinds, str) else kinds)
-    ]
+    rounds = [each for each in evidence.rounds[resource.name] if each.kind in kinds]
     seen = [(each, look(each)) for each in rounds]
     broken = sum(found is not None for _, found in seen)
     for round_, found in seen:

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from contract_tests.contract import Resource
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import Expect, Page, integer
+from contract_tests.exchange import Expect, Page
+from contract_tests.json_reading import integer
 from contract_tests.rules.observation import (
     NotApplicable,
     Observation,
@@ -183,7 +184,10 @@ def _query(link: str) -> str:
 
 
 def _origin(url: str) -> tuple[str, str, int | None, str]:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", "", None, url
     try:
         port = parts.port or DEFAULT_PORTS.get(parts.scheme.lower())
     except ValueError:

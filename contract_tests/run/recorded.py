@@ -17,7 +17,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from contract_tests.contract import Contract, Resource
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN, Exchange, Expect, Request, id_of, integer
+from contract_tests.exchange import OWN, Exchange, Expect, Request, id_of
+from contract_tests.json_reading import integer
 from contract_tests.rules.operations import TOLD_WRONG
 from contract_tests.target.connection import LONGEST_BODY
 
@@ -59,6 +60,7 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
     for number, entry in enumerate(entries, 1):
         try:
             recognised = _recognised(contract, entry, number)
+            cut_short = recognised is not None and _is_cut_short(entry)
         except _UnreadableError as error:
             passed_over[str(error)] += 1
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -66,7 +68,7 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
         else:
             if recognised is None:
                 passed_over["to no list, record or create of this API"] += 1
-            elif _is_cut_short(entry):
+            elif cut_short:
                 passed_over["without the body of its answer; record it with bodies"] += 1
             else:
                 found.append(recognised)
@@ -183,7 +185,7 @@ def request_of(contract: Contract, method: str, url: str) -> tuple[str, Resource
     parts = urlsplit(url)
     prefix, slash, path = parts.path.rpartition("/api/")
     base_url = f"{parts.scheme}://{parts.netloc}{prefix}"
-    for resource in contract.resources.values() if slash else ():
+    for resource in contract.resources.values() if slash and parts.netloc else ():
         operation, identifier = _operation(resource, method, f"/api/{path}")
         if operation:
             query = tuple(parse_qsl(parts.query, keep_blank_values=True))
@@ -212,6 +214,7 @@ def _operation(resource: Resource, method: str, path: str) -> tuple[str, int | N
 def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple[str, Exchange] | None:
     """An entry's base URL and exchange, if it is one of this API's; what was accepted counts as documented."""
     request, response = entry["request"], entry["response"]
+    request["url"].encode()  # raises an error if it has half a surrogate pair
     recognised = request_of(contract, request["method"].upper(), request["url"])
     if recognised is None:
         return None
@@ -221,8 +224,11 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
     expects = Expect(told["expects"]) if known else Expect.OPEN
     asked = replace(asked, identity=str(told.get("identity", OWN)), expects=expects)
     headers = {header["name"]: header["value"] for header in response["headers"]}
+    status = response["status"] or None
+    if not isinstance(status, int | None) or not all(isinstance(value, str) for value in headers.values()):
+        raise TypeError(status)
     body = _body(response.get("content") or {}, {name.casefold(): value for name, value in headers.items()})
-    exchange = Exchange(asked, number, response["status"] or None, headers, body)
+    exchange = Exchange(asked, number, status, headers, body)
     return base_url, exchange if told else settled(exchange, resource)
 
 

@@ -14,7 +14,7 @@ from time import time
 from contract_tests.contract import Contract, Resource, Rule
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.exchange import Exchange
-from contract_tests.masking import Masking
+from contract_tests.masking import Masking, printable
 from contract_tests.open_points import remarks
 from contract_tests.run import waivers
 from contract_tests.run.options import Options
@@ -82,7 +82,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
     chosen, began = selected(contract, options), time()
     target = _target(options, ledger or Ledger(), progress, interrupted)
     explore = _exploration(contract, options)
-    _preflight(target, contract)
+    _preflight(target, contract, _masking(options, target.ledger))
     by_resource = {name: [rule for rule, resource in chosen if resource.name == name] for name in contract.resources}
     visits = [Visits(rules, contract.resources[name]) for name, rules in by_resource.items() if rules]
     outcome = partial(_outcome, contract, options, target, visits, began)
@@ -125,9 +125,11 @@ def _target(options: Options, ledger: Ledger, progress: Progress, interrupted: C
     return target
 
 
-def _preflight(target: Target, contract: Contract) -> None:
+def _preflight(target: Target, contract: Contract, masking: Masking) -> None:
     try:
         preflight(target, contract.resources.values())
+    except UnusableTargetError as error:
+        raise UnusableTargetError(printable(masking.text(error.args[0]))) from error
     except BudgetSpentError as error:
         if str(error) == TIME_UP:
             raise UnusableTargetError(f"{error} before its lists could be read") from error
@@ -169,7 +171,7 @@ def _outcome(  # noqa: PLR0913, PLR0917 - what an outcome is made of
         left=tuple(ledger.left),
         strict=options.strict,
         insecure=options.connection.insecure,
-        notes=(*remarks(exchanges), *map(masking.text, _unanswered(exchanges))),
+        notes=tuple(printable(masking.text(each)) for each in (*remarks(exchanges), *_unanswered(exchanges))),
         stale=tuple(stale),
         interrupted=not is_whole,
         masking=masking,
@@ -226,12 +228,14 @@ def _told(result: Result, masking: Masking) -> Result:
     findings = [
         replace(
             each,
-            expected=masking.findings(each.exchange, each.expected) if number < MOST_TOLD else "",
-            received=masking.findings(each.exchange, each.received) if number < MOST_TOLD else "",
+            expected=printable(masking.findings(each.exchange, each.expected)) if number < MOST_TOLD else "",
+            received=printable(masking.findings(each.exchange, each.received)) if number < MOST_TOLD else "",
         )
         for number, each in enumerate(result.findings)
     ]
-    return replace(result, findings=tuple(findings), reasons=tuple(map(masking.text, result.reasons)))
+    return replace(
+        result, findings=tuple(findings), reasons=tuple(printable(masking.text(each)) for each in result.reasons)
+    )
 
 
 def _exploration(contract: Contract, options: Options) -> Explore | None:

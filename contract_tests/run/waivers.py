@@ -18,6 +18,7 @@ from contract_tests.run.verdicts import VIOLATED, Result, Verdict
 
 DAYS = 90  # that a new waiver lasts, unless it is changed
 FIELDS = ("rule", "kind", "reason", "until")
+MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)  # by PyYAML: wrong values of tags
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def read(path: Path) -> list[Waiver]:
     """
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError, *MISREAD) as error:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(entries, list):
         raise UsageError(f"{path} holds no list of waivers; each has {', '.join(FIELDS)}")
@@ -60,6 +61,8 @@ def read(path: Path) -> list[Waiver]:
 def _waiver(path: Path, number: int, entry: Any) -> Waiver:
     if not isinstance(entry, dict) or set(entry) != set(FIELDS):
         raise UsageError(f"{path}: waiver {number} must have {', '.join(FIELDS)}, and nothing else")
+    if not isinstance(entry["rule"], str) or not isinstance(entry["kind"], str):
+        raise UsageError(f"{path}: waiver {number}: rule and kind must be texts")
     if type(entry["until"]) is not date:
         raise UsageError(f"{path}: waiver {number}: until is {entry['until']!r}; give a date such as 2027-01-31")
     if not isinstance(entry["reason"], str) or not entry["reason"].strip():

@@ -80,13 +80,19 @@ def _forget_missing(visitor: Visitor, seen: Listing) -> None:
     """Note as gone what was seen but is now neither listed nor read, and creates that have left no trace."""
     ledger = visitor.target.ledger
     own = [entry for entry in ledger.left if entry.resource == visitor.resource.name and entry.owner == OWN]
-    for entry in own if seen.complete else []:
-        if entry.identifier is None and entry.answered:
+    for entry in own:
+        if entry.identifier is not None:
+            if entry.seen and entry.identifier not in seen.ids and _is_missing(visitor, entry, seen):
+                ledger.forget(entry)
+        elif seen.complete and entry.answered:
             ledger.forget(entry)
-        elif entry.identifier is None:
+        elif seen.complete:
             ledger.miss(entry)
-        elif entry.seen and entry.identifier not in seen.ids and not _last_read(visitor, entry).shows(visitor.resource):
-            ledger.forget(entry)
+
+
+def _is_missing(visitor: Visitor, entry: Entry, seen: Listing) -> bool:
+    """Whether a record that is not listed is not read either; where not all are listed, the read has to say so."""
+    return not _last_read(visitor, entry).shows(visitor.resource) if seen.complete else _is_gone(visitor, entry)
 
 
 def tidy_up(visitor: Visitor) -> None:
@@ -153,6 +159,8 @@ def _adopt(visitor: Visitor, seen: Listing) -> bool:
     known = {entry.identifier for entry in entries if entry.seen}
     adopted = False
     for row in [row for row in seen.rows if is_integer(row.get("id")) and row["id"] not in known]:
+        if ledger.is_others(resource, int(row["id"])):
+            continue
         entry = next((each for each in orphans if shows(row, each.marker)), None)
         if entry is None and any(shows(row, marker) for marker in visitor.evidence.markers):
             entry = ledger.plan(resource, str(row.get(visitor.resource.label)))  # one create may have made two

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from contract_tests.evidence import Listing
+from contract_tests.evidence import Listing, Record
 from contract_tests.exchange import Exchange, Expect, FormValue, Request, is_integer
 from contract_tests.markers import mark_of, shows
 from contract_tests.rounds import Round, orders
+from contract_tests.survey.requests import delete_of, list_of, read_of, update_of
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.crew import MOST_AT_ONCE
 from contract_tests.target.entries import Entry
-from contract_tests.target.target import WriteRefusedError
+from contract_tests.target.target import BudgetSpentError, WriteRefusedError
 
-BURSTS = (20, MOST_AT_ONCE)
+BURSTS = (20, MOST_AT_ONCE, MOST_AT_ONCE)  # the last over connections that are open already
 CREATES, READS = 3, 4  # at one moment
 WRITES = ("create", "update")
 LONGEST_SPREAD = 2.0  # seconds over which reads are spread while a write is carried out
@@ -31,8 +32,9 @@ def overlap(visitor: Visitor, rounds: int) -> None:
         rounds: how many of each kind.
     """
     visitor.evidence.has_overlapped = True
-    if not visitor.writes or (subject := _made(visitor)) is None:
+    if not visitor.writes or (made := _made(visitor)) is None:
         return
+    subject, _ = made
     with suppress(WriteRefusedError):
         fields = _usable(visitor, subject)
         for _ in range(rounds):
@@ -43,19 +45,20 @@ def overlap(visitor: Visitor, rounds: int) -> None:
             _removals(visitor, ("update", "delete"))
             _removals(visitor, ("delete", "delete"))
     for size in BURSTS:
-        reads = [_read(visitor, subject)] * size
+        reads = [read_of(visitor.resource, subject, Expect.OPEN)] * size
         _keep(visitor, Round("burst", _sent(visitor, reads)))
 
 
-def _made(visitor: Visitor) -> int | None:
-    """The id of a new record that may be written to, or None."""
+def _made(visitor: Visitor) -> tuple[int, Record] | None:
+    """A new record that may be written to, with its id; or None."""
     form = visitor.least()
     identifier = visitor.post(form, Expect.OPEN).made_id
     if identifier is None:
         return None
     marker = mark_of(form[visitor.resource.label])
-    visitor.until("create", lambda: visitor.read(identifier), lambda seen: visitor.shows(seen, marker))
-    return identifier if visitor.target.ledger.allows_write(visitor.resource.name, identifier) else None
+    read = visitor.until("create", lambda: visitor.read(identifier), lambda seen: visitor.shows(seen, marker))
+    is_own = visitor.target.ledger.allows_write(visitor.resource.name, identifier)
+    return (identifier, read.record or {}) if is_own else None
 
 
 def _usable(visitor: Visitor, subject: int) -> list[str]:
@@ -63,8 +66,7 @@ def _usable(visitor: Visitor, subject: int) -> list[str]:
     usable = []
     for name in TOGETHER.get(visitor.resource.name, ()):
         before = visitor.read(subject, Expect.OPEN).record or {}
-        _note(visitor, subject, form := _form(visitor, (name,), before))
-        exchange = visitor.update(subject, form, Expect.OPEN)
+        exchange = visitor.update(subject, _form(visitor, (name,), before), Expect.OPEN)
         after = visitor.until(
             "update",
             lambda: visitor.read(subject, Expect.OPEN),
@@ -81,23 +83,21 @@ def _differs(read: Exchange, name: str, before: dict[str, object]) -> bool:
 def _updates(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
     """Updates of different fields of one record."""
     before = visitor.read(subject, Expect.OPEN).record or {}
-    forms = [_form(visitor, (name,), before) for name in fields]
-    _changed(visitor, "updates", subject, before, [_update(visitor, subject, form) for form in forms])
+    updates = [_update(visitor, subject, (name,), before) for name in fields]
+    _changed(visitor, "updates", subject, before, updates)
 
 
 def _reads(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
     """Reads while one update changes several fields, and lists of the collection."""
     before = visitor.read(subject, Expect.OPEN).record or {}
-    update = _update(visitor, subject, _form(visitor, fields, before))
-    _changed(visitor, "reads", subject, before, [update, *[_read(visitor, subject)] * READS, _list(visitor)])
+    looks = [*[read_of(visitor.resource, subject, Expect.OPEN)] * READS, _list(visitor)]
+    _changed(visitor, "reads", subject, before, [_update(visitor, subject, fields, before), *looks])
 
 
 def _changed(visitor: Visitor, kind: str, subject: int, before: dict[str, object], requests: Sequence[Request]) -> None:
     """Send updates at one moment, and keep what a read shows once an order explains it, or in the end."""
     if not before:
         return
-    for request in requests:
-        _note(visitor, subject, request.form or {})
     sent = Round(kind, _sent(visitor, requests), dict(before))
     possible = {state for _, state in orders(sent.steps())}
     read = visitor.until(
@@ -116,7 +116,7 @@ def _creates(visitor: Visitor) -> None:
     creates = [Request("create", name, "POST", path, (), form, expects=Expect.OPEN) for form in forms]
     try:
         sent = _sent(visitor, [*creates, *[_list(visitor)] * READS])
-    except BaseException:
+    except BudgetSpentError:  # none was sent
         for entry in entries:
             ledger.forget(entry)
         raise
@@ -157,17 +157,15 @@ def _found(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
 def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
     """An update and a delete of one record, or two deletes."""
     before = visitor.look()
-    subject = _made(visitor)
-    if subject is None:
+    made = _made(visitor)
+    if made is None:
         return
-    record = visitor.read(subject, Expect.OPEN).record or {}
-    form = _form(visitor, (visitor.resource.label,), record)
-    _note(visitor, subject, form)
-    delete = Request(
-        "delete", visitor.resource.name, "DELETE", _path(visitor, subject), identifier=subject, expects=Expect.OPEN
-    )
-    requests = [_update(visitor, subject, form) if each == "update" else delete for each in operations]
-    sent = _sent(visitor, requests)
+    subject, record = made
+    make = {
+        "update": lambda: _update(visitor, subject, (visitor.resource.label,), record),
+        "delete": lambda: delete_of(visitor.resource, subject, Expect.OPEN),
+    }
+    sent = _sent(visitor, [make[each]() for each in operations])
     read = visitor.until("delete", lambda: visitor.read(subject, Expect.OPEN), lambda seen: seen.record is None)
     after = visitor.snapshot(lambda look: subject not in look.ids and _is_sound(look), "delete")
     kind = "deletes" if set(operations) == {"delete"} else "update and delete"
@@ -197,35 +195,20 @@ def _form(visitor: Visitor, names: Sequence[str], before: dict[str, object]) -> 
     return {name: values[name] for name in names}
 
 
-def _note(visitor: Visitor, subject: int, form: dict[str, FormValue] | object) -> None:
-    """Note a new name or host in the ledger, before it is sent."""
-    label = form.get(visitor.resource.label) if isinstance(form, dict) else None
-    if label:
-        visitor.target.ledger.mark(visitor.resource.name, subject, mark_of(label))
-
-
-def _path(visitor: Visitor, subject: int) -> str:
-    return f"{visitor.resource.record_path}{subject}"
-
-
-def _update(visitor: Visitor, subject: int, form: dict[str, FormValue]) -> Request:
-    name, path = visitor.resource.name, _path(visitor, subject)
-    return Request("update", name, "POST", path, (), form, identifier=subject, expects=Expect.OPEN)
-
-
-def _read(visitor: Visitor, subject: int) -> Request:
-    name, path = visitor.resource.name, _path(visitor, subject)
-    return Request("read", name, "GET", path, identifier=subject, expects=Expect.OPEN)
+def _update(visitor: Visitor, subject: int, names: Sequence[str], before: dict[str, object]) -> Request:
+    return update_of(visitor.resource, subject, _form(visitor, names, before), Expect.OPEN)
 
 
 def _list(visitor: Visitor) -> Request:
-    query = (("results_per_page", str(visitor.largest)),)
-    return Request("list", visitor.resource.name, "GET", visitor.resource.list_path, query, expects=Expect.OPEN)
+    return list_of(visitor.resource, {"results_per_page": str(visitor.largest)}, Expect.OPEN)
 
 
 def _sent(visitor: Visitor, requests: Sequence[Request]) -> tuple[Exchange, ...]:
     """The exchanges of requests that are sent at one moment, in the order of their answers; other rules judge none."""
     visitor.settle()
+    for request in requests:
+        if request.operation == "update":
+            visitor.note_update(request)
     wrote = [each.seconds for each in visitor.evidence.exchanges if each.request.operation in WRITES and each.succeeded]
     looks = [number for number, each in enumerate(requests) if each.method == "GET"]
     spread = min(wrote[-1], LONGEST_SPREAD) / len(looks) if wrote and 0 < len(looks) < len(requests) else 0.0

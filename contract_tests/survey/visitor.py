@@ -12,12 +12,14 @@ from contract_tests.evidence import Change, Evidence, Listing, Record, has_arriv
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request
 from contract_tests.markers import holds, mark_of
 from contract_tests.multipart import USUAL, Shape
+from contract_tests.survey.requests import delete_of, list_of, read_of, update_of
 from contract_tests.survey.waiting import Lag, sleep_until
 from contract_tests.target.entries import Entry
 from contract_tests.target.limits import Limits
 from contract_tests.target.target import BudgetSpentError, Target
 
-BETWEEN_LOOKS, MOST_PAGES = 0.05, 5  # seconds, while the lag is measured; pages of a listing
+BETWEEN_LOOKS = 0.05  # seconds, while the lag is measured
+MOST_PAGES, LONGEST_LISTING = 5, 2 << 20  # pages of a listing, and its bytes, about
 GIVEN_UP = (502, 504)  # from a gateway that got no answer from the server
 Seen = TypeVar("Seen")
 
@@ -49,10 +51,7 @@ class Visitor:
         *,
         lag: Lag | None = None,
     ) -> None:
-        self.target = target
-        self.resource = resource
-        self.evidence = evidence
-        self.marker = marker
+        self.target, self.resource, self.evidence, self.marker = target, resource, evidence, marker
         self.largest = max(resource.page_sizes)
         self.most_pages = MOST_PAGES
         self.create_path = create_path or resource.create_path
@@ -63,8 +62,7 @@ class Visitor:
 
     def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN, **query: str) -> Exchange:
         """List one page."""
-        path, pairs = self.resource.list_path, tuple(query.items())
-        return self.send(Request("list", self.resource.name, "GET", path, pairs, identity=identity, expects=expects))
+        return self.send(list_of(self.resource, query, expects, identity))
 
     def page(self, **query: str) -> Page | None:
         """List one page, and read it if that is possible."""
@@ -72,10 +70,7 @@ class Visitor:
 
     def read(self, identifier: int | str, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
         """Read one record."""
-        known = identifier if isinstance(identifier, int) else None
-        path = f"{self.resource.record_path}{identifier}"
-        request = Request("read", self.resource.name, "GET", path, identity=identity, identifier=known, expects=expects)
-        return self.send(request)
+        return self.send(read_of(self.resource, identifier, expects, identity))
 
     def update(
         self,
@@ -86,16 +81,19 @@ class Visitor:
         shape: Shape = USUAL,
     ) -> Exchange:
         """Update one of the run's own records."""
-        path = f"{self.resource.record_path}{identifier}"
-        if form and form.get(self.resource.label):
-            self.target.ledger.mark(self.resource.name, identifier, mark_of(form[self.resource.label]))
-        place = (self.resource.name, "POST", path, ())
-        return self.send(Request("update", *place, form, identity, identifier, expects, shape=shape))
+        request = update_of(self.resource, identifier, form, expects, identity, shape)
+        self.note_update(request)
+        return self.send(request)
+
+    def note_update(self, request: Request) -> None:
+        """Note a new name or host in the ledger, before it is sent."""
+        label = (request.form or {}).get(self.resource.label)
+        if label and request.identifier is not None:
+            self.target.ledger.mark(self.resource.name, request.identifier, mark_of(label))
 
     def delete(self, identifier: int, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
         """Delete one of the run's own records."""
-        path = f"{self.resource.record_path}{identifier}"
-        return self.send(Request("delete", self.resource.name, "DELETE", path, (), None, identity, identifier, expects))
+        return self.send(delete_of(self.resource, identifier, expects, identity))
 
     def post(
         self,
@@ -186,6 +184,8 @@ class Visitor:
             pages.append(page)
             complete = len(page.rows) < page.meta.get("results_per_page", self.largest)
             complete = complete or sum(len(each.rows) for each in pages) == page.total
+            if self.most_pages == MOST_PAGES:  # fewer, if they are long
+                self.most_pages = max(2, min(MOST_PAGES, LONGEST_LISTING // len(page.exchange.body)))
         return Listing(tuple(pages), complete)
 
     def until(self, write: str, look: Callable[[], Seen], good: Callable[[Seen], bool]) -> Seen:

@@ -23,7 +23,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from contract_tests.errors import UsageError
 
 CHUNK = 65_536  # bytes
-LONGEST_BODY = 64 << 20  # bytes
+LONGEST_BODY = 16 << 20  # bytes
 LONGEST_LINE = 65_536  # bytes of a header
 INTERIM = (100, 102, 103)
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
@@ -160,11 +160,22 @@ class _TimedResponse(HTTPResponse):
 
 def _timed(pool: urllib3.PoolManager) -> urllib3.PoolManager:
     """The same connections, with a timeout that applies to a whole answer."""
+    addresses: dict[str, str] = {}
 
     class Http(HTTPConnection):
         response_class = _TimedResponse
 
-    class Https(HTTPSConnection):
+        def _new_conn(self) -> socket.socket:
+            name = self._dns_host
+            self._dns_host = addresses.get(name, name)
+            try:
+                sock = super()._new_conn()
+            finally:
+                self._dns_host = name
+            addresses.setdefault(name, sock.getpeername()[0])
+            return sock
+
+    class Https(Http, HTTPSConnection):
         response_class = _TimedResponse
 
     class HttpPool(urllib3.HTTPConnectionPool):

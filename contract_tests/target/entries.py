@@ -39,6 +39,7 @@ class Entry:
     stale: bool = False
     missing: bool = False
     removed: bool = False
+    number: int = field(default=0, compare=False)
 
     @property
     def marker(self) -> str:
@@ -74,7 +75,7 @@ def whole_lines(path: Path) -> str:
         UsageError: if it cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode()  # line ends as they are: a ledger is continued where its last line ends
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
     return text[: text.rfind("\n") + 1]
@@ -105,9 +106,9 @@ def parsed(path: Path, text: str) -> tuple[str, str, list[Entry], list[str]]:
             if line.pop("event") == "begun":
                 base_url, account = str(line["base_url"]), str(line.get("account", ""))
             else:
-                place = int(line.pop("number"))
-                entries[place] = _entry(line)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+                place = int(line["number"])
+                entries[place] = _entry(line | {"number": place})
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             unread.append(f"line {number} ({type(error).__name__})")
     if not base_url and not entries:
         raise UsageError(f"{path} is no ledger of a run: it names no target, and no create")
@@ -118,6 +119,9 @@ def _entry(line: dict[str, Any]) -> Entry:
     if "kind" in line:  # as earlier versions wrote it
         line["resource"] = line.pop("kind")
     entry = Entry(**line | {"stale": True, "missing": False})
+    flags = [entry.answered, entry.refused, entry.seen, entry.removed]
+    if not isinstance(entry.markers, list) or not all(isinstance(flag, bool) for flag in flags):
+        raise TypeError(entry)
     texts = [entry.resource, entry.owner, entry.without, *entry.markers]
     if not all(isinstance(text, str) for text in texts) or not isinstance(entry.identifier, int | None):
         raise TypeError(entry)

@@ -42,6 +42,7 @@ class Ledger:
         self.unread: list[str] = []
         self._file: IO[str] | None = None
         self._lock = Lock()
+        self._others: set[tuple[str, int, str]] = set()
         if path and path.exists() and not is_finished(path):
             raise UsageError(
                 f"{path} is there already, and may be all that is known of what another run left; give another file,"
@@ -59,7 +60,7 @@ class Ledger:
         ledger = cls()
         text = whole_lines(path)
         ledger.base_url, ledger.account, ledger.entries, ledger.unread = parsed(path, text)
-        ledger.path, ledger._file = path, path.open("r+", encoding="utf-8")
+        ledger.path, ledger._file = path, path.open("r+", encoding="utf-8", newline="\n")
         ledger._file.seek(len(text.encode()))
         ledger._file.truncate()  # a last line that was cut off
         return ledger
@@ -94,8 +95,9 @@ class Ledger:
         """
         with self._lock:
             self._open()
-        entry = Entry(resource, [marker], owner, without=without)
-        self.entries.append(entry)
+            number = max((each.number for each in self.entries), default=-1) + 1
+            entry = Entry(resource, [marker], owner, without=without, number=number)
+            self.entries.append(entry)
         self._write(self._line("planned", entry))
         return entry
 
@@ -105,7 +107,7 @@ class Ledger:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self.path.unlink(missing_ok=True)  # the ledger of a run that left nothing
-                self._file = self.path.open("x", encoding="utf-8")
+                self._file = self.path.open("x", encoding="utf-8", newline="\n")
             except OSError as error:
                 told = f"the ledger {self.path} cannot be written: {error.strerror}"
                 raise OSError(f"{told}; nothing is created without it, so name another with --ledger FILE") from error
@@ -143,6 +145,8 @@ class Ledger:
     def look(self, resource: str, rows: Iterable[Mapping[str, Any]], owner: str = OWN) -> None:
         """Note which of the run's records an answer shows."""
         awaited = self.awaited(resource, owner)
+        if not any((entry.resource, entry.owner) == (resource, owner) for entry in self.entries):
+            self._others |= {(resource, int(row["id"]), owner) for row in rows if is_integer(row.get("id"))}
         for row in rows:
             if is_integer(row.get("id")) and row["id"] in awaited:
                 self.see(resource, int(row["id"]), json.dumps(row, ensure_ascii=False), owner)
@@ -157,9 +161,15 @@ class Ledger:
 
     def vouch(self, entry: Entry) -> None:
         """Note that a record is the run's own."""
+        if self.is_others(entry.resource, entry.identifier, entry.owner):
+            return
         if not entry.seen or entry.stale:
             entry.seen, entry.stale = True, False
             self._note("seen", entry)
+
+    def is_others(self, resource: str, identifier: int | None, owner: str = OWN) -> bool:
+        """Whether a record was listed before the run's first create, and so is none of its own, whatever it shows."""
+        return (resource, identifier, owner) in self._others
 
     def remove(self, resource: str, identifier: int, owner: str = OWN) -> None:
         """Note that a record is gone."""
@@ -212,8 +222,7 @@ class Ledger:
     def _line(self, event: str, entry: Entry) -> dict[str, Any]:
         if not self._file:
             return {}
-        number = next(number for number, each in enumerate(self.entries) if each is entry)
-        return {"event": event, "number": number} | asdict(entry)
+        return {"event": event} | asdict(entry)
 
     def _write(self, line: dict[str, Any]) -> None:
         with self._lock:

@@ -75,8 +75,7 @@ def _reason(exchange: Exchange) -> str:
     if exchange.status is None:
         return f"unreachable: {exchange.error[:200]}"
     if exchange.redirects:
-        there = urlsplit(exchange.redirects[-1][1])
-        return f"redirected to {there.scheme}://{there.netloc}; give the URL that it leads to"
+        return f"redirected to {_site(exchange.redirects[-1][1])}; give the URL that it leads to"
     where = f"(status {exchange.status} for {exchange.request.path})"
     if exchange.status in REASONS:
         return f"{REASONS[exchange.status]} {where}"
@@ -84,3 +83,12 @@ def _reason(exchange: Exchange) -> str:
     if exchange.succeeded:
         return f"{media_type} in the place of JSON; is the base URL right? {where}"
     return f"no list could be had {where}"
+
+
+def _site(location: str) -> str:
+    """Scheme and host of a `Location`."""
+    try:
+        there = urlsplit(location)
+    except ValueError:
+        return "what is no URL"
+    return f"{there.scheme}://{there.netloc}"

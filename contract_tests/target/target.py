@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
+from typing import Any
 
 import urllib3
 
@@ -26,6 +27,7 @@ PAUSE = 0.2
 MOST_REDIRECTS = 5
 LEAST_WAIT, MOST_WAIT = 0.5, 90.0  # seconds for a rate limit to pass
 SPENT, TIME_UP = "the budget of requests was spent", "the time for the run was up"
+MOST_KEPT = 96 << 20  # bytes of answers in a run
 KEPT, KEPT_A_RECORD = 10, 3  # requests kept for clean-up, and for each record to remove
 REDIRECTS = {301, 302, 303, 307, 308}
 
@@ -73,7 +75,7 @@ class Target:
         self.waiting: Callable[[float], None] = lambda _seconds: None
         self._strange: set[tuple[str, int, str]] = set()
         self._hangs = Hangs(self.limits.timeout)
-        self._waited, self._next = 0.0, 0.0
+        self._waited, self._next, self._kept = 0.0, 0.0, 0
         self._began = time.monotonic()
         self._lock = threading.Lock()
         self._sent = Sent()
@@ -276,16 +278,14 @@ class Target:
         pool = self._sent.pool or self._pool()
         if method == "POST":
             pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
-        response = pool.request(
-            method,
-            url,
-            body=body,
-            headers=dict(headers),
-            redirect=False,
-            preload_content=False,
-            timeout=self._sent.timeout,
-        )
-        return Answer(response.status, response.headers, read_whole(response))
+        how: dict[str, Any] = {"redirect": False, "preload_content": False, "timeout": self._sent.timeout}
+        response = pool.request(method, url, body=body, headers=dict(headers), **how)
+        answer = Answer(response.status, response.headers, read_whole(response))
+        with self._lock:
+            self._kept += len(answer.data)
+            if self._kept > MOST_KEPT:
+                self.enough = self.enough or f"the answers came to more than {MOST_KEPT >> 20} MiB"
+        return answer
 
     def _wait_for_limit(self, exchange: Exchange) -> bool:
         """Wait as long as a rate limit says, if there is patience left."""

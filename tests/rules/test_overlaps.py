@@ -38,6 +38,7 @@ UPDATES = {
     "a refused one was carried out": ((written(7, HOST), REFUSED), shown(**BOTH), "V"),
     "one failed, and was not carried out": ((written(7, HOST), FAILED), shown(**HOST), "S"),
     "one failed, and was carried out": ((written(7, HOST), FAILED), shown(**BOTH), "S"),
+    "the read is one too many": ((written(7, HOST), written(7, INDEX)), answer("read", status=429, identifier=7), "S"),
     "the read fails": ((written(7, HOST), written(7, INDEX)), answer("read", status=500, identifier=7), "S"),
 }
 
@@ -85,6 +86,8 @@ def test_creates() -> None:
     assert seen("created-records-are-listed-once", replace(good, listed=None)) == "S"
     lost = answer("read", {"errors": []}, status=404, identifier=9)
     assert seen("created-records-are-listed-once", replace(good, reads=(lost,))) == "V"
+    busy = answer("read", {"errors": []}, status=429, identifier=9)
+    assert seen("created-records-are-listed-once", replace(good, reads=(busy,))) == "S"
     assert seen("totals-come-right", replace(good, total=4)) == "V"
     assert seen("totals-come-right", replace(good, total=4, is_sound=False)) == "S"
     assert seen("totals-come-right", replace(good, total=4, listed=None)) == "S"

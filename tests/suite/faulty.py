@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,7 +20,9 @@ from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.limits import Limits
 from contract_tests.target.target import Target
-from mock_server import Settings, create_app
+from mock_server import Settings
+from mock_server.control.instance import Instance
+from mock_server.control.shared_instance import SharedInstance
 from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.middleware import Faults
 
@@ -44,8 +46,9 @@ class FaultyTarget(Target):
 
     def __init__(self, fault: Transformation, settings: Settings, limits: Limits | None = None) -> None:
         super().__init__(BASE_URL, identities("demo-key-harbour", "demo-key-alpine"), Ledger(), limits)
-        app = create_app(settings)
-        self.wsgi = WsgiClient(Faults(app, app.url_map, app.extensions["mock_server"], [fault]))
+        settings = replace(settings, journal=0)
+        running = SharedInstance(settings) if settings.store else Instance(settings)
+        self.wsgi = WsgiClient(Faults(running, running.app.url_map, running.service, [fault]))
 
     def _fetch(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Any:
         parts = urlsplit(url)

@@ -17,6 +17,7 @@ from mock_server.faults.defects import DEFECTS
 
 EVERY = [(rule, resource) for rule in CONTRACT.rules.values() for resource in rule.resources]
 ALONE = [each for each in EVERY if each[0].decided_by != "round"]  # tests/suite/test_overlap.py has the others
+NAMES = [name for name, defect in DEFECTS.items() if CONTRACT.rules[defect.rule].decided_by != "round"]
 NEVER_ON_AN_HONEST_SERVER = {"operations.reads-redirected-within-host"}
 
 
@@ -36,9 +37,13 @@ def test_a_rule_passes_on_an_honest_server_with_a_witness(rule: object, resource
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, defect in DEFECTS.items() if CONTRACT.rules[defect.rule].decided_by != "round"]
+    ("store", "name"),
+    [*(("memory", name) for name in NAMES), *(("redis", name) for name in NAMES[::7])],
+    indirect=["store"],
 )
-def test_a_server_with_a_defect_fails_by_its_rules_name_and_for_no_unrelated_reason(no_pauses: None, name: str) -> None:
+def test_a_server_with_a_defect_fails_by_its_rules_name_and_for_no_unrelated_reason(
+    store: str, no_pauses: None, name: str
+) -> None:
     defect = DEFECTS[name]
     seed = crc32(name.encode()) % 1000  # another one for each, so that all together meet many choices
     resources = defect.resources or CONTRACT.rules[defect.rule].resources

@@ -28,7 +28,7 @@ def not_kept(settings: Settings, explore: Callable[[Visitor], None] = survey_alo
 
 
 @pytest.mark.parametrize("choices", SINGLE, ids=lambda choices: "=".join(*choices.items()))
-def test_each_value_of_each_open_point_conforms(choices: dict[str, str]) -> None:
+def test_each_value_of_each_open_point_conforms(no_pauses: None, choices: dict[str, str]) -> None:
     settings, seen = Settings(fixture="empty", records=27, choices=choices), set[str]()
     ((name, value),) = choices.items()
     for resource in RESOURCES:
@@ -50,6 +50,6 @@ def test_each_detector_sees_a_choice(no_pauses: None) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_any_combination_of_values_conforms(seed: int) -> None:
+def test_any_combination_of_values_conforms(no_pauses: None, seed: int) -> None:
     settings = Settings(fixture="empty", records=(0, 10, 25, 40)[seed % 4], grease=seed)
     assert not_kept(settings, Exploration(CONTRACT, 80, seed)) == []
