@@ -33,6 +33,10 @@ from mock_server.journal.recorder import Recorder, Recording
 from mock_server.open_points.choices import Choices, ChoicesOfEachRequest
 from mock_server.open_points.grease import Grease, Voice
 from mock_server.settings import Deployment, Settings
+from mock_server.shared.accounts import SharedAccounts
+from mock_server.shared.loading import begin
+from mock_server.shared.store import Space
+from mock_server.shared.uploads import SharedUploads
 from mock_server.store.accounts import Accounts
 from mock_server.store.fixtures import FixtureReader
 from mock_server.store.new_record import NewRecords
@@ -47,7 +51,10 @@ if TYPE_CHECKING:
 
 
 def create_app(
-    settings: Settings | None = None, before: Service | None = None, recording: Recording | None = None
+    settings: Settings | None = None,
+    before: Service | None = None,
+    recording: Recording | None = None,
+    space: Space | None = None,
 ) -> Flask:
     """A mock server as a WSGI application.
 
@@ -55,6 +62,7 @@ def create_app(
         settings: the defaults, if None.
         before: the service of an earlier application, if its records are to be taken over instead of a fixture's.
         recording: where requests are kept; if None, they are neither kept nor logged.
+        space: where the accounts are that several processes share, or None.
 
     Returns:
         The application; `app.extensions["mock_server"]` is its `Service`.
@@ -63,29 +71,43 @@ def create_app(
         SettingsError: if a fixture or an open point is invalid.
     """
     settings = settings or Settings()
+    if settings.store and not space:
+        raise SettingsError("create_app keeps all in memory; serve what is in a store with MockServer")
     conditions.check(settings.conditions, forwarded=settings.deployment is not None)
-    service = _service(settings, before)
-    app, base_path = LeanFlask(__name__, static_folder=None), settings.base_path
+    service = _service(settings, before, space)
+    app = LeanFlask(__name__, static_folder=None)
     app.extensions["mock_server"] = service
     _add_contract(app, service)
     service.errors.register(app)
     app.before_request(_refuse)
     if settings.deployment:
         return _in_front(app, service, settings.deployment)
-    elsewhere = create_elsewhere(service.contract.resources, service.choices, base_path)
-    for routes in (create_blueprint(service), elsewhere):
-        app.register_blueprint(routes, url_prefix=base_path or None)
-    app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
-
-    def another() -> Flask:
-        other = before and replace(before, accounts=before.accounts.copy())
-        return create_app(replace(settings, conditions={}), other)
-
+    _add_api(app, service)
+    another = partial(_another, replace(settings, conditions={}), before, space)
     surrounded: WSGIApplication = app.wsgi_app
     for layer in reversed(list(_layers(app.url_map, service, recording, another))):
         surrounded = layer(surrounded)
     app.wsgi_app = surrounded  # type: ignore[assignment, method-assign]
     return app
+
+
+def _add_api(app: Flask, service: Service) -> None:
+    base_path = service.settings.base_path
+    elsewhere = create_elsewhere(service.contract.resources, service.choices, base_path)
+    for routes in (create_blueprint(service), elsewhere):
+        app.register_blueprint(routes, url_prefix=base_path or None)
+    app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
+
+
+def _another(settings: Settings, before: Service | None, space: Space | None) -> Flask:
+    """A second mock with records of its own.
+
+    Raises:
+        SettingsError: if they cannot be its own.
+    """
+    if space:
+        raise SettingsError("this condition needs a second mock, with records of its own; leave --store out")
+    return create_app(settings, before and replace(before, accounts=before.accounts.copy()))
 
 
 def _add_contract(app: Flask, service: Service) -> None:
@@ -106,7 +128,7 @@ def _in_front(app: Flask, service: Service, deployment: Deployment) -> Flask:
     return app
 
 
-def _service(settings: Settings, before: Service | None) -> Service:
+def _service(settings: Settings, before: Service | None, space: Space | None) -> Service:
     """What the operations work with."""
     contract = contract_of(settings)
     chosen = {**settings.choices, **needs(defects_named(settings.defects), settings.choices)}
@@ -116,19 +138,35 @@ def _service(settings: Settings, before: Service | None) -> Service:
         choices = Choices(contract.open_points, chosen, settings.grease)
     new_records = NewRecords(choices, settings.seed)
     representations = Representations(choices, None if settings.grease is None else Voice(settings.grease))
-    uploads = before.forms.uploads if before else Uploads()
+    uploads = before.forms.uploads if before else SharedUploads(space) if space else Uploads()
     reader = FixtureReader(contract.resources, new_records, uploads)
     return Service(
         settings=settings,
         contract=contract,
         choices=choices,
-        accounts=Accounts(settings, contract, choices, reader, before.accounts if before else None),
+        accounts=_accounts(settings, contract, choices, reader, before.accounts if before else None, space),
         forms=Forms(choices, contract.rules, uploads, settings.max_body),
         paging=Paging(contract, choices),
         new_records=new_records,
         representations=representations,
         errors=ErrorPages(choices, representations, settings.base_path),
     )
+
+
+def _accounts(  # noqa: PLR0913, PLR0917 - what either kind needs
+    settings: Settings,
+    contract: Contract,
+    choices: Choices,
+    reader: FixtureReader,
+    before: Accounts | None,
+    space: Space | None,
+) -> Accounts:
+    """The accounts, in memory or in a space; what a new space begins with is read into memory first."""
+    if not space:
+        return Accounts(settings, contract, choices, reader, before)
+    if space.is_new:
+        begin(Accounts(settings, contract, choices, reader), settings, contract.resources, space)
+    return SharedAccounts(settings, contract, choices, reader, space)
 
 
 def _layers(
@@ -191,3 +229,5 @@ def _refuse() -> None:
     if isinstance(request.routing_exception, RequestRedirect):
         here = [rule.methods or set() for rule in current_app.url_map.iter_rules() if rule.rule == request.path]
         raise MethodNotAllowed(sorted(set().union(*here))) if here else NotFound
+    if request.environ["REQUEST_METHOD"] != request.method and not request.routing_exception:  # methods have a case
+        raise MethodNotAllowed(request.url_rule.methods if request.url_rule else ())

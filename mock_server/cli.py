@@ -10,17 +10,20 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 from mock_server import printed
 from mock_server.command_line import settings_of
-from mock_server.errors import SettingsError
+from mock_server.errors import Refusal, SettingsError
 from mock_server.http.log import BatchHandler
 from mock_server.options import ENVIRONMENT, OPTIONS
-from mock_server.server import MockServer
+from mock_server.server import MockServer, listen
 from mock_server.store.fixtures import SHIPPED
+from mock_server.workers import Workers
 
 REMARKED, USAGE_ERROR = 1, 2
 SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
@@ -56,29 +59,41 @@ def main(arguments: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
     handler = _log(options.log_level)
     try:
-        server = _server(options)
+        given = _given(options)
+        listener = listen(options.host, options.port) if options.workers > 1 else None
+        server = MockServer(**given, listener=listener)
         with server:
             came: list[int] = []  # an event's lock may be held by the first signal when a second arrives
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, lambda *_: came.append(1))
             _say(printed.banner(server))
-            _serve(server, options, came)
-    except SettingsError as error:
+            with Workers(options.workers - 1, listener, partial(_log, options.log_level), given) as workers:
+                _serve(server, options, came, workers)
+    except (SettingsError, Refusal) as error:  # a refusal by the store
         parser.error(str(error))
     handler.finish()
-    written = list(_written(server, options))
-    for line, _ in written:
-        _say(line)
-    remarks = printed.remarks(server)
-    _say(remarks or "Stopped.")
-    failed = not all(is_written for _, is_written in written)
-    os._exit(REMARKED if failed or (options.fail_on_remarks and server.running.journal.remarked) else 0)  # at once
+    os._exit(_finish(server, options))  # even if threads hang
+
+
+def _finish(server: MockServer, options: argparse.Namespace) -> int:
+    """Write and say what is asked for at the end, and return the exit status."""
+    try:
+        written = list(_written(server, options))
+        for line, _ in written:
+            _say(line)
+        _say(printed.remarks(server) or "Stopped.")
+        is_remarked = options.fail_on_remarks and server.running.journal.remarked
+    except Refusal:
+        _say("Stopped. The store does not answer, so nothing can be said of the requests.")
+        return REMARKED
+    return REMARKED if is_remarked or not all(is_written for _, is_written in written) else 0
 
 
 def _written(server: MockServer, options: argparse.Namespace) -> Iterator[tuple[str, bool]]:
     """Write the files that are asked for at the end; what is said of each, and whether it could be written."""
     if options.har:
-        yield printed.wrote(options.har, server.running.archive(), f"Judge it: contract-tests judge {options.har}")
+        archive = server.running.archive(urlsplit(server.base_url).scheme)
+        yield printed.wrote(options.har, archive, f"Judge it: contract-tests judge {options.har}")
     if options.record and server.running.sightings:
         yield printed.recorded(options.record, server.running.sightings, verbatim=options.verbatim)
 
@@ -92,7 +107,12 @@ def _log(level: str) -> BatchHandler:
     return handler
 
 
-def _server(options: argparse.Namespace) -> MockServer:
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of the server that a command line asks for.
+
+    Raises:
+        SettingsError: if there can be none.
+    """
     if options.watch and options.fixture in SHIPPED:
         raise SettingsError("--watch watches a file; name it with --fixture FILE")
     if bool(options.tls_cert) != bool(options.tls_key):
@@ -105,17 +125,24 @@ def _server(options: argparse.Namespace) -> MockServer:
         raise SettingsError("--har and --record name the same file; give two")
     if options.har and not options.journal:
         raise SettingsError("--har needs a journal; leave --journal 0 out")
-    tls = (options.tls_cert, options.tls_key) if options.tls_cert else None
-    settings = settings_of(options)
-    return MockServer(options.host, options.port, _token(options), options.control_origin, tls, **settings)
+    return {
+        "host": options.host,
+        "port": options.port,
+        "control_token": _token(options),
+        "control_origins": options.control_origin,
+        "tls": (options.tls_cert, options.tls_key) if options.tls_cert else None,
+        **settings_of(options),
+    }
 
 
-def _serve(server: MockServer, options: argparse.Namespace, came: list[int]) -> None:
+def _serve(server: MockServer, options: argparse.Namespace, came: list[int], workers: Workers) -> None:
     """Serve until a signal comes; read the fixture again when its file has changed, if that is asked for."""
     file = Path(options.fixture)
     before = _state(file) if options.watch else None
     while not came:
         time.sleep(SECONDS_TO_NOTICE)
+        for ended in workers.replaced():
+            _say(f"Process {ended} has ended; another takes its place.")
         now = _state(file) if options.watch else None
         if now and now != before:
             before = now
@@ -134,7 +161,7 @@ def _state(file: Path) -> tuple[int, int] | None:
 def _reloaded(server: MockServer, file: Path) -> str:
     try:
         server.running.reload()
-    except SettingsError as error:
+    except (SettingsError, Refusal) as error:
         return printed.printable(f"{error}\nThe mock goes on with what it had; correct the file and save it again.")
     return printed.printable(f"{file} has changed: the mock has started again with it.")
 

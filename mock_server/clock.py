@@ -16,17 +16,21 @@ class Ticking:
     Args:
         now: the time before it is first read; it may be set.
         step: by how much it advances.
+
+    Attributes:
+        now: its time.
+        step: as given.
     """
 
     def __init__(self, now: datetime, step: Callable[[], timedelta] = lambda: SECOND) -> None:
         self.now = now
-        self._step = step
+        self.step = step
         self._lock = threading.Lock()
 
     def __call__(self) -> datetime:
         """Advance the clock, and return its time."""
         with self._lock:
-            self.now += self._step()
+            self.now += self.step()
             return self.now
 
 

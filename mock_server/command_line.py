@@ -7,7 +7,7 @@ from typing import Any
 
 from mock_server.clock import system_clock
 from mock_server.errors import SettingsError
-from mock_server.options import BEHAVIOUR, DATA, FRONT, OPTIONS, Option
+from mock_server.options import BEHAVIOUR, DATA, FRONT, OPTIONS, SHARED, Option
 from mock_server.settings import FORWARDS, Deployment, read_profile
 
 
@@ -19,6 +19,8 @@ def settings_of(given: argparse.Namespace) -> dict[str, Any]:
     """
     if given.rate_limit and "rate-limit" in dict(given.condition):
         raise SettingsError("--rate-limit and --condition rate-limit are the same; give one of them")
+    if not given.store and (used := [each.flag for each in OPTIONS if each.group == SHARED and _is_used(given, each)]):
+        raise SettingsError(f"{used[0]} goes with --store URL; give both")
     deployment = _deployment(given)
     values = {each.setting: _given(given, each) for each in OPTIONS if each.setting}
     return {
@@ -37,14 +39,14 @@ def _deployment(given: argparse.Namespace) -> Deployment | None:
     Raises:
         SettingsError: if an option does not go with that.
     """
-    used = [each for each in OPTIONS if _is_given(each, _given(given, each))]
+    used = [each for each in OPTIONS if _is_used(given, each)]
     if given.forward_to is None:
         for each in used:
             if each.group == FRONT:
                 raise SettingsError(f"{each.flag} goes with --forward-to URL; give both")
         return None
     for each in used:
-        is_of_a_mock = each.group in (DATA, BEHAVIOUR) and each.flag not in ("--journal", "--condition")
+        is_of_a_mock = each.group in (DATA, BEHAVIOUR, SHARED) and each.flag not in ("--journal", "--condition")
         if is_of_a_mock:
             raise SettingsError(f"{each.flag} does not apply: {FORWARDS.format(given.forward_to)}")
     if given.verbatim and not given.record:
@@ -68,5 +70,6 @@ def _given(given: argparse.Namespace, option: Option) -> Any:
     return getattr(given, option.flag[2:].replace("-", "_"))
 
 
-def _is_given(option: Option, value: Any) -> bool:
+def _is_used(given: argparse.Namespace, option: Option) -> bool:
+    value = _given(given, option)
     return value is not None and value is not False and value != [] and value != option.how.get("default")

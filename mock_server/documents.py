@@ -74,7 +74,7 @@ def _node(node: Any, place: tuple[str | int, ...]) -> Any:
         if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
             node = node.value[step]
         elif isinstance(node, yaml.MappingNode):
-            node = next((value for key, value in node.value if key.value == str(step)), node)
+            node = next((value for key, value in reversed(node.value) if key.value == str(step)), node)
     return node
 
 

@@ -12,9 +12,11 @@ from mock_server.faults.conditions import CONDITIONS
 from mock_server.settings import SECONDS_TO_ANSWER, Settings
 
 HIGHEST_PORT = 65535
+MOST_PROCESSES = 64
 ENVIRONMENT = "MOCK_CONTROL_TOKEN"
 DATA, BEHAVIOUR, ACCESS, OUTPUT = "what it holds", "how it behaves", "who reaches it", "what it prints"
 FRONT = "in front of a real deployment, instead of holding anything"
+SHARED = "shared by several processes, on one machine or several"
 FIXTURE = "demo|empty|FILE"
 CLOCK = "start at the fixture's time and advance a second a write, or use the machine's time"
 DEFAULTS = Settings()
@@ -65,6 +67,12 @@ def _option(flag: str, group: str, text: str, setting: str = "", switch: Any = N
 def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f'"{text}" is no count; give 0 or more')
+    return int(text)
+
+
+def _processes(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_PROCESSES:
+        raise argparse.ArgumentTypeError(f'"{text}" is no number of processes; give 1 to {MOST_PROCESSES}')
     return int(text)
 
 
@@ -199,6 +207,19 @@ OPTIONS = (
         "--control-token", ACCESS, f"token that opens the control plane; better in ${ENVIRONMENT}", metavar="TOKEN"
     ),
     _option("--control-token-file", ACCESS, "file that holds the control token", type=Path, metavar="FILE"),
+    _option("--store", SHARED, "keep all it holds in Redis, such as redis://localhost/0", "store", metavar="URL"),
+    _option("--store-prefix", SHARED, "begin keys with NAME (default: %(default)s)", "store_prefix", metavar="NAME"),
+    _option(
+        "--store-lifetime",
+        SHARED,
+        "forget all that long after the last request (default: never)",
+        "store_lifetime",
+        type=_count,
+        metavar="SECONDS",
+    ),
+    _option(
+        "--workers", SHARED, "serve with N processes (default: %(default)s)", type=_processes, default=1, metavar="N"
+    ),
     _option("--forward-to", FRONT, "forward requests to the deployment at URL", type=_without_slash, metavar="URL"),
     _option("--read-only", FRONT, "refuse writes", action="store_true"),
     _option("--rewrite-links", FRONT, "let page links and redirects of the deployment lead here", action="store_true"),

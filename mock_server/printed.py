@@ -19,6 +19,7 @@ from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import HEADER
 from mock_server.server import MockServer
 from mock_server.settings import SANDBOX_PREFIX, Deployment
+from mock_server.shared.store import shown
 from mock_server.store.fixture_schema import beginning, fixture_schema
 
 NO_CONSOLE = (
@@ -46,6 +47,7 @@ def banner(server: MockServer) -> str:
         ),
         *(f"Defect       {name}: {DEFECTS[name].what} ({DEFECTS[name].rule})" for name in server.settings.defects),
         *(f"Condition    {name}={measure:g}" for name, measure in server.settings.conditions.items()),
+        *([f"Store        {shown(server.settings.store)}"] if server.settings.store else []),
         f"Console      {server.origin}/" if server.is_controlled else NO_CONSOLE,
         f"Contract     {server.base_url}/openapi.yaml",
         "Stop         Ctrl-C",
@@ -58,7 +60,7 @@ def _banner_in_front(server: MockServer, deployment: Deployment) -> Iterator[str
     if deployment.read_only:
         yield "Read-only    writes are refused"
     if deployment.insecure:
-        yield "WARNING      --insecure: whoever answers in place of the deployment is sent the keys"
+        yield "WARNING      --insecure: certificates are not checked; an impostor would receive the keys"
     if not is_loopback(urlsplit(server.origin).hostname or ""):
         yield "WARNING      others can reach this server, and by it the deployment"
     yield f"Try          curl -H 'Authorization: Bearer KEY' '{server.base_url}/api/domains/?results_per_page=10'"

@@ -78,6 +78,8 @@ class MockServer:
         control_token: what clients of the control plane must show; without one, only this machine can control the mock.
         control_origins: origins whose pages may control it, such as `http://localhost:6006`.
         tls: the files of a certificate and its key, to serve HTTPS; None for HTTP.
+        listener: a socket that listens already, on which other processes may serve the same mock; then host and port
+            are its own.
         settings: as for `Settings`.
 
     Attributes:
@@ -87,13 +89,14 @@ class MockServer:
         SettingsError: if a setting, a fixture or the address cannot be used.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - keywords, to all who use it
         self,
         host: str = "127.0.0.1",
         port: int = 0,
         control_token: str | None = None,
         control_origins: Sequence[str] = (),
         tls: tuple[Path, Path] | None = None,
+        listener: socket.socket | None = None,
         **settings: Any,
     ) -> None:
         self.settings = Settings(**settings)
@@ -101,7 +104,7 @@ class MockServer:
         self._tls = _checked(tls) if tls else None
         has_plane = is_loopback(host) or control_token is not None
         self.is_controlled = has_plane and (self.settings.public_base_url is None or control_token is not None)
-        self._address = (host, port)
+        self._address, self._listener = (host, port), listener
         self._gateway = _gateway(self._control if has_plane else self.running, self.running, control_token)
         self._worker: _Worker | None = None
 
@@ -134,9 +137,8 @@ class MockServer:
 
     def __enter__(self) -> Self:
         """Start listening and serving."""
-        listener = _listen(*self._address)
+        listener = self._listener.dup() if self._listener else listen(*self._address)
         self._address = listener.getsockname()[:2]
-        self.running.base_url = self.base_url
         if self.settings.deployment and _is_the_same(self.settings.deployment.url, self._address):
             listener.close()
             raise SettingsError(f"--forward-to {self.settings.deployment.url} is this server itself; give another URL")
@@ -165,7 +167,7 @@ def _gateway(site: Site, running: Instance, token: str | None) -> Gateway:
     """The gateway of a mock, or of a server in front of a deployment."""
     deployment = running.settings.deployment
     if deployment is None:
-        return Gateway(site)
+        return Gateway(site, waits=running.settings.store is not None)
     try:
         forwarding = import_module("mock_server.forwarding.gateway")
     except ImportError as error:
@@ -199,7 +201,12 @@ def _most_connections() -> int:
     return max(1, min(MOST_CONNECTIONS, files - SPARE_FILES)) if files >= 0 else MOST_CONNECTIONS
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        SettingsError: if there cannot be one.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:

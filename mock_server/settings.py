@@ -97,6 +97,10 @@ class Settings:
         max_body: the longest request body that is read, in bytes.
         contract: an openapi.yaml to use instead of the one that ships with the project, or None.
         deployment: where requests are forwarded to; None for a mock that answers them itself.
+        store: the URL of a Redis database for all that it holds, which other mocks with the same settings then share;
+            None for this process's memory.
+        store_prefix: what the keys in that database begin with.
+        store_lifetime: for how many seconds they are kept after the last request, about; if 0, for ever.
     """
 
     fixture: str | Path | Mapping[str, Any] = "demo"
@@ -118,6 +122,9 @@ class Settings:
     max_body: int = 16 * 2**20
     contract: Path | None = None
     deployment: Deployment | None = None
+    store: str | None = None
+    store_prefix: str = "mock"
+    store_lifetime: int = 0
 
     def __post_init__(self) -> None:
         """Refuse invalid values.
@@ -137,7 +144,7 @@ class Settings:
         for origin in self.cors_origins:
             if origin != "*" and not ORIGIN.fullmatch(origin):
                 raise SettingsError(f'"{origin}" is no origin; give one such as http://localhost:5173, without a path')
-        for name, least in (("records", 0), ("sandboxes", 1), ("journal", 0), ("max_body", 1)):
+        for name, least in (("records", 0), ("sandboxes", 1), ("journal", 0), ("max_body", 1), ("store_lifetime", 0)):
             if getattr(self, name) < least:
                 raise SettingsError(f"{name} is {getattr(self, name)}; give {least} or more")
         if self.deployment:

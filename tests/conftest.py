@@ -4,17 +4,20 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from redis_server import RedisServer
 from wire import Client, over_network
 
 from contract_tests.survey import waiting
-from mock_server import MockServer
+from mock_server import MockServer, Settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+PREFIXES = count()  # each mock has keys of its own
 CHROMIUM = [
     "--no-sandbox",
     "--disable-gpu",
@@ -38,6 +41,28 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Redis server."""
+    with RedisServer(tmp_path_factory.mktemp("redis")) as running:
+        yield running.url
+
+
+@pytest.fixture(params=["memory", "redis"])
+def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the mocks of a test keep what they hold: each test runs twice."""
+    kind: str = request.param
+    if kind == "redis":
+        url, usual = request.getfixturevalue("redis_url"), Settings.__init__
+
+        def given(self: Settings, **settings: Any) -> None:
+            own = {"store": url, "store_prefix": f"test {os.getpid()} {next(PREFIXES)}"}
+            usual(self, **({} if settings.get("deployment") else own) | settings)
+
+        monkeypatch.setattr(Settings, "__init__", given)
+    return kind
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page
 from wire import HARBOUR
 
+IMAGES = Path(__file__).parents[1] / "fixtures" / "images"
 FRONT_END = """<!doctype html><title>Front end</title>
 <form><input name="name"><input type="file" name="logo"><input type="file" name="favicon">
 <input type="file" name="opengraph"></form>
@@ -49,6 +50,13 @@ def page_for(browser: Browser, base_url: str, folder: Path) -> Iterator[Page]:
         yield shown
         shown.context.close()
         site.shutdown()
+
+
+def fill(page: Page, name: str) -> None:
+    """Fill the form in, with an image for each of its files."""
+    page.locator("input[name=name]").fill(name)
+    for field in ("logo", "favicon", "opengraph"):
+        page.locator(f"input[name={field}]").set_input_files(next(IMAGES.glob(f"{field}.*")))
 
 
 def call(page: Page, method: str, path: str, options: str = "{}") -> dict[str, Any]:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import requests
-from flask import Flask
 from urllib3.filepost import encode_multipart_formdata
+from werkzeug.test import Client as TestClient
+
+from mock_server import Settings
+from mock_server.control import Control
+from mock_server.control.instance import Instance
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
 HARBOUR = "demo-key-harbour"
 ALPINE = "demo-key-alpine"
@@ -81,11 +88,16 @@ def over_network(base_url: str) -> Send:
     return send
 
 
-def in_process(app: Flask) -> Send:
-    client = app.test_client()
+def mock(**settings: Any) -> Instance:
+    """A mock that needs no socket."""
+    return Control(Settings(**settings)).running
+
+
+def in_process(app: WSGIApplication) -> Send:
+    client = TestClient(app)
 
     def send(method: str, path: str, headers: dict[str, str], body: bytes | None) -> Answer:
-        answer = client.open(path, method=method, headers=headers, data=body)
-        return Answer(answer.status_code, dict(answer.headers), answer.data)
+        answer = client.open(path, method=method, headers=headers, data=body, environ_base={"REMOTE_ADDR": "127.0.0.1"})
+        return Answer(answer.status_code, dict(answer.headers), answer.get_data())
 
     return send

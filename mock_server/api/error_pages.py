@@ -85,7 +85,7 @@ class ErrorPages:
             title = f'There is nothing at "{request.path}"; the API is under {self._base_path}/api/.'
         elif isinstance(error, MethodNotAllowed):
             allowed = ", ".join(sorted(self._allowed(error)))
-            title = f"{request.method} is not for this path; try {allowed}."
+            title = f"{request.environ['REQUEST_METHOD']} is not for this path; try {allowed}."
             if request.path.rstrip("/").endswith("/api/splash-pages"):
                 title = f"{title[:-1]}, or POST {self._base_path}/api/projects to create a splash page."
         answer = self.response(Refusal(str(error.code), title))
@@ -95,7 +95,7 @@ class ErrorPages:
 
     def _allowed(self, error: MethodNotAllowed) -> set[str]:
         """The methods that a path takes."""
-        allowed = set(error.valid_methods or ()) - {request.method}
+        allowed = set(error.valid_methods or ()) - {request.environ["REQUEST_METHOD"]}
         return allowed if self._choices["put-and-patch"] == "update" else allowed - set(UPDATE)
 
     def _failure(self, error: Exception) -> AnyResponse:

@@ -88,7 +88,7 @@ def _add_switches(api: Blueprint, running: Instance) -> None:
             abort(400, 'expected an array of rules, such as ["client.polling", "forms.*"]')
         if not running.settings.deployment and not running.service.accounts.knows(key):
             abort(400, f'no account has the key "{key}"')
-        running.remarks.mean(running.account_named(key), patterns)
+        running.mean(key, patterns)
         return jsonify(patterns)
 
     @api.get("/state")
@@ -166,7 +166,7 @@ def _add_journal(api: Blueprint, running: Instance) -> None:
 
     @api.get("/journal.har")
     def save() -> Response:
-        answer = Response(running.archive(), content_type="application/json")
+        answer = Response(running.archive(request.scheme), content_type="application/json")
         answer.headers["Content-Disposition"] = "attachment; filename=journal.har"
         return answer
 
@@ -260,8 +260,10 @@ def _json() -> Any:
         abort(415, "Send JSON, with the header Content-Type: application/json.")
     try:
         return json.loads(request.get_data())
-    except (ValueError, RecursionError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         abort(400, f"The body is no JSON that can be read: {error}.")
+    except (ValueError, RecursionError):
+        abort(400, "The body is no JSON that can be read: a number is too long, or it is nested too deep.")
 
 
 def _filters(running: Instance) -> dict[str, str]:

@@ -83,7 +83,9 @@ def _add_overview(console: Blueprint, running: Instance) -> None:
     def overview() -> str:
         requests = {"latest": running.journal.find()[-5:][::-1], "remarked": running.journal.most_remarked[:5]}
         if running.settings.deployment:
-            return render_template("in_front.html", base_url=running.base_url, switched=_switched(running), **requests)
+            return render_template(
+                "in_front.html", base_url=running.service.base_url(), switched=_switched(running), **requests
+            )
         service, sandboxes = running.service, running.service.accounts.sandboxes
         number = max(1, request.args.get("sandboxes", 1, int))
         shown = list(reversed(sandboxes))[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import urlsplit
-
-from flask import Flask
 
 from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
 from mock_server.app import contract_of, create_app
+from mock_server.contract import Contract
 from mock_server.documents import read_document, write_document
 from mock_server.errors import SettingsError
 from mock_server.faults.forced import Forced, ForcedAnswers
@@ -50,16 +48,13 @@ class Instance:
         forced: answers that are forced on requests.
         snapshots: fixtures by name, as YAML.
         keeper: keeps requests that are forwarded to a deployment.
-        base_url: where it answers.
         sightings: what a deployment's lists and reads have shown, if that is recorded.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._start = self.settings = settings
-        self.journal = Journal(settings.journal)
         contract = contract_of(settings)
-        self.forced = ForcedAnswers(contract.resources, settings.base_path)
-        self.snapshots: dict[str, str] = {}
+        self.journal, self.forced, self.snapshots = self._kept(contract)
         self._lock = threading.Lock()
         self.remarks = Remarks(contract, settings.base_path, settings.ignore_remarks)
         self._callers = Callers()
@@ -67,7 +62,14 @@ class Instance:
         is_recorded = settings.deployment is not None and settings.deployment.is_recorded
         self.sightings = Sightings(contract, settings.base_path) if is_recorded else None
         self._put(settings)
-        self.base_url = settings.public_base_url or f"http://127.0.0.1:8000{settings.base_path}"
+
+    def _kept(self, contract: Contract) -> tuple[Journal, ForcedAnswers, MutableMapping[str, str]]:
+        """Where requests, forced answers and snapshots are kept."""
+        settings = self.settings
+        return Journal(settings.journal), ForcedAnswers(contract.resources, settings.base_path), {}
+
+    def follow(self) -> None:
+        """Take over what other processes have changed; in memory, there are none."""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request, and keep it in the journal."""
@@ -100,7 +102,7 @@ class Instance:
             settings = replace(self._start, **switches)
             self._put(settings)
             self.forced.remove()
-            self.remarks.forget()
+            self._forget()
 
     def reset_account(self, key: str, given: Any = None) -> Account:
         """Let one account start again; the others, switches and snapshots stay as they are.
@@ -119,8 +121,12 @@ class Instance:
                 like = self._account_in(fixture, key)
             account = self.service.accounts.start_again(key, like)
             self.forced.remove_of(account.name)
-            self.remarks.forget(account.name)
+            self._forget(account.name)
         return account
+
+    def _forget(self, account: str | None = None) -> None:
+        """Forget what an account, or any, is known for."""
+        self.remarks.forget(account)
 
     def _fixture_given(self, given: Any) -> Any:
         """The fixture that an object names or holds, or None."""
@@ -151,7 +157,7 @@ class Instance:
         """
         with self._lock:
             self._put(self.settings)
-            self.remarks.forget()
+            self._forget()
 
     def change(self, **switches: Any) -> None:
         """Change switches, and keep all records.
@@ -177,6 +183,14 @@ class Instance:
             raise SettingsError(f"defects do not apply: {FORWARDS.format(self.settings.deployment.url)}")
         return forced
 
+    def mean(self, key: str, patterns: Sequence[str]) -> None:
+        """Say which mistakes of an account, by its name or its key, are meant.
+
+        Raises:
+            SettingsError: if a pattern matches no rule.
+        """
+        self.remarks.mean(self.account_named(key), patterns)
+
     def account_named(self, name: str) -> str:
         """The name of an account, given by its name or its key."""
         if self.settings.deployment:
@@ -188,11 +202,14 @@ class Instance:
         self.journal.clear()
         self.remarks.forget()
 
-    def archive(self) -> str:
-        """The journal as an HTTP archive, under the base URL of the service that answered."""
+    def archive(self, scheme: str = "http") -> str:
+        """The journal as an HTTP archive, under the base URL of the service that answered.
+
+        Args:
+            scheme: of the mock's own address.
+        """
         settings = self.settings
         known = settings.deployment.url if settings.deployment else settings.public_base_url
-        scheme = urlsplit(self.base_url).scheme
 
         def base_url(entry: Entry) -> str:  # where the client sent it, because page links begin with that
             return known or f"{scheme}://{entry.headers.get('Host', '')}{settings.base_path}"
@@ -234,19 +251,23 @@ class Instance:
             KeyError: if there is no snapshot with this name.
         """
         with self._lock:
-            self.app = self._created(self._under(self.settings, read_document(self.snapshots[name])))
-            self.remarks.forget()
+            self._put(self._under(self.settings, read_document(self.snapshots[name])), switched=self.settings)
+            self._forget()
 
     @staticmethod
     def _under(settings: Settings, fixture: Mapping[str, Any]) -> Settings:
-        return replace(settings, fixture=fixture, records=0, api_keys=())
+        return replace(settings, fixture=fixture, records=0, api_keys=(), store=None)
 
-    def _put(self, settings: Settings, before: Service | None = None) -> None:
-        self.app = self._created(settings, before)
-        self.settings = settings
+    def _put(self, settings: Settings, before: Service | None = None, *, switched: Settings | None = None) -> None:
+        """Answer in another way from now on.
 
-    def _created(self, settings: Settings, before: Service | None = None) -> Flask:
-        return create_app(settings, before, self._recording)
+        Args:
+            settings: what the accounts start with, and the switches.
+            before: the service whose accounts are taken over instead.
+            switched: the settings to tell and to change further, if they are others.
+        """
+        self.app = create_app(settings, before, self._recording)
+        self.settings = switched or settings
 
     @property
     def _recording(self) -> Recording:

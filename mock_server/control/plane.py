@@ -14,7 +14,8 @@ from mock_server.control.api import create_api
 from mock_server.control.console import create_console
 from mock_server.control.guard import Guard, protect
 from mock_server.control.instance import Instance
-from mock_server.errors import SettingsError
+from mock_server.control.shared_instance import SharedInstance
+from mock_server.errors import Refusal, SettingsError
 from mock_server.http.request_notes import notes_of
 from mock_server.settings import FORWARDS, Settings
 
@@ -48,7 +49,7 @@ class Control:
     """
 
     def __init__(self, settings: Settings, token: str | None = None, origins: Sequence[str] = ()) -> None:
-        self.running = Instance(settings)
+        self.running = SharedInstance(settings) if settings.store else Instance(settings)
         self._guard = Guard(token, settings.public_base_url, tuple(origins))
         self._plane = create_plane(self.running, self._guard)
 
@@ -85,11 +86,13 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
     plane.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
     protect(plane, guard)
     plane.before_request(_refuse_unread)
+    plane.before_request(running.follow)
     if deployment := running.settings.deployment:
         plane.before_request(partial(_refuse_what_needs_records, deployment.url))
     plane.register_blueprint(create_api(running), url_prefix=PREFIX)
     plane.register_blueprint(create_console(running))
     plane.register_error_handler(HTTPException, _refused)
+    plane.register_error_handler(Refusal, lambda error: _told(error.title, error.status))
     plane.register_error_handler(SettingsError, lambda error: _told(str(error), 400))
     return plane
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from dataclasses import field as attribute
 from fnmatch import fnmatchcase
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from werkzeug.wrappers import Response
 
@@ -30,6 +30,9 @@ HEADER = re.compile(r"[ -~]{0,4000}")
 OF_THE_CONNECTION = frozenset({"connection", "content-length", "date", "transfer-encoding", "upgrade"})
 WILD = re.compile(r"[*?\[]")
 QUERY = re.compile(r"\?[\w.]+=")
+
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,12 @@ class Forced:
         """What it asks for besides an answer of its own."""
         return preferences_of(self.prefer)
 
+    def matches(self, method: str, path: str, account: str) -> bool:
+        """Whether it is forced on a request."""
+        return (
+            self.method.upper() in ("*", method) and fnmatchcase(path, self.path) and fnmatchcase(account, self.account)
+        )
+
     def refusal(self, usual: str) -> Refusal | None:
         """The refusal of a form field, with the usual status of those unless it has another; None without a field."""
         if not self.field:
@@ -96,6 +105,41 @@ class Forced:
         return answer
 
 
+@dataclass
+class State:
+    """The answers that are forced at present, and how many ever were."""
+
+    every: list[Forced] = attribute(default_factory=list)
+    count: int = 0
+
+    def add(self, forced: Forced) -> Forced:
+        """Force an answer, which gets a number.
+
+        Raises:
+            SettingsError: if there are too many.
+        """
+        if len(self.every) >= MOST:
+            raise SettingsError(f"{MOST} answers are forced already; take some back")
+        self.count += 1
+        self.every.append(replace(forced, number=self.count))
+        return self.every[-1]
+
+    def take(self, method: str, path: str, account: str) -> Forced | None:
+        """The first that matches a request, or None; it then counts as used."""
+        for position, forced in enumerate(self.every):
+            if forced.matches(method, path, account):
+                if forced.times == 1:
+                    del self.every[position]
+                elif forced.times:
+                    self.every[position] = replace(forced, times=forced.times - 1)
+                return forced
+        return None
+
+    def keep(self, is_kept: Callable[[Forced], bool]) -> None:
+        """Remove the others."""
+        self.every = list(filter(is_kept, self.every))
+
+
 class ForcedAnswers:
     """All answers that are forced at present; the first that matches a request is used.
 
@@ -108,14 +152,12 @@ class ForcedAnswers:
         self._paths = {base_path + path.rstrip("/") for each in resources for path in each.paths.values()}
         self._base_path = base_path
         self._lock = threading.Lock()
-        self._count = 0
-        self._every: list[Forced] = []
+        self._state = State()
 
     @property
     def every(self) -> list[Forced]:
         """All forced answers."""
-        with self._lock:
-            return list(self._every)
+        return list(self._state.every)
 
     def add(self, given: Any) -> Forced:
         """Force an answer.
@@ -129,12 +171,7 @@ class ForcedAnswers:
         forced = Forced(**_checked(given))
         if problem := next(_problems(forced), "") or self._problem_of_path(forced.path):
             raise SettingsError(problem)
-        with self._lock:
-            if len(self._every) >= MOST:
-                raise SettingsError(f"{MOST} answers are forced already; take some back")
-            self._count += 1
-            self._every.append(replace(forced, number=self._count))
-            return self._every[-1]
+        return self._change(lambda state: state.add(forced))
 
     def _problem_of_path(self, pattern: str) -> str:
         """Why no request could ever have a path, or an empty string."""
@@ -147,29 +184,22 @@ class ForcedAnswers:
 
     def take(self, method: str, path: str, account: str) -> Forced | None:
         """The answer that is forced on a request, or None; it then counts as used."""
-        with self._lock:
-            for position, forced in enumerate(self._every):
-                if (
-                    forced.method.upper() in ("*", method)
-                    and fnmatchcase(path, forced.path)
-                    and fnmatchcase(account, forced.account)
-                ):
-                    if forced.times == 1:
-                        del self._every[position]
-                    elif forced.times:
-                        self._every[position] = replace(forced, times=forced.times - 1)
-                    return forced
+        if not any(each.matches(method, path, account) for each in self.every):
             return None
+        return self._change(lambda state: state.take(method, path, account))
 
     def remove(self, number: int | None = None) -> None:
         """Remove one forced answer, or all."""
-        with self._lock:
-            self._every = [each for each in self._every if number is not None and each.number != number]
+        self._change(lambda state: state.keep(lambda each: number is not None and each.number != number))
 
     def remove_of(self, account: str) -> None:
         """Remove those that are forced on one account alone."""
+        self._change(lambda state: state.keep(lambda each: each.account != account))
+
+    def _change(self, change: Callable[[State], Result]) -> Result:
+        """Change what is forced, with no other change in between."""
         with self._lock:
-            self._every = [each for each in self._every if each.account != account]
+            return change(self._state)
 
 
 def _checked(given: Any) -> dict[str, Any]:

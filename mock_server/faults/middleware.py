@@ -114,7 +114,8 @@ class Faults:
         except HTTPException:
             return None
         name, _, operation = endpoint.removeprefix("api.").partition(":")
-        if name not in self._resources or environ["REQUEST_METHOD"] == "HEAD":
+        method = environ["REQUEST_METHOD"]
+        if name not in self._resources or method == "HEAD" or not method.isupper():
             return None
         body = environ["wsgi.input"].read(self._service.settings.max_body + 1)
         return Call(self._service, environ, self._resources[name], operation, values.get("identifier", ""), body)

@@ -16,6 +16,7 @@ OURS = ("code", "delay", "defect", "lost")
 OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered preferences that the mock ignores
 MOST, MOST_DEFECTS = 20, 3  # preferences of one request
 LONGEST_DELAY = 60.0
+STATUS = re.compile(r"[0-9]{3}")
 SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(?:-(\d{1,9}(?:\.\d{1,9})?))?", re.ASCII)
 LEAST_CODE, MOST_CODE = 400, 599
 
@@ -80,7 +81,7 @@ def _bounded(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _code(value: str) -> int:
-    if not value.isascii() or not value.isdecimal() or not LEAST_CODE <= int(value) <= MOST_CODE:
+    if not STATUS.fullmatch(value) or not LEAST_CODE <= int(value) <= MOST_CODE:
         raise ValueError(f'Prefer: code is "{value}"; give a status from {LEAST_CODE} to {MOST_CODE}.')
     return int(value)
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mock_server.api.representations import GENERIC_KEYS
 from mock_server.contract import Contract, Resource
+from mock_server.errors import SettingsError
 from mock_server.forwarding.callers import UNNAMED
 from mock_server.forwarding.disguise import Disguise
+from mock_server.store.fixture_reading import HIGHEST_ID, TIMES, checked, is_id, moment_of
 from mock_server.store.new_record import TIME_FORMAT
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
 MOST_RECORDS = 50_000
-HIGHEST_ID, LONGEST_ID = 10**15, 16
-TIMES = ("datetime", "last_datetime")
-KINDS: dict[str, type] = {"string": str, "boolean": bool, "integer": int}
+LONGEST_ID = len(str(HIGHEST_ID))
 
 
 class Sightings:
@@ -115,15 +115,15 @@ class Sightings:
             if path.rstrip("/") == each.paths["list"].rstrip("/"):
                 return each, 0
             last = path.removeprefix(prefix)
-            is_id = path.startswith(prefix) and len(last) <= LONGEST_ID and last.isascii() and last.isdecimal()
-            if is_id and 0 < int(last) <= HIGHEST_ID:
+            is_number = path.startswith(prefix) and len(last) <= LONGEST_ID and last.isascii() and last.isdecimal()
+            if is_number and is_id(int(last)):
                 return each, int(last)
         return None
 
     def _note(self, resource: Resource, records: dict[int, dict[str, Any]], row: Any) -> None:
         """Note a record, as far as a fixture can hold it."""
         identifier = row.get("id") if isinstance(row, dict) else None
-        if type(identifier) is not int or not 0 < identifier <= HIGHEST_ID:
+        if not isinstance(row, dict) or not is_id(identifier):
             return
         values = {name: value for name, value in _values(resource, row) if _is_text(value)}
         if not all(field.name in values for field in resource.fields.values() if field.required):
@@ -136,19 +136,16 @@ class Sightings:
 
 
 def _values(resource: Resource, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The values of a row that keep the contract; a fixture that breaks it would be refused."""
+    """The values of a row that a fixture can hold."""
     for name, schema in resource.shape.items():
-        value, field = row.get(name), resource.fields.get(name)
-        if name in TIMES:
-            if _is_time(value):
-                yield name, value
-        elif schema.get("type") == "object" and isinstance(value, dict):
+        value = row.get(name)
+        if schema.get("type") == "object" and isinstance(value, dict):
             yield from _settings(resource, row, value)
-        elif schema.get("type") in KINDS and type(value) is KINDS[schema["type"]]:
-            if not re.search(schema.get("pattern", ""), str(value)):
-                continue
-            if field is None or not field.values or value in field.values:
-                yield name, value
+        elif name in TIMES and moment_of(value):
+            yield name, value
+        elif name not in TIMES:
+            with suppress(SettingsError):
+                yield name, checked(resource, name, value, "")
 
 
 def _once(records: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -175,13 +172,5 @@ def _is_text(value: Any) -> bool:
     try:
         str(value).encode()
     except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _is_time(value: Any) -> bool:
-    try:
-        datetime.strptime(value, TIME_FORMAT)  # noqa: DTZ007 - the contract's times have no zone
-    except (TypeError, ValueError):
         return False
     return True

@@ -1,7 +1,7 @@
 """From ASGI to WSGI: reads each request to its end, within bounds, and sends its answer when it is due.
 
 One thread answers the API and never waits: a client that stalls or asks for a delay holds a connection, but no thread.
-The control plane, which may take its time, has threads of its own.
+The control plane, which may take its time, has threads of its own; so has an API whose records are in a store.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ SECONDS_FOR_ALL = 1.0  # a delay this short is always kept, such as the one afte
 LONG, PIECE = 256 * 2**10, 64 * 2**10  # bytes of an answer that may wait for its reader, and bytes sent at a time
 LONGEST_BURST = 0.05  # seconds of answering requests without a break
 CONTROL_THREADS = 24  # more than the number of clients that may follow the journal
+API_THREADS = 4  # that wait for a store
 
 TOO_MUCH: tuple[Message, list[bytes]] = (
     {"type": "http.response.start", "status": 503, "headers": [(b"content-type", b"application/json")]},
@@ -60,10 +61,12 @@ class Gateway:
 
     Args:
         site: what is served.
+        waits: whether its API waits for a store, and so needs threads.
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, *, waits: bool = False) -> None:
         self._site = site
+        self._api = ThreadPoolExecutor(API_THREADS, "api") if waits else None
         self._control = ThreadPoolExecutor(CONTROL_THREADS, "control")
         self._bodies: dict[Body, None] = {}
         self._busy, self._is_resting = 0.0, False
@@ -124,8 +127,10 @@ class Gateway:
         """Let requests under way end, before the server stops; they end by themselves here."""
 
     def stop(self) -> None:
-        """Shut down the threads of the control plane."""
-        self._control.shutdown(wait=False, cancel_futures=True)
+        """Shut down all threads."""
+        for each in (self._control, self._api):
+            if each:
+                each.shutdown(wait=False, cancel_futures=True)
 
     async def _read(self, body: Body, environ: WSGIEnvironment, receive: Receive) -> None:
         """Read a body into the environment of its request."""
@@ -159,6 +164,8 @@ class Gateway:
         if self._site.is_control(environ):
             answer: tuple[Message, Iterable[bytes]] = await self._in_thread(called, self._site, environ)
             return answer
+        if self._api:
+            return await asyncio.get_running_loop().run_in_executor(self._api, called, self._site, environ)
         while self._busy > LONGEST_BURST:
             if not self._is_resting:
                 self._is_resting = True

@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
-from mock_server.errors import Refusal
+from mock_server.errors import REFUSAL, Refusal
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -128,4 +128,6 @@ def environ_of(scope: Message) -> WSGIEnvironment:
         if name in environ:
             value = f"{environ[name]}{'; ' if name == 'HTTP_COOKIE' else ', '}{value}"
         environ[name] = value
+    if environ["SERVER_PROTOCOL"] == "HTTP/1.1" and "," in (environ.get("HTTP_HOST") or ","):
+        environ[REFUSAL] = Refusal("400", "This request has no Host header, or several; send one.")
     return environ

@@ -63,7 +63,7 @@ class Entry:
         status: the status of the answer; None if the connection was dropped.
         forced: the preference that was forced on it, or an empty string.
         broken: how the answer broke off, or an empty string.
-        own: whether a proxy gave the answer itself, instead of the deployment behind it.
+        own: whether the answer came from the proxy itself, not from the deployment behind it.
         answer: the beginning of the answer's body.
         milliseconds: from the request to the answer.
     """
@@ -125,7 +125,7 @@ class Journal:
         self._numbers = count(1)
         self._lock = threading.Lock()
         self._added, self._followers = threading.Condition(self._lock), 0
-        self.remarked: dict[tuple[str, str], Count] = {}
+        self._remarked: dict[tuple[str, str], Count] = {}
 
     def add(self, entry: Entry, answer: bytes = b"") -> None:
         """Keep a request, and drop the oldest ones if there is no room.
@@ -156,16 +156,21 @@ class Journal:
 
     def _count(self, remark: Remark, entry: Entry) -> None:
         known = (remark.what, remark.rule)
-        if known in self.remarked:
-            self.remarked[known].times += 1
-        elif len(self.remarked) < self.most_entries:
-            self.remarked[known] = Count(1, f"{entry.method} {entry.target}", entry.account)
+        if known in self._remarked:
+            self._remarked[known].times += 1
+        elif len(self._remarked) < self.most_entries:
+            self._remarked[known] = Count(1, f"{entry.method} {entry.target}", entry.account)
+
+    @property
+    def remarked(self) -> dict[tuple[str, str], Count]:
+        """How often each remark was made, by what it says and its rule."""
+        with self._lock:
+            return dict(self._remarked)
 
     @property
     def most_remarked(self) -> list[tuple[str, str, Count]]:
         """Remarks with their rules and counts, the most frequent first."""
-        with self._lock:
-            made = [(what, rule, count) for (what, rule), count in self.remarked.items()]
+        made = [(what, rule, count) for (what, rule), count in self.remarked.items()]
         return sorted(made, key=lambda each: -each[2].times)
 
     def find(self, **filters: str) -> list[Entry]:
@@ -176,7 +181,7 @@ class Journal:
                 for requests with remarks; `after` is the number of an entry.
         """
         with self._lock:
-            return [entry for entry, _ in self._entries if _matches(entry, filters)]
+            return [entry for entry, _ in self._entries if matches(entry, filters)]
 
     def entry(self, number: int) -> Entry | None:
         """One request, if it is still kept."""
@@ -197,7 +202,7 @@ class Journal:
             self._entries.clear()
             self._answers.clear()
             self._of_answers = 0
-            self.remarked.clear()
+            self._remarked.clear()
             self._bytes = 0
 
     def follow(self, seconds: float, **filters: str) -> Iterator[Entry | None]:
@@ -209,7 +214,7 @@ class Journal:
                     self._followers += 1
                     self._added.wait(seconds)
                     self._followers -= 1
-                new = [entry for entry, _ in self._entries if entry.number > last and _matches(entry, filters)]
+                new = [entry for entry, _ in self._entries if entry.number > last and matches(entry, filters)]
                 last = max(last, self._latest)
             yield from new
             if not new:
@@ -230,5 +235,6 @@ FILTERS: dict[str, Callable[[Entry, str], bool]] = {
 }
 
 
-def _matches(entry: Entry, filters: Mapping[str, str]) -> bool:
+def matches(entry: Entry, filters: Mapping[str, str]) -> bool:
+    """Whether a request passes all filters."""
     return all(FILTERS[name](entry, wanted) for name, wanted in filters.items())

@@ -59,7 +59,7 @@ class Head:
     """The head of an answer.
 
     Attributes:
-        is_own: whether a proxy gave the answer itself, instead of the deployment behind it.
+        is_own: whether the answer came from the proxy itself, not from the deployment behind it.
         is_whole: whether the body that is kept with it is all that was sent.
     """
 
@@ -125,45 +125,43 @@ class Keeper:
         if self.reads_bodies:
             body = plain(answer, head.headers)
             whole = head.is_whole and body is not None
-            body = masked_key(scheme_and_key(environ)[1], answer[:LONGEST_TEXT] if body is None else body)
-            self._journal.add(self._entry(environ, head, sent, body, milliseconds), body if whole else b"")
+            key = scheme_and_key(environ)[1]
+            body = masked_key(key, answer[:LONGEST_TEXT] if body is None else body)
+            self._journal.add(self._entry(environ, key, head, sent, body, milliseconds), body if whole else b"")
         if log.isEnabledFor(logging.INFO):
             ignored = _ignored(notes_of(environ))
             told = (environ["REQUEST_METHOD"], _target(environ), head.status, milliseconds, ignored)
             log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, LINE, told, None))  # seeks no caller
 
-    @staticmethod
-    def _without_key(environ: WSGIEnvironment, headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
-        key = scheme_and_key(environ)[1]
-        return ((name, masked_key(key, text.encode("latin-1", "replace")).decode("latin-1")) for name, text in headers)
-
     def account_of(self, environ: WSGIEnvironment) -> str:
         """The name of the account whose key a request carries, or an empty string."""
         return self._name_of(scheme_and_key(environ)[1])
 
-    def _entry(self, environ: WSGIEnvironment, head: Head, sent: bytes, body: bytes, milliseconds: float) -> Entry:
-        """A request, and what became of it."""
+    def _entry(  # noqa: PLR0913, PLR0917 - all there is to know of a request
+        self, environ: WSGIEnvironment, key: str, head: Head, sent: bytes, body: bytes, milliseconds: float
+    ) -> Entry:
+        """A request, and what became of it, without its key."""
         notes = notes_of(environ)
-        headers = ((name, text) for key, text in environ.items() if (name := _header_name(key)))
+        headers = ((name, text) for variable, text in environ.items() if (name := _header_name(variable)))
         entry = Entry(
             time=_now(),
-            account=self.account_of(environ),
+            account=self._name_of(key),
             method=environ["REQUEST_METHOD"],
-            path=_hidden(environ, _path(environ)),
-            query=_hidden(environ, masked_query(environ["QUERY_STRING"])[:LONGEST_TEXT]),
+            path=_hidden(key, _path(environ)),
+            query=_hidden(key, masked_query(environ["QUERY_STRING"])[:LONGEST_TEXT]),
             headers=_masked(headers),
             status=None if notes.broken == "dropped" else head.status,
             forced=notes.forced,
             broken=notes.broken,
             own=head.is_own,
-            answer_headers=_masked(self._without_key(environ, head.headers)),
+            answer_headers=_masked(_without_key(key, head.headers)),
             answer=masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT),
             milliseconds=round(milliseconds, 1),
         )
         if sent:
             notes.parts = _parts(entry, environ, sent)
-            _note_form(entry, notes.parts, masked_key(scheme_and_key(environ)[1], sent))
-            entry.fields = {name: _hidden(environ, text) for name, text in entry.fields.items()}
+            _note_form(entry, notes.parts, masked_key(key, sent))
+            entry.fields = {name: _hidden(key, text) for name, text in entry.fields.items()}
         if BY_HAND not in environ:
             entry.remarks = list(self._remarks.about(entry, notes, body))
         return entry
@@ -223,9 +221,17 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _hidden(environ: WSGIEnvironment, text: str) -> str:
-    """A text without the key of its request."""
-    return masked_key(scheme_and_key(environ)[1], text.encode()).decode("utf-8", "replace")
+def _hidden(key: str, text: str) -> str:
+    """A text without a key."""
+    return masked_key(key, text.encode()).decode("utf-8", "replace") if text else text
+
+
+def _without_key(key: str, headers: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """The headers of an answer without a key, which hardly any answer repeats."""
+    sent = "\n".join(text for _, text in headers).encode("latin-1", "replace")
+    if masked_key(key, sent) == sent:
+        return headers
+    return [(name, masked_key(key, text.encode("latin-1", "replace")).decode("latin-1")) for name, text in headers]
 
 
 def _path(environ: WSGIEnvironment) -> str:

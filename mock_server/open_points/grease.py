@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from mock_server.clock import Clock, Ticking
+from mock_server.clock import Ticking
 from mock_server.contract import OpenPoint
 
 if TYPE_CHECKING:
@@ -73,8 +73,10 @@ def again(point: OpenPoint, seed: int, otherwise: str) -> str:
     return otherwise if number is None else _chance(seed, point.name, number).choice(list(point.values))
 
 
-def leaping(start: datetime, seed: int) -> Clock:
-    """A clock that advances each time it is read, by nothing, by a second or by up to about a day."""
+def ticking(start: datetime, seed: int | None) -> Ticking:
+    """A clock that advances by a second each time it is read; with a seed, by nothing, or by up to about a day."""
+    if seed is None:
+        return Ticking(start)
     chance = _chance(seed, "clock")
     return Ticking(
         start, lambda: timedelta(seconds=chance.choice((0, 1, 1, 1, 1, 1, 1, chance.randrange(1, LONGEST_GAP))))

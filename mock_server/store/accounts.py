@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -15,15 +15,15 @@ from mock_server.clock import Clock, Ticking
 from mock_server.contract import Contract, Resource
 from mock_server.errors import Refusal, SettingsError
 from mock_server.open_points.choices import Choices
-from mock_server.open_points.grease import leaping
+from mock_server.open_points.grease import ticking
 from mock_server.settings import Settings, is_sandbox
 from mock_server.store.arrangement import following, order_of, unique_field
 from mock_server.store.collection import Collection, Contents, IdSequence, Tally
 from mock_server.store.fixture_reading import Fixture
 from mock_server.store.fixtures import FixtureReader
+from mock_server.store.new_record import check_clock
 from mock_server.store.records import NONE, Generated, Records
 
-EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
 MOST_OF_ONE, MOST_OF_ALL = 32 * 2**20, 64 * 2**20  # bytes that the writes of one account, and of all together, may take
 
 
@@ -52,7 +52,9 @@ class Account:
 
     def copy(self, name: str, clock: Clock, tally: Tally, owner: str = "") -> Account:
         """A separate account with the same records."""
-        return Account(name, {name: records.copy(tally) for name, records in self.collections.items()}, clock, owner)
+        charged = is_sandbox(name)
+        copies = {each: records.copy(tally, is_charged=charged) for each, records in self.collections.items()}
+        return Account(name, copies, clock, owner)
 
 
 class Accounts:
@@ -77,9 +79,7 @@ class Accounts:
         reader: FixtureReader,
         before: Accounts | None = None,
     ) -> None:
-        self._settings = settings
-        self._choices = choices
-        self._resources = contract.resources
+        self._settings, self._choices, self._resources = settings, choices, contract.resources
         self._lock = threading.Lock()
         if before:
             self._take_over(before)
@@ -188,14 +188,12 @@ class Accounts:
         Raises:
             SettingsError: if the accounts use the machine's clock, or the key opens no account.
         """
+        check_clock(now)
         account = self.get(key) if key else None
         if key and account is None:
             raise SettingsError(f'no account has the key "{key}"')
         all_ = [*self._by_key.values(), *self._pristine.values(), *self.sandboxes.values()]
-        every = [account] if account else all_
-        if not EARLIEST <= now.year <= LATEST:
-            raise SettingsError(f"{now.year} is no year that clocks can be set to; give {EARLIEST} to {LATEST}")
-        for each in every:
+        for each in [account] if account else all_:
             if not isinstance(each.clock, Ticking):
                 raise SettingsError("this mock goes by the machine's clock; start it without --clock system")
             each.clock.now = now
@@ -234,14 +232,18 @@ class Accounts:
 
     def _oldest(self, owner: str, but: Account | None = None) -> str:
         """The key of an owner's least recently used sandbox, or an empty string."""
-        return next((key for key, each in self._sandboxes.items() if each.owner == owner and each is not but), "")
+        return next((key for key, each in self._every_sandbox() if each.owner == owner and each is not but), "")
 
     def _greediest(self, measure: Callable[[Account], int]) -> tuple[str, int]:
         """The owner whose sandboxes take the most, and how much that is."""
         taken: Counter[str] = Counter()
-        for each in self._sandboxes.values():
+        for _, each in self._every_sandbox():
             taken[each.owner] += measure(each)
         return max(reversed(taken.items()), key=lambda item: item[1], default=("", 0))  # of several, the newest
+
+    def _every_sandbox(self) -> Iterable[tuple[str, Account]]:
+        """All sandboxes with their keys, the most recently used last, for one who has the lock."""
+        return self._sandboxes.items()
 
     def _discard(self, key: str) -> None:
         for collection in self._sandboxes.pop(key).collections.values():
@@ -277,10 +279,7 @@ class Accounts:
         return account.copy(name, self._clock(), self._tally, owner)
 
     def _clock(self) -> Clock:
-        if self._settings.clock:
-            return self._settings.clock
-        seed = self._settings.grease
-        return Ticking(self._start) if seed is None else leaping(self._start, seed)
+        return self._settings.clock or ticking(self._start, self._settings.grease)
 
     def _generated(self, fixture: Fixture, reader: FixtureReader) -> dict[str, Generated]:
         """The further records of the first account, by resource."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from sortedcontainers import SortedKeyList
 
-from mock_server.store.records import Record, Records, Values, size_of
+from mock_server.store.records import Generated, Record, Records, Values, size_of
 
 PLACE = 220  # bytes that a record's place in a collection takes
 Order = Callable[[int, Mapping[int, Record]], Any]
@@ -31,23 +31,26 @@ class IdSequence:
     Args:
         last: the highest id in use.
         following: from an id to the next.
+
+    Attributes:
+        last: the latest id.
     """
 
     def __init__(self, last: int, following: Callable[[int], int]) -> None:
-        self._last = last
+        self.last = last
         self._following = following
         self._lock = threading.Lock()
 
     def next(self) -> int:
         """A new id."""
         with self._lock:
-            self._last = self._following(self._last)
-            return self._last
+            self.last = self._following(self.last)
+            return self.last
 
     def copy(self) -> IdSequence:
         """A separate sequence that continues from here."""
         with self._lock:
-            return IdSequence(self._last, self._following)
+            return IdSequence(self.last, self._following)
 
     def follow(self, following: Callable[[int], int]) -> None:
         """Continue in another way."""
@@ -121,27 +124,31 @@ class Collection:
         contents: the records that it begins with.
         tally: counts the memory that it takes, too.
         is_shared: whether other collections hold the same contents.
+        is_charged: whether a copy of these counts as memory that it takes, as for accounts that anybody may make.
 
     Attributes:
         written: about how much memory it takes beyond what it began with, in bytes.
     """
 
-    def __init__(self, ids: IdSequence, contents: Contents, tally: Tally, *, is_shared: bool = False) -> None:
+    def __init__(
+        self, ids: IdSequence, contents: Contents, tally: Tally, *, is_shared: bool = False, is_charged: bool = False
+    ) -> None:
         self.ids = ids
         self.written = 0
         self._contents, self._is_shared, self._tally = contents, is_shared, tally
+        self._is_charged = is_charged
         self._lock = threading.Lock()
 
-    def copy(self, tally: Tally) -> Collection:
+    def copy(self, tally: Tally, *, is_charged: bool) -> Collection:
         """A separate collection of the same records, which are shared until one of the two writes."""
         with self._lock:
             self._is_shared = True
-            return Collection(self.ids.copy(), self._contents, tally, is_shared=True)
+            return Collection(self.ids.copy(), self._contents, tally, is_shared=True, is_charged=is_charged)
 
     @property
     def price(self) -> int:
         """How much memory the next write takes besides its values, in bytes: that of a copy of shared contents."""
-        return PLACE * len(self._contents.index) if self._is_shared else 0
+        return PLACE * len(self._contents.index) if self._is_shared and self._is_charged else 0
 
     def arrange(self, order: Order, unique: str | None) -> None:
         """Use another order and another unique field."""
@@ -217,6 +224,17 @@ class Collection:
         """Stop counting its memory, because nobody uses it again."""
         with self._lock:
             self._count(-self.written)
+
+    @property
+    def made(self) -> list[Record]:
+        """The records that are in memory, in no order; others are generated, and not looked at yet."""
+        with self._lock:
+            return list(self._contents.records.values())
+
+    @property
+    def generated(self) -> Generated:
+        """The records that are made when somebody looks at them, or were."""
+        return self._contents.records.generated
 
     @property
     def all(self) -> list[Record]:

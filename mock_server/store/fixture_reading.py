@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from mock_server.contract import Resource
@@ -148,7 +148,7 @@ class Reading:
     def _records(self, resource: Resource, given: list[Any], place: Place, account: str, now: datetime) -> list[Record]:
         made = []
         for position, record in enumerate(given):
-            created = now - BETWEEN_RECORDS * (len(given) - position)
+            created = max(now - BETWEEN_RECORDS * (len(given) - position), datetime(EARLIEST, 1, 1))  # noqa: DTZ001 - no zone
             made.append(self._record(resource, record, (*place, position), account, created))
         records = [record for record in made if record]
         self._refuse_twice(place, account, resource.name, "id", [record.id for record in records])
@@ -169,7 +169,7 @@ class Reading:
         identifier = given.get("id")
         if "id" not in given:
             identifier = self._ids[resource.name] = self._ids[resource.name] + 1
-        elif type(identifier) is not int or not 0 < identifier <= HIGHEST_ID:
+        if not is_id(identifier):
             expected = "a whole number from 1 to 10^15"
             self._note((*place, "id"), f'{title}: the field "id" is {identifier!r}; expected {expected}')
             return None
@@ -177,7 +177,9 @@ class Reading:
         for name, value in given.items():
             at = f'{title}: the field "{name}"'
             try:
-                values[name] = self._value(resource, name, value, at)
+                known = checked(resource, name, value, at)
+                field = resource.fields.get(name)
+                values[name] = self._file(known, at) if field and field.kind == "file" else known
             except SettingsError as error:
                 self._note((*place, name), str(error))
         for name in TIMES:
@@ -190,36 +192,16 @@ class Reading:
         return Record(identifier, values, *times)
 
     def _moment(self, value: Any, place: Place, title: str) -> datetime | None:
-        try:
-            moment = value if isinstance(value, datetime) else datetime.strptime(value, TIME_FORMAT)  # noqa: DTZ007 - no zone
-        except (TypeError, ValueError):
-            moment = None
-        if moment is None or moment.tzinfo or not EARLIEST <= moment.year <= LATEST:
+        moment = moment_of(value)
+        if moment is None:
             expected = f"YYYY-MM-DD HH:MM:SS, {EARLIEST} to {LATEST}"
             self._note(place, f"{title} is {str(value)!r}; expected {expected}")
-            return None
         return moment
 
     def _refuse_twice(self, place: Place, account: str, resource: str, field: str, values: list[Any]) -> None:
         for value, count in Counter(values).items():
             if count > 1:
                 self._note(place, f"{account}, {resource}: {count} records have the {field} {value}")
-
-    def _value(self, resource: Resource, name: str, value: Any, place: str) -> Any:
-        schema: Mapping[str, Any] = resource.shape.get(name, {})
-        field = resource.fields.get(name)
-        if (not schema and field is None) or schema.get("type") == "object":
-            raise SettingsError(f"{place} is not one that a fixture can set")
-        if name in (*TIMES, "id"):
-            return value
-        kind = schema.get("type") or (JSON_TYPES.get(field.kind, field.kind) if field else "")
-        if type(value) is not PYTHON_TYPES[kind]:
-            raise SettingsError(f"{place} is {value!r}; expected {EXPECTED[kind]}")
-        if "pattern" in schema and not re.search(schema["pattern"], value):
-            raise SettingsError(f"{place} is {value!r}; expected a match of {schema['pattern']}")
-        if field is not None and field.values and value not in field.values:
-            raise SettingsError(f"{place} is {value!r}; expected one of {', '.join(field.values)}")
-        return self._file(value, place) if kind == "file" else value
 
     def _file(self, value: str, place: str) -> Any:
         if value.startswith("data:"):
@@ -243,6 +225,42 @@ class Reading:
             return unquote(found[2] or "file"), unquote(found[1]), b64decode(found[3], validate=True)
         except ValueError as error:
             raise SettingsError(f"{place} is a data: URL whose content is no base64") from error
+
+
+def is_id(value: Any) -> TypeGuard[int]:
+    """Whether a fixture can give a record this id."""
+    return type(value) is int and 0 < value <= HIGHEST_ID
+
+
+def moment_of(value: Any) -> datetime | None:
+    """A time as a fixture gives it, or None if it is none."""
+    try:
+        moment = value if isinstance(value, datetime) else datetime.strptime(value, TIME_FORMAT)  # noqa: DTZ007 - no zone
+    except (TypeError, ValueError):
+        return None
+    return None if moment.tzinfo or not EARLIEST <= moment.year <= LATEST else moment.replace(microsecond=0)
+
+
+def checked(resource: Resource, name: str, value: Any, place: str) -> Any:
+    """The value of a field, if a fixture can hold it; times and ids are checked elsewhere.
+
+    Raises:
+        SettingsError: if it cannot; the message begins with the place.
+    """
+    schema: Mapping[str, Any] = resource.shape.get(name, {})
+    field = resource.fields.get(name)
+    if (not schema and field is None) or schema.get("type") == "object":
+        raise SettingsError(f"{place} is not one that a fixture can set")
+    if name in (*TIMES, "id"):
+        return value
+    kind = schema.get("type") or (JSON_TYPES.get(field.kind, field.kind) if field else "")
+    if type(value) is not PYTHON_TYPES[kind]:
+        raise SettingsError(f"{place} is {value!r}; expected {EXPECTED[kind]}")
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        raise SettingsError(f"{place} is {value!r}; expected a match of {schema['pattern']}")
+    if field is not None and field.values and value not in field.values:
+        raise SettingsError(f"{place} is {value!r}; expected one of {', '.join(field.values)}")
+    return value
 
 
 def _content(path: Path, folder: Path) -> bytes:

@@ -1,13 +1,16 @@
-"""What a new record starts with, and how times are written."""
+"""What a new record starts with, which times clocks can show, and how those are written."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 from zlib import crc32
 
 from mock_server.contract import Resource
+from mock_server.errors import SettingsError
 from mock_server.open_points.choices import Choices
 
+EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
 
 
@@ -36,3 +39,13 @@ class NewRecords:
     def _starts_enabled(self, resource: Resource) -> bool:
         point = "handler-starts" if "is_enabled" in resource.fields else "domain-starts"
         return self._choices[point] == "enabled"
+
+
+def check_clock(now: datetime) -> None:
+    """Refuse a time that clocks cannot be set to.
+
+    Raises:
+        SettingsError: if it is too early or too late.
+    """
+    if not EARLIEST <= now.year <= LATEST:
+        raise SettingsError(f"{now.year} is no year that clocks can be set to; give {EARLIEST} to {LATEST}")

@@ -52,42 +52,45 @@ class Records(dict[int, Record]):
     """Records by id; those that are generated are made, and kept, when they are first looked up.
 
     What dictionaries do with all items leaves out what is not made yet; `ids` has all of them.
+
+    Attributes:
+        generated: those that can be made.
     """
 
     def __init__(self, made: Iterable[Record], generated: Generated, gone: Iterable[int] = ()) -> None:
         super().__init__((record.id, record) for record in made)
-        self._generated, self._gone = generated, set(gone)
+        self.generated, self._gone = generated, set(gone)
 
     def __missing__(self, identifier: int) -> Record:
         """Make a generated record."""
-        if identifier not in self._generated.ids or identifier in self._gone:
+        if identifier not in self.generated.ids or identifier in self._gone:
             raise KeyError(identifier)
-        record = self[identifier] = self._generated.make(identifier)
+        record = self[identifier] = self.generated.make(identifier)
         return record
 
     def __delitem__(self, identifier: int) -> None:
         """Remove a record for good."""
-        if identifier in self._generated.ids:
+        if identifier in self.generated.ids:
             self._gone.add(identifier)
         super().__delitem__(identifier)
 
     @property
     def ids(self) -> Iterator[int]:
         """All ids."""
-        generated = self._generated.ids
+        generated = self.generated.ids
         return chain(
             (each for each in self if each not in generated), (each for each in generated if each not in self._gone)
         )
 
     def copy(self) -> Records:
         """The same records, to be changed separately."""
-        return Records(self.values(), self._generated, self._gone)
+        return Records(self.values(), self.generated, self._gone)
 
     def generated_with(self, text: str) -> Record | None:
         """The generated record whose id is the number in a text, because the texts of generated records hold it."""
         found = NUMBER.search(text)
         number = int(found[0]) if found else 0
-        return self[number] if number in self._generated.ids and number not in self._gone else None
+        return self[number] if number in self.generated.ids and number not in self._gone else None
 
 
 def size_of(values: Values) -> int:

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
+LIMIT = 32 * 2**20  # bytes of all files
 BARE = 1000  # bytes that even an empty file takes, about
 
 
@@ -26,7 +27,7 @@ class Uploads:
         limit: how much is kept, in bytes.
     """
 
-    def __init__(self, limit: int = 32 * 2**20) -> None:
+    def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
         self._kept: OrderedDict[int, tuple[str, bytes]] = OrderedDict()
         self._bytes = 0

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 import requests
-from front_end import call, page_for
+from front_end import IMAGES, call, fill, page_for
 from playwright.sync_api import Browser, Page, expect
 from wire import HARBOUR
 
 from mock_server import MockServer
 
 KEY = {"Authorization": f"Bearer {HARBOUR}"}
-IMAGES = Path(__file__).parents[2] / "fixtures" / "images"
 
 
 @pytest.fixture
@@ -36,9 +35,7 @@ def test_it_lists_page_by_page_by_the_links(page: Page) -> None:
 
 
 def test_it_creates_with_files_reads_updates_and_deletes(page: Page, server: MockServer) -> None:
-    page.locator("input[name=name]").fill("From a page")
-    for name in ("logo", "favicon", "opengraph"):
-        page.locator(f"input[name={name}]").set_input_files(next(IMAGES.glob(f"{name}.*")))
+    fill(page, "From a page")
     made = call(page, "POST", "/api/projects", "{body: new FormData(document.forms[0])}")
     assert made["status"] == 201
     path = f"/api/splash-pages/{made['json']['data']['id']}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
-from front_end import call, page_for
+from front_end import call, fill, page_for
 from independent import IndependentServer
 from playwright.sync_api import Browser, expect
 from shell import command
@@ -16,8 +16,6 @@ from werkzeug.wrappers import Request, Response
 
 from mock_server import MockServer
 from mock_server.settings import Deployment
-
-IMAGES = Path(__file__).parents[2] / "fixtures" / "images"
 
 
 class WrongTotal(IndependentServer):
@@ -47,9 +45,7 @@ def test_a_page_uses_a_deployment_of_another_origin_and_its_answers_are_judged(
             assert path is None or path.startswith(server.base_url)
         assert len(seen) == len(set(seen)) == 30
 
-        page.locator("input[name=name]").fill("From a page")
-        for name in ("logo", "favicon", "opengraph"):
-            page.locator(f"input[name={name}]").set_input_files(next(IMAGES.glob(f"{name}.*")))
+        fill(page, "From a page")
         made = call(page, "POST", "/api/projects", "{body: new FormData(document.forms[0])}")
         assert made["status"] == 202
         path = f"/api/splash-pages/{made['json']['data']['id']}"

@@ -57,7 +57,9 @@ async def _all(process: int, port: int, listener: asyncio.Server) -> int:
     return resident(process) - before
 
 
-@pytest.mark.skipif(not (SOURCE / "self/status").exists(), reason="no /proc here, where Linux tells of memory")
+@pytest.mark.skipif(
+    not (SOURCE / "self/status").exists(), reason="needs Linux, whose /proc tells how much memory a process has"
+)
 def test_a_hundred_uploads_at_a_time_take_bounded_memory() -> None:
     async def uploads() -> int:
         listener = await asyncio.start_server(_deployment, "127.0.0.1", 0)

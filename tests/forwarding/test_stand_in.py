@@ -213,7 +213,11 @@ def test_many_short_texts_stay_different(sightings: Sightings) -> None:
 
 
 def test_what_a_fixture_cannot_hold_is_left_out(sightings: Sightings) -> None:
-    rows = [{"id": 20, "host": "a.org"}, {"id": 21, "host": "A.org"}, {"id": 22, "host": "h\ud800x.de"}]
+    rows: list[dict[str, Any]] = [
+        {"id": 20, "host": "a.org", "datetime": "9999-01-01 00:00:00"},
+        {"id": 21, "host": "A.org"},
+        {"id": 22, "host": "h\ud800x.de"},
+    ]
     sightings.learn(
         "account 1",
         {"REQUEST_METHOD": "GET", "PATH_INFO": "/api/domains/"},
@@ -223,6 +227,8 @@ def test_what_a_fixture_cannot_hold_is_left_out(sightings: Sightings) -> None:
     text = write_document(sightings.fixture())
     text.encode()
     assert [row["id"] for row in records(sightings.fixture(), "domains")] == [7, 8, 20]
+    with MockServer(fixture=sightings.fixture()):
+        pass
 
 
 NOTHING_SHOWN = [

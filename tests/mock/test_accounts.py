@@ -7,10 +7,12 @@ from weakref import ref
 
 import pytest
 from walk import RESOURCES, Resource
-from wire import ALPINE, HARBOUR, Client, in_process
+from wire import ALPINE, HARBOUR, Client, in_process, mock
 
-from mock_server import Settings, create_app
 from mock_server.api.authentication import owner_of
+from mock_server.control.instance import Instance
+
+pytestmark = pytest.mark.usefixtures("store")
 
 
 @contextmanager
@@ -24,7 +26,7 @@ def disabled_collector() -> Iterator[None]:
 @pytest.fixture
 def account() -> Callable[..., Client]:
     """A client for a key, all of one server."""
-    send = in_process(create_app(Settings(api_keys=("mine",), sandboxes=3)))
+    send = in_process(mock(api_keys=("mine",), sandboxes=3))
     return lambda key: Client(send, key)
 
 
@@ -122,7 +124,7 @@ def test_a_host_is_registered_once_in_an_account_and_free_again_when_deleted(acc
 
 def test_an_account_holds_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ONE", 2 * 2**20)
-    client = Client(in_process(create_app()))
+    client = Client(in_process(mock()))
     text = "x" * (9 * 10**5)
     made = [client.post("/api/projects", {"name": f"Page {number}", "custom_css": text}) for number in range(3)]
     assert [answer.status for answer in made] == [201, 201, 413]
@@ -139,7 +141,7 @@ PAGE = {"name": "Page", "custom_css": "x" * 100_000}
 
 def test_the_oldest_sandboxes_of_an_owner_go_when_all_take_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ALL", 300_000)
-    send = in_process(create_app())
+    send = in_process(mock())
     for number in range(3):
         Client(send, f"sandbox-{number}").create("/api/projects", PAGE)
     totals = [Client(send, f"sandbox-{number}").get("/api/splash-pages/").json["meta"]["total"] for number in range(3)]
@@ -148,7 +150,7 @@ def test_the_oldest_sandboxes_of_an_owner_go_when_all_take_too_much(monkeypatch:
 
 def test_a_stranger_who_takes_much_evicts_no_sandbox_but_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ALL", 500_000)
-    app = create_app(Settings(sandboxes=20))
+    app = mock(sandboxes=20)
     ours = Client(in_process(app), "sandbox-ours")
     ours.create("/api/projects", PAGE)
     for number in range(60):
@@ -156,7 +158,7 @@ def test_a_stranger_who_takes_much_evicts_no_sandbox_but_their_own(monkeypatch: 
         stranger = Client(in_process(app), f"sandbox-{number}")
         stranger.request("POST", "/api/projects", PAGE | {"name": "Theirs"}, headers=headers)
         stranger.request("POST", "/api/projects", PAGE | {"name": "Theirs"}, headers=headers)
-    assert len(app.extensions["mock_server"].accounts.sandboxes) <= 20
+    assert len(app.service.accounts.sandboxes) <= 20
     assert ours.get("/api/splash-pages/").json["meta"]["total"] == 59
 
 
@@ -180,7 +182,7 @@ def test_an_owner_is_a_network_and_a_site(environ: dict[str, str], owner: str) -
 
 
 def test_a_page_of_many_ports_evicts_no_sandbox_but_its_own() -> None:
-    app = create_app(Settings(sandboxes=20))
+    app = mock(sandboxes=20)
     for number in range(3):
         Client(in_process(app), f"sandbox-ours-{number}").delete("/api/domains/1")
     for number in range(100):
@@ -192,45 +194,64 @@ def test_a_page_of_many_ports_evicts_no_sandbox_but_its_own() -> None:
 
 def test_where_nobody_gives_way_a_write_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ALL", 250_000)
-    send = in_process(create_app())
+    send = in_process(mock())
     made = [Client(send).post("/api/projects", PAGE).status for _ in range(3)]
     assert made == [201, 201, 413]
     assert Client(send, "sandbox-a").post("/api/projects", PAGE).status == 413
     assert Client(send, "sandbox-a").post("/api/domains", {"host": "small.example.com"}).status == 201
 
 
+def written(app: Instance, key: str) -> int:
+    account = app.service.accounts.get(key)
+    assert account
+    return account.written
+
+
 def test_sandboxes_share_their_records_until_they_write() -> None:
-    app = create_app(Settings(records=500))
-    accounts = app.extensions["mock_server"].accounts
+    app = mock(records=500)
     ours, theirs = Client(in_process(app), "sandbox-ours"), Client(in_process(app), "sandbox-theirs")
     assert ours.get("/api/domains/").json["meta"]["total"] == theirs.get("/api/domains/").json["meta"]["total"] == 554
-    assert accounts.get("sandbox-ours").written == 0
+    assert written(app, "sandbox-ours") == 0
     ours.delete("/api/domains/1")
-    assert accounts.get("sandbox-ours").written > 0
+    assert written(app, "sandbox-ours") > 0
     assert ours.get("/api/domains/1").status == 404
     assert Client(in_process(app)).delete("/api/domains/2").status == 200
     assert [theirs.get(f"/api/domains/{number}").status for number in (1, 2)] == [200, 200]
-    assert accounts.get("sandbox-theirs").written == 0
+    assert written(app, "sandbox-theirs") == 0
+
+
+def test_copies_of_many_records_count_for_sandboxes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("mock_server.store.collection", "mock_server.shared.collection"):
+        monkeypatch.setattr(f"{module}.PLACE", 2**20)
+    app = mock(records=30)
+    made = [
+        Client(in_process(app), key).post("/api/domains", {"host": "x.example.com"}) for key in (HARBOUR, "sandbox-a")
+    ]
+    assert [answer.status for answer in made] == [201, 413]
 
 
 def test_a_key_of_a_sandbox_has_200_characters_at_most() -> None:
-    send = in_process(create_app())
+    send = in_process(mock())
     assert Client(send, "sandbox-".ljust(200, "x")).get("/api/domains/1").status == 200
     assert Client(send, "sandbox-".ljust(201, "x")).get("/api/domains/1").status == 401
 
 
 def test_what_a_defect_remembers_goes_with_its_sandbox() -> None:
-    app = create_app(Settings(conditions={"rate-limit": 2}, sandboxes=1))
+    app = mock(conditions={"rate-limit": 2}, sandboxes=1)
     client, other = Client(in_process(app), "sandbox-1"), Client(in_process(app), "sandbox-2")
     assert [client.get("/api/domains/1").status for _ in range(3)] == [200, 200, 429]
     assert other.get("/api/domains/1").status == 200
     assert client.get("/api/domains/1").status == 200
 
 
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_an_account_that_goes_is_freed_at_once() -> None:
-    app = create_app(Settings(sandboxes=1))
-    accounts = app.extensions["mock_server"].accounts
-    gone = ref(accounts.get("sandbox-1").collections["domains"])
+    app = mock(sandboxes=1)
+    accounts = app.service.accounts
+    account = accounts.get("sandbox-1")
+    assert account
+    gone = ref(account.collections["domains"])
+    del account
     with disabled_collector():
         accounts.get("sandbox-2")
         assert gone() is None

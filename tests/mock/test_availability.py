@@ -111,12 +111,6 @@ def test_nobody_fills_the_memory(mock: Mock, attack: Callable[[Mock], None]) -> 
     assert mock.memory()[1] < MOST_MEMORY
 
 
-def test_http_2_is_not_spoken(mock: Mock) -> None:
-    with mock.connect() as connection:
-        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000"))
-        assert connection.recv(100) == b""
-
-
 def test_idle_connections_end_and_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.server.MOST_CONNECTIONS", 8)
     monkeypatch.setattr("mock_server.server.IDLE.header_read_timeout", 300)
@@ -126,17 +120,6 @@ def test_idle_connections_end_and_there_are_never_too_many(monkeypatch: pytest.M
         idle[0].sendall(b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\n")
         assert Client(over_network(server.base_url)).get("/api/domains/1").status == 200
         assert [connection.recv(100) for connection in idle[:8]] == [b""] * 8
-
-
-def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 0.2)
-    with MockServer() as server:
-        told = answer(server, hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length="50") + b"--XX")
-        assert told.startswith(b"HTTP/1.1 408 ")
-        assert b"The body did not come" in told
-        assert answer(server, hostile.head("POST", "/api/projects", "wrong", **FORM, Content_Length="50")).startswith(
-            b"HTTP/1.1 401 "
-        )
 
 
 def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,15 +135,6 @@ def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
             except TimeoutError:
                 continue
         assert told.startswith(b"HTTP/1.1 408 ")
-
-
-def test_a_body_that_ends_too_early_is_refused() -> None:
-    with MockServer() as server, connected(server) as connection:
-        connection.sendall(hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length="50") + b"--XX")
-        connection.shutdown(socket.SHUT_WR)
-        told = connection.recv(65536)
-        assert told.startswith(b"HTTP/1.1 400 ")
-        assert b"cut off after 4 bytes" in told
 
 
 def test_too_many_long_bodies_at_a_time_are_refused_and_short_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
 
+import pytest
 from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer
+
+pytestmark = pytest.mark.usefixtures("store")
 
 WRITERS, WRITES = 8, 60
 

@@ -24,6 +24,8 @@ from mock_server.faults.conditions import CONDITIONS
 from mock_server.faults.defects import DEFECTS
 from mock_server.http.request_notes import notes_of
 
+pytestmark = pytest.mark.usefixtures("store")
+
 JSON = {"Content-Type": "application/json"}
 TOKEN = "a token of a test"
 

@@ -6,18 +6,18 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from flask import Flask
-from wire import Answer, Client, in_process
+from wire import Answer, Client, in_process, mock
 
-from mock_server import Settings, create_app
-from mock_server.control import Control
+from mock_server.control.instance import Instance
 from mock_server.store.collection import Contents, ValueTakenError
 from mock_server.store.records import Generated, Record, Records
+
+pytestmark = pytest.mark.usefixtures("store")
 
 MANY = 100_000
 
 
-def a_client(app: Flask) -> Client:
+def a_client(app: Instance) -> Client:
     return Client(in_process(app))
 
 
@@ -26,7 +26,7 @@ def first_page(client: Client) -> Any:
 
 
 def test_a_record_far_down_is_the_same_in_a_list_and_in_a_read() -> None:
-    client = a_client(create_app(Settings(fixture="empty", records=MANY)))
+    client = a_client(mock(fixture="empty", records=MANY))
     last = client.get(f"/api/domains/?page={MANY // 10}&results_per_page=10").json
     assert last["meta"]["total"] == MANY
     assert [row["id"] for row in last["data"]] == list(range(10, 0, -1))
@@ -35,7 +35,7 @@ def test_a_record_far_down_is_the_same_in_a_list_and_in_a_read() -> None:
 
 
 def test_a_record_that_was_deleted_is_not_made_again() -> None:
-    client = a_client(create_app(Settings(fixture="empty", records=30)))
+    client = a_client(mock(fixture="empty", records=30))
     assert client.request("DELETE", "/api/domains/30").status == 200
     assert client.get("/api/domains/30").status == 404
     assert [row["id"] for row in first_page(client)["data"]] == list(range(29, 19, -1))
@@ -43,7 +43,7 @@ def test_a_record_that_was_deleted_is_not_made_again() -> None:
 
 
 def test_hosts_of_records_that_nobody_looked_at_are_taken() -> None:
-    client = a_client(create_app(Settings(fixture="empty", records=30)))
+    client = a_client(mock(fixture="empty", records=30))
 
     def registered(host: str) -> Answer:
         return client.post("/api/domains", {"host": host})
@@ -59,7 +59,7 @@ def test_hosts_of_records_that_nobody_looked_at_are_taken() -> None:
 
 
 def test_a_sandbox_keeps_its_own_changes_to_them() -> None:
-    app = create_app(Settings(fixture="empty", records=30))
+    app = mock(fixture="empty", records=30)
     owner, visitor = a_client(app), Client(in_process(app), "sandbox-a")
     visitor.request("DELETE", "/api/domains/5")
     visitor.post("/api/domains/6", {"host": "moved.example.com"})
@@ -69,15 +69,15 @@ def test_a_sandbox_keeps_its_own_changes_to_them() -> None:
 
 
 def test_what_was_shown_before_a_switch_is_shown_anew() -> None:
-    control = Control(Settings(fixture="empty", records=3))
-    before = a_client(control.app).get("/api/splash-pages/2").json["data"]
-    control.running.change(choices={"time-zone": "ahead", "further-keys": "some"})
-    after = a_client(control.app).get("/api/splash-pages/2").json["data"]
+    running = mock(fixture="empty", records=3)
+    before = a_client(running).get("/api/splash-pages/2").json["data"]
+    running.change(choices={"time-zone": "ahead", "further-keys": "some"})
+    after = a_client(running).get("/api/splash-pages/2").json["data"]
     assert before.items() - after.items() == {("datetime", before["datetime"])}
     assert set(after) - set(before) == {"kind"}
-    a_client(control.app).post("/api/splash-pages/2", {"name": "Renamed"})
-    assert a_client(control.app).get("/api/splash-pages/2").json["data"]["name"] == "Renamed"
-    assert [row["name"] for row in a_client(control.app).get("/api/splash-pages/").json["data"]][1] == "Renamed"
+    a_client(running).post("/api/splash-pages/2", {"name": "Renamed"})
+    assert a_client(running).get("/api/splash-pages/2").json["data"]["name"] == "Renamed"
+    assert [row["name"] for row in a_client(running).get("/api/splash-pages/").json["data"]][1] == "Renamed"
 
 
 def test_only_those_that_are_looked_at_are_made() -> None:

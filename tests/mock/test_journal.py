@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
 import requests
@@ -12,6 +13,8 @@ from mock_server import MockServer
 from mock_server.control.journal_pages import indented
 from mock_server.journal.journal import Count, Entry, Journal, Remark
 from mock_server.journal.recorder import LONGEST_TEXT
+
+pytestmark = pytest.mark.usefixtures("store")
 
 
 def test_it_tells_what_was_sent_and_answered_and_masks_the_key(server: MockServer) -> None:
@@ -199,7 +202,8 @@ def test_a_filter_of_no_sense_is_told(server: MockServer, filters: dict[str, str
     ["chunked", "compressed", "connection-close", "slow-body", "cut-off", "dropped-after", "lag", "other-writer"],
 )
 def test_a_lost_answer_is_lost_and_told_of_under_each_condition(condition: str) -> None:
-    with MockServer(conditions={condition: 0.01 if condition in ("slow-body", "lag") else 1}) as server:
+    in_memory: dict[str, Any] = {"store": None} if condition == "lag" else {}  # it needs a second mock
+    with MockServer(conditions={condition: 0.01 if condition in ("slow-body", "lag") else 1}, **in_memory) as server:
         with pytest.raises(requests.exceptions.RequestException):
             ask(server, "GET", "/api/domains/1", headers={"Prefer": "lost=after"})
         assert [entry.broken for entry in server.running.journal.find()] == ["dropped"]

@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
-from wire import ALPINE, HARBOUR, Client, in_process
-
-from mock_server import Settings, create_app
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+from wire import ALPINE, HARBOUR, Client, in_process, mock
 
 Key = tuple[str, str, int]
 RESOURCES = ("splash-pages", "domains", "notification-handlers")
@@ -53,7 +60,7 @@ class MockBesideADict(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        send = in_process(create_app(Settings(fixture="empty")))
+        send = in_process(mock(fixture="empty"))
         self.clients = {key: Client(send, key) for key in (HARBOUR, ALPINE)}
         self.model: dict[Key, dict[str, Any]] = {}
 
@@ -109,5 +116,7 @@ class MockBesideADict(RuleBasedStateMachine):
                 assert page["meta"]["total"] == len(expected)
 
 
-TestMock = MockBesideADict.TestCase
-TestMock.settings = settings(max_examples=60, stateful_step_count=30, deadline=None, derandomize=True)
+@pytest.mark.parametrize(("store", "examples"), [("memory", 60), ("redis", 15)], indirect=["store"])
+def test_the_mock_says_what_a_dict_says(store: str, examples: int) -> None:
+    usual = settings(max_examples=examples, stateful_step_count=30, deadline=None, derandomize=True)
+    run_state_machine_as_test(MockBesideADict, settings=usual)

@@ -11,6 +11,8 @@ from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
 
+pytestmark = pytest.mark.usefixtures("store")
+
 FIXTURE = {
     "now": "2030-05-01 12:00:00",
     "accounts": [

@@ -19,6 +19,8 @@ from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer, Settings, SettingsError
 
+pytestmark = pytest.mark.usefixtures("store")
+
 SANDBOX = "sandbox-running"
 
 
@@ -275,6 +277,7 @@ def test_a_switch_loses_no_write_that_is_under_way(server: MockServer, client: C
     assert client.get("/api/domains/").json["meta"]["total"] == 54 + 60
 
 
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_under_a_lag_writes_are_carried_out_over_a_network(client: Client, server: MockServer) -> None:
     server.running.change(conditions={"lag": 0.0})
     made = client.create("/api/domains", {"host": "late.example.com"})

@@ -11,6 +11,8 @@ from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
 
+pytestmark = pytest.mark.usefixtures("store")
+
 
 def test_a_snapshot_brings_back_records_files_and_times(server: MockServer, client: Client) -> None:
     made = client.create("/api/projects", {"name": "Kept", "logo": ("logo.png", PNG, "image/png")})

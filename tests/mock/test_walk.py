@@ -7,6 +7,8 @@ from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer
 
+pytestmark = pytest.mark.usefixtures("store")
+
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.name)
 @pytest.mark.parametrize("base_path", ["", "/prefix/deep"], ids=["root", "prefix"])

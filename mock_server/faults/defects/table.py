@@ -73,6 +73,7 @@ def by_name(tables: Iterable[Table], rules: Mapping[str, tuple[str, ...]]) -> di
     return defects
 
 
+MOST_AT_A_TIME = 50
 DEFECTS = by_name((area.DEFECTS for area in AREAS), shipped_contract().rules)
 
 
@@ -80,8 +81,11 @@ def defects_named(names: Iterable[str]) -> list[Defect]:
     """The defects of these names.
 
     Raises:
-        SettingsError: if a name is unknown.
+        SettingsError: if a name is unknown or given twice, or there are too many.
     """
+    names = list(names)
+    if len(set(names)) < len(names) or len(names) > MOST_AT_A_TIME:
+        raise SettingsError(f"there are {len(names)} defects; give each once, and {MOST_AT_A_TIME} at most")
     unknown = [name for name in names if name not in DEFECTS]
     if unknown:
         near = get_close_matches(unknown[0], DEFECTS, n=3, cutoff=0.5)

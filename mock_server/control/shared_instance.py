@@ -1,0 +1,191 @@
+"""A mock that shares all it holds with others, in a store."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable, MutableMapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from mock_server.api.operations import Service
+from mock_server.app import create_app
+from mock_server.contract import Contract
+from mock_server.control.instance import Instance
+from mock_server.control.switches import read_switches, told
+from mock_server.errors import SettingsError
+from mock_server.faults.forced import ForcedAnswers
+from mock_server.journal.journal import Journal
+from mock_server.settings import Settings
+from mock_server.shared.journal import SharedForcedAnswers, SharedJournal, SharedSnapshots
+from mock_server.shared.store import Space, Store, StoreError
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+OF_THE_STORE = ("store", "store_prefix", "store_lifetime")  # settings in which those who share it may differ
+
+
+class SharedInstance(Instance):
+    """A running mock that shares all it holds with others, in a store.
+
+    Each request, and each use of the control plane, begins with a look at the head, which says what the others have
+    changed: a reset, a switch, a forced answer.
+
+    Args:
+        settings: the settings that it starts with; `store` is the URL of the store.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._store = Store(settings.store or "", settings.store_prefix, settings.store_lifetime)
+        self._followed: bytes | None = None
+        self._epoch, self._switches, self._meant = 0, dict[str, Any](), dict[str, Any]()
+        self._following = threading.Lock()
+        super().__init__(settings)
+        self.follow()
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request, and keep it in the journal."""
+        try:
+            self.follow()
+            return super().__call__(environ, start_response)
+        except (StoreError, SettingsError) as problem:  # the latter if another mock has begun in the same place
+            error = problem if isinstance(problem, StoreError) else StoreError(str(problem))
+            answer = json.dumps({"errors": [error.as_dict()]}).encode()
+            length = str(len(answer))
+            start_response(
+                "503 Service Unavailable", [("Content-Type", "application/json"), ("Content-Length", length)]
+            )
+            return [answer]
+
+    def follow(self) -> None:
+        """Take over what other processes have changed.
+
+        Raises:
+            StoreError: if the store does not answer.
+        """
+        raw = self._store.head
+        if raw is not None and raw == self._followed:
+            return self._store.renew()
+        with self._following:
+            raw = self._store.head  # another thread may have followed meanwhile
+            head = json.loads(raw or b"{}")
+            if not head:  # it has expired, or somebody has emptied the store
+                return self._begin()
+            if (head["epoch"], head["switches"]) != (self._epoch, self._switches):
+                self._take_over(head)
+            self._forced_here.follow(head)
+            for account in self._meant.keys() - head["meant"].keys():
+                self.remarks.forget(account)
+            for account, patterns in head["meant"].items():
+                self.remarks.mean(account, patterns)
+            self._meant = head["meant"]
+            self._followed = raw
+        return self._store.renew()
+
+    def mean(self, key: str, patterns: Sequence[str]) -> None:
+        """Say which mistakes of an account, by its name or its key, are meant.
+
+        Raises:
+            SettingsError: if a pattern matches no rule.
+        """
+        super().mean(key, patterns)
+        account = self.account_named(key)
+        self._store.edit(lambda head: head["meant"].update({account: list(patterns)}))
+
+    def _forget(self, account: str | None = None) -> None:
+        super()._forget(account)
+        self._store.edit(lambda head: head["meant"].clear() if account is None else head["meant"].pop(account, None))
+
+    def clear_journal(self) -> None:
+        """Forget all requests, and what later remarks would build on."""
+        self.journal.clear()
+        self._forget()
+
+    def _kept(self, contract: Contract) -> tuple[Journal, ForcedAnswers, MutableMapping[str, str]]:
+        settings = self.settings
+        self._forced_here = SharedForcedAnswers(contract.resources, settings.base_path, self._store)
+        return SharedJournal(self._store, settings.journal), self._forced_here, SharedSnapshots(self._store)
+
+    def _put(self, settings: Settings, before: Service | None = None, *, switched: Settings | None = None) -> None:
+        """Let all processes answer in another way from now on."""
+        if before:
+            create_app(settings, before, self._recording, Space(self._store, self._epoch))
+            changed = _switches(settings, self.settings)
+            self._store.edit(lambda head: head["switches"].update(changed))
+        elif self._epoch == 0:
+            return self._begin()
+        else:
+            self._publish(self._load(settings), _switches(switched or settings, self._start))
+        return self.follow()
+
+    def _begin(self) -> None:
+        """Start with what the store holds already, or else with the fixture."""
+        if self._store.head is None:
+            epoch, start = self._load(self._start), _told_start(self._start)
+
+            def publish(head: dict[str, Any]) -> bool:
+                if head:
+                    return False
+                head |= {"epoch": epoch, "start": start, "switches": {}, "meant": {}}
+                return True
+
+            if not self._store.edit(publish, is_first=True):  # another was faster
+                self._store.remove(str(epoch))
+        if found := self._store.head:
+            self._take_over(json.loads(found))
+
+    def _take_over(self, head: dict[str, Any]) -> None:
+        """Answer as the head says.
+
+        Raises:
+            SettingsError: if those who share the store started with other options.
+        """
+        if different := [name for name, value in _told_start(self._start).items() if head["start"].get(name) != value]:
+            raise SettingsError(
+                f"the store holds a mock whose {different[0]} is {head['start'].get(different[0])}; give the same"
+                " options, or another --store-prefix"
+            )
+        epoch, switches = head["epoch"], head["switches"]
+        settings = replace(self._start, **read_switches(switches))
+        before = self.service if epoch == self._epoch else None
+        self.app = create_app(settings, before, self._recording, Space(self._store, epoch))
+        if before is None:
+            self.remarks.forget()
+        self.settings, self._epoch, self._switches = settings, epoch, switches
+
+    def _load(self, settings: Settings) -> int:
+        """Put what the mock starts with into a new space; its epoch."""
+        epochs = f"{self._store.prefix}:epochs"
+        self._store.ask("SET", epochs, str(time.time_ns() // 10**6), "NX")  # none comes twice, even if it expires
+        epoch = int(self._store.ask("INCR", epochs))
+        try:
+            create_app(settings, None, None, Space(self._store, epoch, is_new=True))
+        except (SettingsError, StoreError):
+            self._store.remove(str(epoch))
+            raise
+        self._store.keep()
+        return epoch
+
+    def _publish(self, epoch: int, switches: dict[str, Any]) -> None:
+        """Let all processes use another space."""
+
+        def edit(head: dict[str, Any]) -> int:
+            before: int = head["epoch"]
+            head |= {"epoch": epoch, "switches": switches}
+            return before
+
+        self._store.remove(str(self._store.edit(edit)))
+
+
+def _switches(settings: Settings, others: Settings) -> dict[str, Any]:
+    """The switches that settings do not share with others, as JSON has them."""
+    known: dict[str, Any] = json.loads(json.dumps(told(settings)))
+    return {name: value for name, value in known.items() if value != json.loads(json.dumps(told(others)[name]))}
+
+
+def _told_start(settings: Settings) -> dict[str, str]:
+    """The settings that a mock starts with, for comparison."""
+    told = {each.name: getattr(settings, each.name) for each in fields(settings) if each.name not in OF_THE_STORE}
+    return {name: getattr(value, "__name__", repr(value)) for name, value in told.items()}

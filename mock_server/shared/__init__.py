@@ -1,0 +1,1 @@
+"""What several processes share in Redis, so that they behave as one mock."""

@@ -1,0 +1,260 @@
+"""Accounts in Redis: which one a key opens, and its records."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from mock_server.contract import Contract, Resource
+from mock_server.errors import SettingsError
+from mock_server.open_points.choices import Choices
+from mock_server.open_points.grease import ticking
+from mock_server.settings import Settings, is_sandbox
+from mock_server.shared.collection import SharedCollection
+from mock_server.shared.loading import beginning, load
+from mock_server.shared.places import Arrangement, Place, SharedClock, arranged, moment, seconds
+from mock_server.shared.store import Space, StoreError
+from mock_server.store import accounts as in_memory
+from mock_server.store.accounts import Account, Accounts
+from mock_server.store.arrangement import following, unique_field
+from mock_server.store.collection import Collection, Tally
+from mock_server.store.fixtures import FixtureReader
+from mock_server.store.new_record import check_clock
+from mock_server.store.records import NONE, Generated
+
+OF_A_PLACE = (":own", ":records", ":ids", ":names", ":hosts")
+MOST_KNOWN = 2000  # accounts that one process remembers
+
+
+@dataclass(frozen=True, slots=True)
+class SharedAccount(Account):
+    """An account in Redis.
+
+    Attributes:
+        space: where it is.
+        number: of its place.
+    """
+
+    space: Space | None = None
+    number: int = 0
+
+    @property
+    def written(self) -> int:
+        """About how much memory it takes beyond what it began with, in bytes."""
+        return int(self.space.store.ask("HGET", self.space.key("written"), str(self.number)) or 0) if self.space else 0
+
+
+class SharedTally(Tally):
+    """About how much memory all accounts take beyond what they began with."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+
+    @property
+    def bytes(self) -> int:  # type: ignore[override]
+        """The bytes."""
+        return int(self._space.store.ask("HGET", self._space.key("written"), "all") or 0)
+
+
+class SharedAccounts(Accounts):
+    """All accounts of the processes that share a store.
+
+    Args:
+        settings: further keys, the clock and how many sandboxes are kept.
+        contract: the resources.
+        choices: the open points.
+        reader: makes generated records.
+        space: where the accounts are.
+    """
+
+    def __init__(
+        self, settings: Settings, contract: Contract, choices: Choices, reader: FixtureReader, space: Space
+    ) -> None:
+        self._settings, self._choices, self._resources = settings, choices, contract.resources
+        self._reader, self._space, self._tally = reader, space, SharedTally(space)
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, tuple[bytes, SharedAccount]] = OrderedDict()
+        self._places, self._used = space.key("places"), space.key("used")
+        begun = space.store.ask("GET", space.key("begun"))
+        if begun is None:
+            raise StoreError("The store has lost what this mock holds; reset the mock.")
+        self._begun: dict[str, Any] = json.loads(begun)
+        self._generated_by = {each.name: self._generated_of(each) for each in self._resources}
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The name of each account by its key, sandboxes aside."""
+        keys: dict[str, str] = self._begun["keys"]
+        return dict(keys)
+
+    def knows(self, key: str) -> bool:
+        """Whether a key opens an account, without making one."""
+        return key in self._begun["keys"] or is_sandbox(key)
+
+    @property
+    def now(self) -> datetime:
+        """The time at which clocks start."""
+        return moment(int(self._space.store.ask("GET", self._space.key("now")) or self._begun["start"]))
+
+    def get(self, key: str, owner: str = "") -> Account | None:
+        """The account that a key opens, or None; a `sandbox-` key opens one of its own, made when it is first used."""
+        if not self.knows(key):
+            return None
+        if not is_sandbox(key):
+            return self._account(key, self._space.store.ask("HGET", self._places, key))
+        raw, _ = self._space.store.ask_all([["HGET", self._places, key], ["ZADD", self._used, "XX", *_now(), key]])
+        if raw is None:
+            while int(self._space.store.ask("ZCARD", self._used)) >= self._settings.sandboxes:
+                self._discard(self._oldest(owner) or self._oldest(self._greediest(lambda _: 1)[0]))
+            raw = self._make_place(key, self._begun["bases"][self._first], key, owner, is_new=True)
+        return self._account(key, raw)
+
+    def start_again(self, key: str, like: Account | None = None) -> Account:
+        """Let one account start again as it began, or as a copy of another in memory; the others stay as they are.
+
+        Raises:
+            SettingsError: if the key opens no account.
+        """
+        if not self.knows(key):
+            raise SettingsError(f'no account has the key "{key}"')
+        before = self.get(key)
+        name, owner = (before.name, before.owner) if before else (key, "")
+        base = self._begun["bases"].get(key, self._begun["bases"][self._first])
+        place = self._make_place(key, base, name, owner, like)
+        if isinstance(before, SharedAccount):
+            self._space.carry_out(commands=self._forgetting(before.number))
+        account = self._account(key, place)
+        if account is None:
+            raise SettingsError(f'no account has the key "{key}"')
+        return account
+
+    @property
+    def sandboxes(self) -> dict[str, Account]:
+        """All sandboxes by key, the most recently used last."""
+        keys = [each.decode() for each in self._space.store.ask("ZRANGE", self._used, "0", "-1")]
+        raws = self._space.store.ask("HMGET", self._places, *keys) if keys else []
+        return {key: account for key, raw in zip(keys, raws, strict=True) if (account := self._account(key, raw))}
+
+    def set_clocks(self, now: datetime, key: str | None = None) -> None:
+        """Set clocks to another time.
+
+        Raises:
+            SettingsError: if the accounts use the machine's clock, or the key opens no account.
+        """
+        account = self.get(key) if key else None
+        if key and account is None:
+            raise SettingsError(f'no account has the key "{key}"')
+        check_clock(now)
+        every = [account] if account else [*map(self.get, self.keys), *self.sandboxes.values()]
+        for each in filter(None, every):
+            if not isinstance(each.clock, SharedClock):
+                raise SettingsError("this mock goes by the machine's clock; start it without --clock system")
+            each.clock.now = now
+        if account is None:
+            self._space.carry_out(commands=[["SET", self._space.key("now"), seconds(now)]])
+
+    def make_room(self, account: Account, collection: Collection, size: int = 0) -> None:
+        """Make room for an account to keep `size` more bytes in one of its collections; as for accounts in memory."""
+        number = str(account.number) if isinstance(account, SharedAccount) else ""
+        found = self._space.store.ask("HMGET", self._space.key("written"), number, "all")
+        own, every = (int(each or 0) for each in found)
+        whole = size + collection.price
+        if own + whole > in_memory.MOST_OF_ONE or every + whole > in_memory.MOST_OF_ALL:
+            super().make_room(account, collection, size)
+
+    @property
+    def _first(self) -> str:
+        return next(iter(self.keys))
+
+    def _every_sandbox(self) -> Iterable[tuple[str, Account]]:
+        return self.sandboxes.items()
+
+    def _discard(self, key: str) -> None:
+        raw = self._space.store.ask("HGET", self._places, key)
+        account = self._account(key, raw)
+        if account is None:
+            self._space.store.ask("ZREM", self._used, key)
+        else:  # unless another process was faster, and it may be there anew
+            commands = [["HDEL", self._places, key], ["ZREM", self._used, key], *self._forgetting(account.number)]
+            self._space.carry_out(checks=[[["HGET", self._places, key], raw.decode()]], commands=commands)
+
+    def _forgetting(self, number: int) -> list[list[str]]:
+        """The commands that let all of a place expire."""
+        key, written = self._space.key, self._space.key("written")
+        size = int(self._space.store.ask("HGET", written, str(number)) or 0)
+        names = [each.name for each in self._resources]
+        replaced = [key(str(number), name) + part for name in names for part in OF_A_PLACE]
+        replaced += [key("clock", str(number)), *(key("ids", name, str(number)) for name in names)]
+        counting = [["HDEL", written, str(number)], ["HINCRBY", written, "all", str(-size)]]
+        return [*counting, *(["EXPIRE", each, self._space.store.grace] for each in replaced)]
+
+    def _make_place(  # noqa: PLR0913 - keywords
+        self, key: str, base: int, name: str, owner: str, like: Account | None = None, *, is_new: bool = False
+    ) -> bytes:
+        """A new place for an account, which holds what another does at first; a new account may have one by now."""
+        store, space = self._space.store, self._space
+        number = int(store.ask("INCR", space.key("count")))
+        place = Place(number, number if like else base, name, owner)
+        last = dict(self._begun["last"])
+        if like:
+            for each in self._resources:
+                last[each.name] = like.collections[each.name].ids.last
+                load(space, number, each, like.collections[each.name])
+        raw = json.dumps(asdict(place))
+        used = [["ZADD", self._used, *_now(), key]] if is_sandbox(key) else []
+        commands = [["HSET", self._places, key, raw], *used, *beginning(space, place, last, self.now)]
+        checks = [[["HEXISTS", self._places, key], 0]] if is_new else []
+        if like:
+            store.keep()
+        if space.carry_out(checks=checks, commands=commands):
+            return raw.encode()
+        found: bytes = store.ask("HGET", self._places, key)  # another process was faster
+        return found
+
+    def _account(self, key: str, raw: bytes | None) -> SharedAccount | None:
+        """The account that is kept under a key; always the same while its place is."""
+        if raw is None:
+            return None
+        known = self._known.get(key)
+        if known and known[0] == raw:
+            return known[1]
+        place = Place(**json.loads(raw))
+        is_like_first = place.base == self._begun["bases"][self._first]
+        collections: dict[str, Collection] = {
+            each.name: SharedCollection(
+                self._space,
+                place,
+                each.name,
+                self._arrangement(each),
+                self._generated_by[each.name] if is_like_first else NONE,
+            )
+            for each in self._resources
+        }
+        step = ticking(self.now, self._settings.grease).step
+        clock = self._settings.clock or SharedClock(self._space, place.number, step)
+        account = SharedAccount(place.name, collections, clock, place.owner, space=self._space, number=place.number)
+        self._known[key] = raw, account
+        while len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)
+        return account
+
+    def _arrangement(self, resource: Resource) -> Arrangement:
+        is_unique = unique_field(self._choices, resource) is not None
+        return arranged(resource, self._choices["order"], following(self._choices), is_unique=is_unique)
+
+    def _generated_of(self, resource: Resource) -> Generated:
+        """The records of the first account that are made when somebody looks at them."""
+        count = self._begun["records"]
+        above = self._begun["last"][resource.name] - count
+        start = moment(int(self._begun["start"])) - timedelta(days=365)
+        return self._reader.generated(resource, count, above, start) if count else NONE
+
+
+def _now() -> list[str]:
+    return [str(time.time())]

@@ -1,0 +1,264 @@
+"""Records in Redis: for each collection their JSON by id, and their order in sorted sets."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from mock_server.settings import is_sandbox
+from mock_server.shared.places import Arrangement, Place, moment, seconds
+from mock_server.shared.store import Space, StoreError
+from mock_server.store.collection import PLACE, Collection, Tally, UnknownIdError, ValueTakenError
+from mock_server.store.records import NUMBER, Generated, Record, Values, size_of
+from mock_server.store.uploads import Upload
+
+SHORT = 2000  # bytes of a record
+LONGEST_NAME = 200  # characters that lists are sorted by
+BEFORE = "local at = redis.call('EXISTS', KEYS[1] .. ':own') == 1 and KEYS[1] or KEYS[2]\n"
+# The JSON of a record, and its score, which only those have that are there.
+READ = BEFORE + "return {redis.call('HGET', at .. ':records', ARGV[1]), redis.call('ZSCORE', at .. ':ids', ARGV[1])}"
+TAKEN = BEFORE + "return redis.call('ZSCORE', at .. ':hosts', ARGV[1])"
+# How many records there are and, if that is as expected, those between two positions.
+PAGE = (
+    BEFORE
+    + """
+local total = redis.call('ZCARD', at .. ':ids')
+if total ~= tonumber(ARGV[1]) then return {total} end
+local start, stop = tonumber(ARGV[2]), math.min(tonumber(ARGV[3]), total) - 1
+if start > stop then return {total, {}, {}} end
+local found, ids, records = redis.call(ARGV[4], at .. ARGV[5], start, stop), {}, {}
+for number, member in ipairs(found) do ids[number] = string.match(member, '[1-9]%d*$') end
+for first = 1, #ids, 1000 do
+  local some = redis.call('HMGET', at .. ':records', unpack(ids, first, math.min(first + 999, #ids)))
+  for number, record in ipairs(some) do records[first + number - 1] = record end
+end
+return {total, ids, records}
+"""
+)
+ORDERS = {"newest-first": ("ZREVRANGE", ":ids"), "oldest-first": ("ZRANGE", ":ids"), "by-name": ("ZRANGE", ":names")}
+
+
+class SharedCollection(Collection):
+    """The records of one resource in one account.
+
+    Args:
+        space: where they are.
+        place: that of the account.
+        resource: the name of the resource.
+        arrangement: how they are arranged.
+        generated: records that are made when somebody looks at them.
+    """
+
+    def __init__(
+        self, space: Space, place: Place, resource: str, arrangement: Arrangement, generated: Generated
+    ) -> None:
+        self._space, self._arrangement, self._generated = space, arrangement, generated
+        self._places = [space.key(str(number), resource) for number in (place.number, place.base)]
+        self._ids = space.key("ids", resource, *([] if place.shares_ids else [str(place.number)]))
+        self._number, self._written_key = str(place.number), space.key("written")
+        self._seen, self._owns, self._price = 0, False, PLACE if is_sandbox(place.name) else 0
+        self._lock = threading.Lock()  # those of one process do not get in each other's way
+        self._read, self._page, self._taken = map(space.store.script, (READ, PAGE, TAKEN))
+
+    @property
+    def written(self) -> int:  # type: ignore[override]
+        """About how much memory the account takes beyond what it began with; Redis counts it for the account whole."""
+        return 0
+
+    @property
+    def price(self) -> int:
+        """How much memory the next write takes besides its values, in bytes: that of a copy of shared records."""
+        self._owns = self._owns or not self._price or bool(self._space.store.ask("EXISTS", f"{self._places[0]}:own"))
+        return 0 if self._owns else self._price * self.total
+
+    def copy(self, tally: Tally, *, is_charged: bool) -> Collection:
+        """Not needed: an account in Redis is copied as a whole."""
+        raise NotImplementedError
+
+    def add(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record:
+        """Add a record.
+
+        Raises:
+            ValueTakenError: if another record has the unique value.
+        """
+        with self._lock:
+            while (record := self._added(values, now)) is None:
+                pass
+            return record
+
+    def _added(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record | None:
+        last = self._space.store.ask("GET", self._ids)
+        if last is None:
+            raise StoreError("The store has lost what this mock held; send the request again.")
+        identifier = self._arrangement.following(int(last))
+        record = Record(identifier, values(identifier), now())
+        checks = [[["GET", self._ids], last.decode()], *self._free(record)]
+        commands = [["SET", self._ids, str(identifier)], *self.putting(record)]
+        return record if self._carry_out(checks, commands, record.values, {}) else None
+
+    def get(self, identifier: int) -> Record:
+        """The record with this id.
+
+        Raises:
+            UnknownIdError: if there is none.
+        """
+        return self._found(identifier)[0]
+
+    def update(self, identifier: int, change: Callable[[Record], Record]) -> Record:
+        """Replace a record with what `change` makes of it, with no other write in between; it may be called again.
+
+        Raises:
+            UnknownIdError: if there is no such record.
+            ValueTakenError: if another record has the unique value; the record then stays as it was.
+        """
+        with self._lock:
+            while (new := self._updated(identifier, change)) is None:
+                pass
+            return new
+
+    def _updated(self, identifier: int, change: Callable[[Record], Record]) -> Record | None:
+        old, checks, removing = self._found(identifier)
+        new = replace(change(old), id=identifier, created=old.created)
+        try:
+            free = self._free(new) if self._claim(new) != self._claim(old) else []
+        except ValueTakenError:
+            if self._found(identifier)[0] != old:  # perhaps by this very record, meanwhile
+                return None
+            raise
+        commands = [*removing, *self.putting(new)]
+        return new if self._carry_out([*checks, *free], commands, new.values, old.values) else None
+
+    def delete(self, identifier: int) -> None:
+        """Remove a record.
+
+        Raises:
+            UnknownIdError: if there is none with this id.
+        """
+        with self._lock:
+            while not self._deleted(identifier):
+                pass
+
+    def _deleted(self, identifier: int) -> bool:
+        old, checks, removing = self._found(identifier)
+        return self._carry_out(checks, removing, {}, old.values)
+
+    @property
+    def total(self) -> int:
+        """How many records there are."""
+        return self.page(lambda _: (0, 0))[1]
+
+    def page(self, view: Callable[[int], tuple[int, int]]) -> tuple[list[Record], int]:
+        """The records between two positions and how many there are in all, at the same moment.
+
+        Args:
+            view: takes the total, and returns the first position and the one after the last.
+        """
+        while True:
+            seen = self._seen
+            positions, order = view(seen), ORDERS.get(self._arrangement.order, ORDERS["newest-first"])
+            total, *found = self._page(self._places, [seen, *positions, *order])
+            if found:
+                return [self._record(int(each), raw) for each, raw in zip(*found, strict=True)], total
+            self._seen = total
+
+    def putting(self, record: Record) -> list[list[str]]:
+        """The commands that put a record in its place."""
+        identifier = str(record.id)
+        return [
+            ["HSET", ":records", identifier, written(record)],
+            ["ZADD", ":ids", identifier, identifier],
+            ["ZADD", ":names", "0", self._name(record)],
+            *([["ZINCRBY", ":hosts", "1", self._claim(record)]] if self._arrangement.host else []),
+        ]
+
+    def listing(self, record: Record) -> list[list[str]]:
+        """The commands that put a generated record in its place: it is in the lists, and made when it is looked at."""
+        return [each for each in self.putting(record) if each[1] in (":ids", ":names")]
+
+    def _found(self, identifier: int) -> tuple[Record, list[Any], list[list[str]]]:
+        """A record, the checks that it is still as it is, and the commands that remove it."""
+        raw, score = self._read(self._places, [identifier])
+        if score is None:
+            raise UnknownIdError(identifier)
+        record, number = self._record(identifier, raw), str(identifier)
+        has = [["HGET", ":records", number], raw.decode() if raw else False]
+        is_there = [["ZSCORE", ":ids", number], score.decode()]
+        removing = [["HDEL", ":records", number], ["ZREM", ":ids", number], ["ZREM", ":names", self._name(record)]]
+        if raw and self._arrangement.host:
+            removing += [
+                ["ZINCRBY", ":hosts", "-1", self._claim(record)],
+                ["ZREMRANGEBYSCORE", ":hosts", "-inf", "0"],
+            ]
+        return record, [has, is_there], removing
+
+    def _record(self, identifier: int, raw: bytes | None) -> Record:
+        if not raw:
+            return self._generated.make(identifier)
+        return _read_once(identifier, raw) if len(raw) < SHORT else _read(identifier, raw)
+
+    def _free(self, record: Record) -> list[Any]:
+        """The check that no other record has a record's unique value.
+
+        Raises:
+            ValueTakenError: if one has.
+        """
+        if not (self._arrangement.is_unique and self._arrangement.host):
+            return []
+        claim, found = self._claim(record), NUMBER.search(self._claim(record))
+        number = int(found[0]) if found else 0
+        is_taken = self._taken(self._places, [claim]) is not None
+        if not is_taken and number in self._generated.ids:
+            raw, score = self._read(self._places, [number])
+            is_taken = not raw and score is not None and self._claim(self._generated.make(number)) == claim
+        if is_taken:
+            raise ValueTakenError(claim)
+        return [[["ZSCORE", ":hosts", claim], False]]
+
+    def _claim(self, record: Record) -> str:
+        host = self._arrangement.host
+        return _sound(str(record.values.get(host, "")).lower()) if host else ""
+
+    def _name(self, record: Record) -> str:
+        name = str(record.values.get(self._arrangement.label, "")).casefold()[:LONGEST_NAME]
+        return f"{_sound(name)}\0{record.id:016}"
+
+    def _carry_out(self, checks: list[Any], commands: list[list[str]], new: Values, old: Values) -> bool:
+        """Write, and count how much more memory that takes."""
+        size = (size_of(new) if new else 0) - (size_of(old) if old else 0)
+        counted = [self._number, "all"]
+        counting = [["HINCRBY", self._written_key, each, str(size)] for each in counted]
+        plan = {"price": self._price, "written": self._written_key, "counted": counted}
+        return self._space.carry_out(self._places, checks=checks, commands=[*commands, *counting], **plan)
+
+
+def written(record: Record) -> str:
+    """A record as JSON."""
+    values = {name: _kept(value) for name, value in record.values.items()}
+    return json.dumps([values, seconds(record.created), record.updated and seconds(record.updated)])
+
+
+def _kept(value: Any) -> Any:
+    return [asdict(value)] if isinstance(value, Upload) else value
+
+
+@lru_cache(2000)  # with the JSON that answers hold
+def _read_once(identifier: int, raw: bytes) -> Record:
+    return _read(identifier, raw)
+
+
+def _read(identifier: int, raw: bytes) -> Record:
+    values, created, updated = json.loads(raw)
+    for name, value in values.items():
+        if isinstance(value, list):
+            values[name] = Upload(**value[0])
+    return Record(identifier, values, moment(int(created)), updated and moment(int(updated)))
+
+
+def _sound(text: str) -> str:
+    """A text that can be written as UTF-8."""
+    return text.encode("utf-8", "replace").decode()

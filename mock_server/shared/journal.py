@@ -1,0 +1,223 @@
+"""The journal and the forced answers of several processes, in Redis."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+from mock_server.contract import Resource
+from mock_server.faults.forced import Forced, ForcedAnswers, State
+from mock_server.journal.journal import MOST_BYTES, MOST_OF_ANSWERS, Count, Entry, File, Journal, Remark, matches
+from mock_server.shared.store import Store, StoreError
+
+SECONDS_TO_LOOK = 0.2  # for new requests, while somebody follows them
+Result = TypeVar("Result")
+
+# Keeps a request and drops the oldest ones if there is no room; returns its number.
+ADD = """
+local at, entry, answer, remarks = KEYS[1], ARGV[1], ARGV[2], cjson.decode(ARGV[3])
+local most, most_bytes, most_of_answers, lifetime = unpack(cjson.decode(ARGV[4]))
+local function drop(kind)
+  local oldest = redis.call('LPOP', at .. kind .. '-order')
+  redis.call('DECRBY', at .. kind .. '-bytes', redis.call('HSTRLEN', at .. kind, oldest))
+  redis.call('HDEL', at .. kind, oldest)
+end
+local function keep(kind, number, text)
+  redis.call('HSET', at .. kind, number, text)
+  redis.call('RPUSH', at .. kind .. '-order', number)
+  return redis.call('INCRBY', at .. kind .. '-bytes', #text)
+end
+local number = redis.call('INCR', at .. ':count')
+keep(':entries', number, entry)
+while redis.call('LLEN', at .. ':entries-order') > most
+   or tonumber(redis.call('GET', at .. ':entries-bytes')) > most_bytes do drop(':entries') end
+if #answer > 0 then
+  keep(':answers', number, answer)
+  while tonumber(redis.call('GET', at .. ':answers-bytes')) > most_of_answers do drop(':answers') end
+end
+for _, remark in ipairs(remarks) do
+  local known = redis.call('HEXISTS', at .. ':remarked', remark[1]) == 1
+  if known or redis.call('HLEN', at .. ':remarked') < most then
+    redis.call('HINCRBY', at .. ':remarked', remark[1], 1)
+    redis.call('HSETNX', at .. ':first', remark[1], remark[2])
+  end
+end
+if lifetime > 0 then
+  for _, name in ipairs({':count', ':entries', ':entries-order', ':entries-bytes', ':answers', ':answers-order',
+                         ':answers-bytes', ':remarked', ':first'}) do redis.call('EXPIRE', at .. name, lifetime) end
+end
+return number
+"""
+
+
+class SharedJournal(Journal):
+    """The latest requests that any of the processes answered.
+
+    Args:
+        store: where they are.
+        most_entries: how many are kept.
+    """
+
+    def __init__(self, store: Store, most_entries: int) -> None:
+        self.most_entries = most_entries
+        self._store, self._at = store, f"{store.prefix}:journal"
+        self._add = store.script(ADD)
+
+    def add(self, entry: Entry, answer: bytes = b"") -> None:
+        """Keep a request, and drop the oldest ones if there is no room."""
+        first = json.dumps([f"{entry.method} {entry.target}", entry.account])
+        remarks = [[json.dumps([each.what, each.rule]), first] for each in entry.remarks if not each.is_meant]
+        bounds = [self.most_entries, MOST_BYTES, MOST_OF_ANSWERS, self._store.lifetime]
+        told = [json.dumps(asdict(entry)), answer, json.dumps(remarks), json.dumps(bounds)]
+        entry.number = int(self._add([self._at], told))
+
+    @property
+    def remarked(self) -> dict[tuple[str, str], Count]:
+        """How often each remark was made."""
+        times, first = self._store.ask_all([["HGETALL", f"{self._at}:remarked"], ["HGETALL", f"{self._at}:first"]])
+        return {
+            (what, rule): Count(int(count), *json.loads(first[made]))
+            for made, count in times.items()
+            for what, rule in [json.loads(made)]
+        }
+
+    def find(self, **filters: str) -> list[Entry]:
+        """The requests that match, oldest first."""
+        return [entry for entry in self._every() if matches(entry, filters)]
+
+    def entry(self, number: int) -> Entry | None:
+        """One request, if it is still kept."""
+        found = self._store.ask("HGET", f"{self._at}:entries", str(number))
+        return _entry(number, found) if found else None
+
+    @property
+    def exchanges(self) -> list[tuple[Entry, bytes | None]]:
+        """The requests, oldest first, each with the whole body of its answer, or None if that is not kept."""
+        entries = self._every()
+        answers = self._ask_for("answers", [entry.number for entry in entries])
+        return [
+            (entry, (b"" if not entry.answer else None) if answer is None else answer)
+            for entry, answer in zip(entries, answers, strict=True)
+        ]
+
+    def clear(self) -> None:
+        """Forget all requests and remarks."""
+        kinds = ("entries", "answers")
+        names = [*kinds, *(f"{each}-{part}" for each in kinds for part in ("order", "bytes")), "remarked", "first"]
+        self._store.carry_out(commands=[["UNLINK", f"{self._at}:{name}"] for name in names])
+
+    def follow(self, seconds: float, **filters: str) -> Iterator[Entry | None]:
+        """Requests as they arrive, and None whenever none has arrived for some seconds."""
+        last = int(filters.pop("after")) if "after" in filters else self._latest
+        while True:
+            try:
+                new = self._after(last, seconds)
+            except StoreError:
+                time.sleep(seconds)
+                new = []
+            last = max([last, *(entry.number for entry in new)])
+            matching = [entry for entry in new if matches(entry, filters)]
+            yield from matching
+            if not matching:
+                yield None
+
+    def _after(self, last: int, seconds: float) -> list[Entry]:
+        """The requests after one, once there are any, or some seconds have passed."""
+        until = time.monotonic() + seconds
+        while self._latest <= last and time.monotonic() < until:
+            time.sleep(min(SECONDS_TO_LOOK, seconds))
+        return [entry for entry in self._every() if entry.number > last]
+
+    @property
+    def _latest(self) -> int:
+        return int(self._store.ask("GET", f"{self._at}:count") or 0)
+
+    def _every(self) -> list[Entry]:
+        numbers = [int(each) for each in self._store.ask("LRANGE", f"{self._at}:entries-order", "0", "-1")]
+        return [
+            _entry(number, found)
+            for number, found in zip(numbers, self._ask_for("entries", numbers), strict=True)
+            if found is not None
+        ]
+
+    def _ask_for(self, kind: str, numbers: list[int]) -> list[bytes | None]:
+        found: list[bytes | None] = (
+            self._store.ask("HMGET", f"{self._at}:{kind}", *map(str, numbers)) if numbers else []
+        )
+        return found
+
+
+def _entry(number: int, found: bytes) -> Entry:
+    told = json.loads(found) | {"number": number}
+    told["files"] = {name: File(**each) for name, each in told["files"].items()}
+    told["remarks"] = [Remark(**each) for each in told["remarks"]]
+    return Entry(**{each.name: told[each.name] for each in fields(Entry) if each.name in told})
+
+
+class SharedForcedAnswers(ForcedAnswers):
+    """The answers that are forced at present, in the head that all processes look at before each request.
+
+    Args:
+        resources: whose paths requests may have.
+        base_path: the prefix of all paths.
+        store: where the head is.
+    """
+
+    def __init__(self, resources: Sequence[Resource], base_path: str, store: Store) -> None:
+        super().__init__(resources, base_path)
+        self._store = store
+
+    def follow(self, head: dict[str, Any]) -> None:
+        """Take over what the head says."""
+        self._state = _state(head)
+
+    def _change(self, change: Callable[[State], Result]) -> Result:
+        def edit(head: dict[str, Any]) -> Result:
+            state = _state(head)
+            result = change(state)
+            head |= {"forced": [asdict(each) for each in state.every], "forced_count": state.count}
+            return result
+
+        return self._store.edit(edit)
+
+
+def _state(head: dict[str, Any]) -> State:
+    return State([Forced(**each) for each in head.get("forced", ())], head.get("forced_count", 0))
+
+
+class SharedSnapshots(MutableMapping[str, str]):
+    """Fixtures by name, as YAML, in Redis.
+
+    Args:
+        store: where they are.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._key = store, f"{store.prefix}:snapshots"
+
+    def __getitem__(self, name: str) -> str:
+        """A fixture."""
+        found: bytes | None = self._store.ask("HGET", self._key, name)
+        if found is None:
+            raise KeyError(name)
+        return found.decode()
+
+    def __setitem__(self, name: str, text: str) -> None:
+        """Keep a fixture."""
+        self._store.carry_out(commands=[["HSET", self._key, name, text]])
+
+    def __delitem__(self, name: str) -> None:
+        """Remove a fixture."""
+        if not self._store.ask("HDEL", self._key, name):
+            raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Their names."""
+        return iter(sorted(each.decode() for each in self._store.ask("HKEYS", self._key)))
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return int(self._store.ask("HLEN", self._key))

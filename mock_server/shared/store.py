@@ -1,0 +1,256 @@
+"""A store in Redis: each change is a script, which Redis carries out as one step if nothing else changed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from mock_server.errors import Refusal, SettingsError
+
+PREFIX = re.compile(r"[\w ./-]{1,200}", re.ASCII)
+SECONDS_TO_ANSWER = 5  # for one command
+SECONDS_OF_GRACE = 20  # for which what is replaced can still be read
+# Gives a key a lifetime, unless it was replaced and is in its grace.
+KEEP = """
+local left = redis.call('TTL', KEYS[1])
+if left == -1 or left > tonumber(ARGV[2]) then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
+"""
+PIECE = 1000  # commands sent at a time
+RENEWALS = 4  # of all keys, in a lifetime
+Command = Sequence[str]
+Result = TypeVar("Result")
+
+# Carries a plan out if no check fails: 1, or 0 if one does, or -1 if the mock was reset. Keys that begin with a colon
+# are those of one collection; one that shares the records of another has its own copy before its first change.
+PLAN = """
+local plan = cjson.decode(ARGV[1])
+local own, base = KEYS[1], KEYS[2]
+local owns = own and redis.call('EXISTS', own .. ':own') == 1
+local function run(command, at)
+  if string.sub(command[2], 1, 1) == ':' then command[2] = at .. command[2] end
+  return redis.call(unpack(command))
+end
+if plan.epoch and redis.call('GET', plan.epoch[1]) ~= plan.epoch[2] then return -1 end
+for _, check in ipairs(plan.checks) do
+  if run(check[1], owns and own or base) ~= check[2] then return 0 end
+end
+if own and not owns then
+  for _, name in ipairs({':records', ':ids', ':names', ':hosts'}) do redis.call('COPY', base .. name, own .. name) end
+  local price = redis.call('ZCARD', own .. ':ids') * plan.price
+  for _, field in ipairs(plan.counted) do redis.call('HINCRBY', plan.written, field, price) end
+  redis.call('SET', own .. ':own', '1')
+  if plan.lifetime > 0 then redis.call('EXPIRE', own .. ':own', plan.lifetime) end
+end
+for _, command in ipairs(plan.commands) do
+  run(command, own)
+  if plan.lifetime > 0 and command[1] ~= 'EXPIRE' then redis.call('EXPIRE', command[2], plan.lifetime) end
+end
+return 1
+"""
+
+log = logging.getLogger("mock_server")
+
+
+class StoreError(Refusal):
+    """The store did not carry out what a request needs; whether it did in part is not known."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__("503", title, mistake=False)
+
+
+class Store:
+    """A database of a Redis server.
+
+    Args:
+        url: such as `redis://localhost/0`, with user and password if it needs them; `rediss://` for TLS.
+        prefix: what its keys begin with.
+        lifetime: for how many seconds keys are kept after the last request, about; if 0, for ever.
+
+    Raises:
+        SettingsError: if the prefix is none, redis-py is missing, or no server answers.
+    """
+
+    def __init__(self, url: str, prefix: str, lifetime: int = 0) -> None:
+        if not PREFIX.fullmatch(prefix):
+            raise SettingsError(
+                f'"{prefix}" is no prefix of keys; give letters, digits, spaces and . _ / -, 200 at most'
+            )
+        try:
+            redis = import_module("redis")
+        except ImportError as error:
+            raise SettingsError(
+                f"--store needs redis-py 6 or later; install it, or the extra [redis]: {error}"
+            ) from error
+        self.prefix, self.lifetime, self._renewed = prefix, lifetime, -float("inf")
+        self._error: type[Exception] = redis.exceptions.RedisError
+        once = import_module("redis.retry").Retry(import_module("redis.backoff").NoBackoff(), 0)  # no write is repeated
+        patience = {"socket_timeout": SECONDS_TO_ANSWER, "socket_connect_timeout": SECONDS_TO_ANSWER}
+        try:
+            self._redis = redis.Redis.from_url(url, **patience, retry=once, health_check_interval=10)
+            self._redis.ping()
+        except (redis.exceptions.RedisError, ValueError, OSError) as error:
+            reason = str(error).rstrip(".")
+            raise SettingsError(
+                f"the store {shown(url)} cannot be used: {reason}; start Redis there, or give another URL"
+            ) from error
+        self._scripts: dict[str, Callable[..., Any]] = {}
+        self._plan, self._keep = self.script(PLAN), self.script(KEEP)
+        self.grace = str(min(SECONDS_OF_GRACE, max(1, lifetime // (2 * RENEWALS))) if lifetime else SECONDS_OF_GRACE)
+
+    def script(self, text: str) -> Callable[..., Any]:
+        """A function that Redis carries out as one step; takes its keys and its arguments."""
+        if text not in self._scripts:
+            self._scripts[text] = partial(self._called, self._redis.register_script(text))
+        return self._scripts[text]
+
+    def _called(self, script: Any, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        with self._reached():
+            return script(keys, args)
+
+    def ask(self, *command: str) -> Any:
+        """The reply to a command; texts are bytes."""
+        with self._reached():
+            return self._redis.execute_command(*command)
+
+    def ask_all(self, commands: Sequence[Command]) -> list[Any]:
+        """The replies to several commands, between which others may come."""
+        replies: list[Any] = []
+        with self._reached():
+            for start in range(0, len(commands), PIECE):
+                pipeline = self._redis.pipeline(transaction=False)
+                for command in commands[start : start + PIECE]:
+                    pipeline.execute_command(*command)
+                replies += pipeline.execute()
+        return replies
+
+    def carry_out(self, keys: Sequence[str] = (), **plan: Any) -> int:
+        """Carry a plan out as one step.
+
+        Args:
+            keys: the place of a collection, and that of the records it shares until its first change.
+            plan: `checks` are pairs of a command and the reply that it must have; `commands` come after them.
+
+        Returns:
+            1, or 0 if a check failed, or -1 if the epoch is over.
+        """
+        done: int = self._plan(keys, [json.dumps({"lifetime": self.lifetime, "checks": [], **plan})])
+        return done
+
+    @property
+    def head(self) -> bytes | None:
+        """What all processes look at before each request, as JSON; None if there is none yet."""
+        found: bytes | None = self.ask("GET", f"{self.prefix}:head")
+        return found
+
+    def edit(self, change: Callable[[dict[str, Any]], Result], *, is_first: bool = False) -> Result:
+        """Change the head, with no other change in between.
+
+        Args:
+            change: changes an object; it may be called again.
+            is_first: whether there may be no head yet; the object is then empty.
+
+        Raises:
+            StoreError: if there is none.
+        """
+        while True:
+            before = self.head
+            if before is None and not is_first:
+                raise StoreError("The store has lost what this mock held; send the request again.")
+            head = json.loads(before or b"{}")
+            result = change(head)
+            key, epoch = f"{self.prefix}:head", f"{self.prefix}:epoch"
+            commands = [["SET", epoch, str(head.get("epoch"))], ["SET", key, json.dumps(head)]]
+            commands += [["EXPIRE", key, self._shorter]] if self.lifetime else []
+            expected = before.decode() if before else False
+            if self.carry_out(checks=[[["GET", key], expected]], commands=commands):
+                return result
+
+    def renew(self) -> None:
+        """Let all keys live on, if they have a lifetime and none did that lately."""
+        now = time.monotonic()
+        if not self.lifetime or now - self._renewed < self.lifetime / RENEWALS / 2:
+            return
+        self._renewed = now
+        if self.ask("SET", f"{self.prefix}:renewed", "1", "NX", "EX", str(max(1, self.lifetime // RENEWALS))):
+            self.keep()
+
+    def keep(self) -> None:
+        """Give all keys their lifetime, from now on."""
+        if self.lifetime:
+            head, passed_over = f"{self.prefix}:head", f"{self.prefix}:renewed"
+            for key in self._keys():
+                if key not in (head, passed_over):
+                    self._keep([key], [self.lifetime, self.grace])
+            self.ask("EXPIRE", head, self._shorter)
+
+    @property
+    def _shorter(self) -> str:
+        """The lifetime of the head, which goes first: whoever finds it has all that it stands for."""
+        return str(max(1, self.lifetime // 2))
+
+    def remove(self, *parts: str) -> None:
+        """Let all keys that begin in a way expire, once requests under way are over."""
+        self.ask_all([["EXPIRE", key, self.grace] for key in self._keys(*parts)])
+
+    def _keys(self, *parts: str) -> list[str]:
+        pattern = ":".join((_literal(self.prefix), *parts, "*"))
+        with self._reached():
+            return [key.decode() for key in self._redis.scan_iter(pattern, PIECE)]
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except self._error as error:
+            log.warning("The store did not answer: %s", error)
+            raise StoreError("The store behind this mock does not answer; send the request again later.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The part of a store for what one start or reset began; the next has another.
+
+    Attributes:
+        store: the store.
+        epoch: grows with each start and reset.
+        is_new: whether it is still to be filled.
+    """
+
+    store: Store
+    epoch: int
+    is_new: bool = False
+
+    def key(self, *parts: str) -> str:
+        """A key of this space."""
+        return ":".join((self.store.prefix, str(self.epoch), *parts))
+
+    def carry_out(self, keys: Sequence[str] = (), **plan: Any) -> bool:
+        """Carry a plan out as one step, unless a check fails.
+
+        Raises:
+            StoreError: if the mock was reset meanwhile.
+        """
+        done = self.store.carry_out(keys, epoch=[f"{self.store.prefix}:epoch", str(self.epoch)], **plan)
+        if done < 0:
+            raise StoreError("The mock was reset while this request was under way; send it again.")
+        return bool(done)
+
+
+def shown(url: str) -> str:
+    """A store's URL without user and password."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _literal(text: str) -> str:
+    """A pattern that matches a text alone."""
+    return "".join(f"\\{each}" if each in "*?[]\\^" else each for each in text)

@@ -1,0 +1,203 @@
+"""Several processes are one mock."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+import requests
+from redis_server import RedisServer
+from shell import COMMANDS, ENVIRONMENT, MOCK_SERVER, running
+from wire import ALPINE, HARBOUR, Client, over_network
+
+from mock_server import MockServer
+
+SECONDS_TO_START = 20
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS_TO_START
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that serve beside the first one."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    commands = {int(each): Path(f"/proc/{each}/cmdline").read_text() for each in found}
+    return [each for each, command in commands.items() if "spawn_main" in command]
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="needs Linux's /proc, which tells a process's children"
+)
+def test_a_mock_of_three_processes_conforms_and_replaces_one_that_ends(redis_url: str, tmp_path: Path) -> None:
+    options = ("--store", redis_url, "--store-prefix", str(tmp_path), "--workers", "3")
+    with running(*options) as (process, lines):
+        base_url = lines[0].split()[-1]
+        assert any(line.startswith("Store        redis://127.0.0.1") for line in lines)
+        until(lambda: len(children(process.pid)) >= 2)
+        before = children(process.pid)
+        os.kill(before[0], signal.SIGKILL)
+        until(lambda: len(set(children(process.pid)) - set(before)) == 1)
+        command: list[str] = [str(COMMANDS / "contract-tests"), "run", "--base-url", base_url, "--explore", "0"]
+        keys = {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
+        judged = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=ENVIRONMENT | keys, cwd=tmp_path, timeout=240
+        )
+        assert judged.returncode == 0, judged.stdout + judged.stderr
+        assert judged.stdout.splitlines()[-1].startswith("conforms")
+        rest = children(process.pid)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 0
+        assert [each for each in rest if Path(f"/proc/{each}").exists()] == []
+
+
+@pytest.fixture
+def pair(redis_url: str, tmp_path: Path) -> tuple[MockServer, MockServer]:
+    more: dict[str, Any] = {"store": redis_url, "store_prefix": str(tmp_path)}
+    return MockServer(**more), MockServer(**more)
+
+
+def test_what_one_process_is_told_holds_for_the_other(pair: tuple[MockServer, MockServer]) -> None:
+    with pair[0] as one, pair[1] as other:
+        here, there = Client(over_network(one.base_url)), Client(over_network(other.base_url))
+        for path, told in (
+            ("/state", {"defects": ["total-is-one-more"]}),
+            ("/forced", {"status": 418, "method": "GET", "path": "/api/domains/1", "times": 1}),
+        ):
+            method = "PATCH" if path == "/state" else "POST"
+            assert requests.request(method, f"{one.origin}/_mock{path}", json=told, timeout=10).ok
+        assert there.get("/api/domains/").json["meta"]["total"] == 55
+        assert [client.get("/api/domains/1").status for client in (there, here, there)] == [418, 200, 200]
+        assert requests.put(f"{other.origin}/_mock/snapshots/kept", timeout=10).ok
+        assert here.delete("/api/domains/1").status == 200
+        assert requests.post(f"{one.origin}/_mock/snapshots/kept/restore", timeout=10).ok
+        assert there.get("/api/domains/1").status == 200
+        paths = [(entry.method, entry.status) for entry in other.running.journal.find()]
+        assert paths == [(entry.method, entry.status) for entry in one.running.journal.find()]
+        assert ("GET", 418) in paths
+        assert requests.post(f"{other.origin}/_mock/reset", timeout=10).ok
+        assert here.get("/api/domains/").json["meta"]["total"] == 54
+
+
+def test_ids_and_times_are_given_once(pair: tuple[MockServer, MockServer]) -> None:
+    with pair[0] as one, pair[1] as other:
+        clients = [Client(over_network(each.base_url), "sandbox-a") for each in (one, other)]
+        made = [clients[number % 2].create("/api/domains", {"host": f"{number}.example.com"}) for number in range(10)]
+        assert made == list(range(made[0], made[0] + 10))
+        rows = clients[0].get("/api/domains/?results_per_page=10").json["data"]
+        assert [row["id"] for row in rows] == made[::-1]
+        assert sorted({row["datetime"] for row in rows}) == [row["datetime"] for row in reversed(rows)]
+        assert clients[1].post("/api/domains", {"host": "7.EXAMPLE.com"}).status == 409
+
+
+def test_all_keys_have_the_prefix_and_the_lifetime(redis_url: str, tmp_path: Path) -> None:
+    database: Any = redis.Redis.from_url(redis_url)
+    known = set(database.keys())
+    with MockServer(store=redis_url, store_prefix=str(tmp_path), store_lifetime=100) as server:
+        client = Client(over_network(server.base_url), "sandbox-a")
+        client.create("/api/projects", {"name": "Page", "logo": ("a.png", b"x", "image/png")})
+        client.delete("/api/domains/1")
+        requests.put(f"{server.origin}/_mock/snapshots/kept", timeout=10)
+        keys = set(database.keys()) - known
+        left = {key: database.ttl(key) for key in keys}
+        assert all(key.startswith(f"{tmp_path}:".encode()) for key in keys)
+        assert [key for key, seconds in left.items() if not 0 < seconds <= 100] == []
+        assert left[f"{tmp_path}:head".encode()] <= 50
+        for key in keys:
+            database.delete(key)
+        assert client.get("/api/domains/1").status == 200  # begun again
+
+
+def test_what_a_reset_replaces_goes_and_no_epoch_comes_twice(redis_url: str, tmp_path: Path) -> None:
+    database: Any = redis.Redis.from_url(redis_url)
+    with MockServer(store=redis_url, store_prefix=str(tmp_path), store_lifetime=3600) as server:
+        for _ in range(3):
+            requests.post(f"{server.origin}/_mock/reset", timeout=10)
+        assert (
+            requests.post(f"{server.origin}/_mock/reset", json={"conditions": {"lag": 1}}, timeout=10).status_code
+            == 400
+        )
+        epoch = int(database.get(f"{tmp_path}:epoch"))
+        left = {key: database.ttl(key) for key in database.keys(f"{tmp_path}:*:begun")}
+        assert len(left) >= 4
+        assert [key for key, seconds in left.items() if seconds > 20] == [f"{tmp_path}:{epoch}:begun".encode()]
+        for key in database.keys(f"{tmp_path}:*"):
+            database.delete(key)
+        client = Client(over_network(server.base_url))
+        assert client.get("/api/domains/").json["meta"]["total"] == 54
+        assert int(database.get(f"{tmp_path}:epoch")) > epoch
+
+
+def test_equal_updates_at_once_do_not_refuse_each_other(pair: tuple[MockServer, MockServer]) -> None:
+    with pair[0] as one, pair[1] as other, ThreadPoolExecutor(8) as threads:
+
+        def move(number: int) -> int:
+            client = Client(over_network((one, other)[number % 2].base_url))
+            return client.post("/api/domains/1", {"host": f"moved-{number // 8}.example.com"}).status
+
+        assert set(threads.map(move, range(80))) == {200}
+
+
+def test_a_store_that_goes_is_told_of_and_comes_back(redis_url: str, tmp_path: Path) -> None:
+    with MockServer(store=redis_url, store_prefix=str(tmp_path)) as server:
+        client = Client(over_network(server.base_url))
+        assert client.get("/api/domains/1").status == 200
+        database: Any = redis.Redis.from_url(redis_url)
+        database.execute_command("CLIENT", "PAUSE", "7000", "ALL")
+        with suppress(redis.RedisError):
+            paused = [client.get("/api/domains/1") for _ in range(1)]
+            assert [(each.status, each.json["errors"][0]["status"]) for each in paused] == [(503, 503)]
+        until(lambda: client.get("/api/domains/1").status == 200)
+
+
+def test_a_mock_whose_store_has_gone_says_so_when_it_stops(tmp_path: Path) -> None:
+    with RedisServer(tmp_path) as store, running("--store", store.url) as (process, lines):
+        assert Client(over_network(lines[0].split()[-1])).get("/api/domains/1").status == 200
+        store.kill()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 1
+        assert process.stdout
+        assert process.stdout.read().endswith("The store does not answer, so nothing can be said of the requests.\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--workers", "2"), "--workers goes with --store URL; give both"),
+        (("--store", "redis://u:secret@127.0.0.1:1/0"), "the store redis://127.0.0.1:1/0 cannot be used: "),
+        (("--store", "http://localhost"), "the store http://localhost cannot be used: "),
+        (("--store", "redis://127.0.0.1:1", "--workers", "0"), "give 1 to 64"),
+        (("--store", "redis://127.0.0.1:1", "--store-prefix", "a:b"), '"a:b" is no prefix of keys; give letters'),
+        (("--store", "redis://127.0.0.1:1", "--forward-to", "http://127.0.0.1:2"), "--store does not apply: "),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(options: tuple[str, ...], told: str) -> None:
+    ended = subprocess.run([MOCK_SERVER, *options], capture_output=True, text=True, timeout=20, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert told in ended.stderr
+    assert "secret" not in ended.stderr
+
+
+def test_a_mock_that_starts_otherwise_does_not_share(redis_url: str, tmp_path: Path) -> None:
+    more = ("--store", redis_url, "--store-prefix", str(tmp_path))
+    with running(*more):
+        ended = subprocess.run(
+            [MOCK_SERVER, *more, "--fixture", "empty"], capture_output=True, text=True, timeout=20, check=False
+        )
+    assert ended.returncode == 2
+    assert (
+        "the store holds a mock whose fixture is 'demo'; give the same options, or another --store-prefix"
+        in ended.stderr
+    )
