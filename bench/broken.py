@@ -1,4 +1,4 @@
-"""Serves the implementation of `tests/suite/independent.py`: as it is, broken, slow, behind a replica, or hanging.
+"""Serves the implementation of `tests/independent.py`: as it is, broken, slow, behind a replica, or hanging.
 
 python bench/broken.py NAME PORT; names are the keys of SERVERS.
 """
@@ -17,7 +17,7 @@ from typing import Any
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Response
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "suite"))
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from independent import IndependentServer, Record
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import traceback
@@ -16,6 +17,8 @@ from contract_tests.commands.arguments import add_cleanup, add_compare, add_judg
 from contract_tests.commands.rules import explain, overview
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
+
+SELDOM = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
 
 
 class _Parser(argparse.ArgumentParser):
@@ -33,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0 conforms, 1 does not conform, 2 interrupted, 3 the suite broke, 4 usage, 5 nothing
         selected, 6 undecided, 7 target unusable.
     """
+    gc.set_threshold(*SELDOM)
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # a replaced stream may have no encoding
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from contract_tests.contract import Resource
-from contract_tests.json_reading import integer, read_json
+from contract_tests.json_reading import LONGEST_NUMBER, integer, read_json
 from contract_tests.multipart import USUAL, Shape
 
 FileContent = tuple[str, bytes, str]
@@ -182,8 +182,13 @@ class Exchange:
 def id_of(record: Any) -> Any:
     """The id of a record, or None if it has none that can be compared."""
     identifier = record.get("id") if isinstance(record, dict) else None
-    if isinstance(identifier, str) and identifier.isdecimal() and identifier.isascii():
-        return integer(identifier)  # still a number, which tells records apart
+    if (
+        isinstance(identifier, str)
+        and len(identifier) <= LONGEST_NUMBER
+        and identifier.isdecimal()
+        and identifier.isascii()
+    ):
+        return int(identifier)  # still a number, which tells records apart
     return identifier if isinstance(identifier, (int, float, str)) else None
 
 

@@ -47,14 +47,14 @@ def test_plain_fetch(server: MockServer) -> None:
 
 
 @NODE
-def test_fifty_tests_in_eight_workers_never_meet(
+def test_twenty_tests_in_eight_workers_never_meet(
     server: MockServer, node_modules: None, chromium: str, tmp_path: Path
 ) -> None:
     options = ("--config", "examples/playwright.config.mjs", "--output", tmp_path)
     printed = ended(TOOLS / "playwright", "test", *options, MOCK=server.base_url, CHROMIUM=chromium)
-    assert "50 passed" in printed
-    assert "Running 50 tests using 8 workers" in printed
-    assert len(server.running.service.accounts.sandboxes) == 50
+    assert "20 passed" in printed
+    assert "Running 20 tests using 8 workers" in printed
+    assert len(server.running.service.accounts.sandboxes) == 20
 
 
 @NODE

@@ -47,7 +47,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path, choices: dict[str, str], opt
             "--seed",
             "1",
             "--max-examples",
-            "25",
+            "12",
             "--no-color",
         ]
         ended = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -74,6 +74,6 @@ def test_the_rules_work_in_schemathesis_as_the_page_says(
         command = command.replace(
             "st run openapi.yaml", f"{Path(sys.executable).with_name('st')} run {ROOT}/openapi.yaml"
         )
-        arguments = ["bash", "-c", f"{command} --seed 1 --max-examples 10 --no-color"]
+        arguments = ["bash", "-c", f"{command} --seed 1 --max-examples 6 --no-color"]
         ended = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert printed in ended.stdout, ended.stdout[-4000:]

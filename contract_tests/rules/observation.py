@@ -81,11 +81,10 @@ def shown(value: Any, *, own: bool) -> str:
     """A value for a report; only its type and shape if the record is somebody else's."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
-    text = repr(value)
-    if not own:
-        text = shape(text)
+    whole = repr(value)
+    text = whole[:LONGEST] if own else shape(whole[:LONGEST])
     name = {str: "text", int: "a number", float: "a number", list: "an array", dict: "an object"}.get(type(value), "")
-    return f"{name} {text[:LONGEST]}{'…' if len(text) > LONGEST else ''}"
+    return f"{name} {text}{'…' if len(whole) > LONGEST else ''}"
 
 
 def steady(resource: Resource) -> list[str]:

@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response
 from contract_tests.contract import Contract, Rule
 from contract_tests.evidence import Evidence
 from contract_tests.run.options import Options
-from contract_tests.run.verdicts import Result, judge
+from contract_tests.run.verdicts import Result
 from contract_tests.run.visits import Guide, Visits
 from contract_tests.survey import Visitor
 from contract_tests.target.identities import identities
@@ -76,6 +76,22 @@ def rules_of(resource: str) -> list[Rule]:
     return [rule for rule in CONTRACT.rules.values() if resource in rule.resources and rule.decided_by != "round"]
 
 
+def visited(
+    fault: Transformation,
+    resource_name: str,
+    settings: Settings | None = None,
+    explore: Callable[[Visitor], None] = survey_alone,
+    limits: Limits | None = None,
+) -> tuple[Visits, FaultyTarget]:
+    """Visit one resource as a run does: once and, where it is needed, again."""
+    target = FaultyTarget(fault, settings or Settings(fixture="empty", records=28), limits)
+    resource = CONTRACT.resources[resource_name]
+    visits = Visits(rules_of(resource_name), resource)
+    options = Options(BASE_URL, "demo-key-harbour", limits=target.limits)
+    Guide(target, options, explore, lambda _: None, lambda _resource, _results: None).visit(visits)
+    return visits, target
+
+
 def looks(
     fault: Transformation,
     resource_name: str,
@@ -83,12 +99,8 @@ def looks(
     explore: Callable[[Visitor], None] = survey_alone,
     limits: Limits | None = None,
 ) -> tuple[Evidence, Evidence | None, FaultyTarget]:
-    """What a run sees of one resource: one visit and, where it is needed, another."""
-    target = FaultyTarget(fault, settings or Settings(fixture="empty", records=28), limits)
-    resource = CONTRACT.resources[resource_name]
-    visits = Visits(rules_of(resource_name), resource)
-    options = Options(BASE_URL, "demo-key-harbour", limits=target.limits)
-    Guide(target, options, explore, lambda _: None, lambda _resource, _results: None).visit(visits)
+    """What a run sees of one resource in its visits."""
+    visits, target = visited(fault, resource_name, settings, explore, limits)
     first, *others = visits.looks
     return first, others[0] if others else None, target
 
@@ -100,10 +112,8 @@ def verdicts(
     explore: Callable[[Visitor], None] = survey_alone,
 ) -> dict[str, Result]:
     """The verdict on each rule for one resource."""
-    first, second, _ = looks(fault, resource_name, settings, explore)
-    resource = CONTRACT.resources[resource_name]
-    rules = rules_of(resource_name)
-    return {rule.id: judge(rule, resource, first, second) for rule in rules}
+    visits, _ = visited(fault, resource_name, settings, explore)
+    return {result.rule.id: result for result in visits.results}
 
 
 def listed(client: WsgiClient, resource: str) -> list[dict[str, Any]]:
