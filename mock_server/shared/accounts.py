@@ -128,7 +128,7 @@ class SharedAccounts(Accounts):
         base = self._begun["bases"].get(key, self._begun["bases"][self._first])
         place = self._make_place(key, base, name, owner, like)
         if isinstance(before, SharedAccount):
-            self._space.carry_out(commands=self._forgetting(before.number))
+            self._forget(before.number)
         account = self._account(key, place)
         if account is None:
             raise SettingsError(f'no account has the key "{key}"')
@@ -181,18 +181,22 @@ class SharedAccounts(Accounts):
         if account is None:
             self._space.store.ask("ZREM", self._used, key)
         else:  # unless another process was faster, and it may be there anew
-            commands = [["HDEL", self._places, key], ["ZREM", self._used, key], *self._forgetting(account.number)]
-            self._space.carry_out(checks=[[["HGET", self._places, key], raw.decode()]], commands=commands)
+            commands = [["HDEL", self._places, key], ["ZREM", self._used, key]]
+            if self._space.carry_out(checks=[[["HGET", self._places, key], raw.decode()]], commands=commands):
+                self._forget(account.number)
 
-    def _forgetting(self, number: int) -> list[list[str]]:
-        """The commands that let all of a place expire."""
+    def _forget(self, number: int) -> None:
+        """Let all of a place expire, in which nothing is written from now on."""
         key, written = self._space.key, self._space.key("written")
-        size = int(self._space.store.ask("HGET", written, str(number)) or 0)
         names = [each.name for each in self._resources]
         replaced = [key(str(number), name) + part for name in names for part in OF_A_PLACE]
         replaced += [key("clock", str(number)), *(key("ids", name, str(number)) for name in names)]
-        counting = [["HDEL", written, str(number)], ["HINCRBY", written, "all", str(-size)]]
-        return [*counting, *(["EXPIRE", each, self._space.store.grace] for each in replaced)]
+        expiring = [["EXPIRE", each, self._space.store.grace] for each in replaced]
+        while (size := self._space.store.ask("HGET", written, str(number))) is not None:
+            checks = [[["HGET", written, str(number)], size.decode()]]
+            counting = [["HDEL", written, str(number)], ["HINCRBY", written, "all", str(-int(size))]]
+            if self._space.carry_out(checks=checks, commands=[*counting, *expiring]):
+                return
 
     def _make_place(  # noqa: PLR0913 - keywords
         self, key: str, base: int, name: str, owner: str, like: Account | None = None, *, is_new: bool = False

@@ -228,12 +228,21 @@ class SharedCollection(Collection):
         return f"{_sound(name)}\0{record.id:016}"
 
     def _carry_out(self, checks: list[Any], commands: list[list[str]], new: Values, old: Values) -> bool:
-        """Write, and count how much more memory that takes."""
+        """Write, and count how much more memory that takes.
+
+        Raises:
+            StoreError: if the account began again meanwhile, or was dropped, so that there is nothing to write to.
+        """
         size = (size_of(new) if new else 0) - (size_of(old) if old else 0)
-        counted = [self._number, "all"]
+        counted, is_here = [self._number, "all"], ["HEXISTS", self._written_key, self._number]
         counting = [["HINCRBY", self._written_key, each, str(size)] for each in counted]
         plan = {"price": self._price, "written": self._written_key, "counted": counted}
-        return self._space.carry_out(self._places, checks=checks, commands=[*commands, *counting], **plan)
+        checks = [[is_here, 1], *checks]
+        if self._space.carry_out(self._places, checks=checks, commands=[*commands, *counting], **plan):
+            return True
+        if not self._space.store.ask(*is_here):
+            raise StoreError("The account was reset while this request was under way; send it again.")
+        return False
 
 
 def written(record: Record) -> str:

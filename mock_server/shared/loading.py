@@ -47,12 +47,12 @@ def begin(memory: Accounts, settings: Settings, resources: tuple[Resource, ...],
 
 
 def beginning(space: Space, place: Place, last: dict[str, int], now: datetime) -> list[list[str]]:
-    """The commands that give a place its clock and its ids."""
+    """The commands that give a place its clock, its ids and the count of what is written there."""
     number = str(place.number)
     ids = (
         [] if place.shares_ids else [["SET", space.key("ids", name, number), str(each)] for name, each in last.items()]
     )
-    return [["SET", space.key("clock", number), seconds(now)], *ids]
+    return [["SET", space.key("clock", number), seconds(now)], ["HSET", space.key("written"), number, "0"], *ids]
 
 
 def load(space: Space, number: int, resource: Resource, collection: Collection) -> None:

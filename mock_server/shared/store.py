@@ -239,10 +239,23 @@ class Space:
         Raises:
             StoreError: if the mock was reset meanwhile.
         """
-        done = self.store.carry_out(keys, epoch=[f"{self.store.prefix}:epoch", str(self.epoch)], **plan)
+        return bool(self.still(self.store.carry_out(keys, epoch=self.epoch_check, **plan)))
+
+    @property
+    def epoch_check(self) -> tuple[str, str]:
+        """A key, and the value that it has until the mock is reset."""
+        return f"{self.store.prefix}:epoch", str(self.epoch)
+
+    @staticmethod
+    def still(done: int) -> int:
+        """What a script returned, if it found that the mock was not reset.
+
+        Raises:
+            StoreError: if it was.
+        """
         if done < 0:
             raise StoreError("The mock was reset while this request was under way; send it again.")
-        return bool(done)
+        return done
 
 
 def shown(url: str) -> str:

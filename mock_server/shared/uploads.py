@@ -5,8 +5,9 @@ from __future__ import annotations
 from mock_server.shared.store import Space
 from mock_server.store.uploads import BARE, LIMIT, Upload, Uploads
 
-# Keeps a file and drops the oldest ones if there is no room; returns its number.
+# Keeps a file and drops the oldest ones if there is no room; returns its number, or -1 if the mock was reset.
 ADD = """
+if tonumber(redis.call('GET', KEYS[2]) or 0) > tonumber(ARGV[6]) then return -1 end
 local at, limit, bare, lifetime = KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local number = redis.call('INCR', at .. ':count')
 redis.call('HSET', at .. ':types', number, ARGV[1])
@@ -39,9 +40,14 @@ class SharedUploads(Uploads):
         self._add = space.store.script(ADD)
 
     def add(self, name: str, media_type: str, content: bytes) -> Upload:
-        """Keep a file, and drop the oldest ones if there is no room."""
-        key = self._add([self._at], [media_type, content, LIMIT, BARE, self._space.store.lifetime])
-        return Upload(name, media_type, len(content), int(key))
+        """Keep a file, and drop the oldest ones if there is no room.
+
+        Raises:
+            StoreError: if the mock was reset meanwhile.
+        """
+        lifetime, (key, epoch) = self._space.store.lifetime, self._space.epoch_check
+        number = self._add([self._at, key], [media_type, content, LIMIT, BARE, lifetime, epoch])
+        return Upload(name, media_type, len(content), self._space.still(number))
 
     def content(self, upload: Upload) -> bytes | None:
         """The content of a file, or None if it was dropped."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from shell import COMMANDS, ENVIRONMENT, MOCK_SERVER, running
 from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
+from mock_server.shared.store import StoreError
 
 SECONDS_TO_START = 20
 
@@ -138,6 +140,27 @@ def test_what_a_reset_replaces_goes_and_no_epoch_comes_twice(redis_url: str, tmp
         client = Client(over_network(server.base_url))
         assert client.get("/api/domains/").json["meta"]["total"] == 54
         assert int(database.get(f"{tmp_path}:epoch")) > epoch
+
+
+def test_what_is_written_to_what_was_reset_is_refused_and_leaves_no_key(redis_url: str, tmp_path: Path) -> None:
+    database, key = redis.Redis.from_url(redis_url), "sandbox-late"
+    with MockServer(store=redis_url, store_prefix=str(tmp_path)) as server:
+
+        def is_refused(write: Callable[[], object]) -> None:
+            before = database.keys(f"{tmp_path}:*")
+            with pytest.raises(StoreError, match="reset while this request was under way"):
+                write()
+            assert sorted(database.keys(f"{tmp_path}:*")) == sorted(before)
+
+        for _ in range(2):
+            late = server.running.service.accounts.get(key)
+            assert late
+            late.collections["domains"].delete(61)
+            requests.post(f"{server.origin}/_mock/accounts/{key}/reset", timeout=10).raise_for_status()
+            is_refused(partial(late.collections["domains"].delete, 60))
+        uploads = server.running.service.forms.uploads
+        requests.post(f"{server.origin}/_mock/reset", timeout=10).raise_for_status()
+        is_refused(partial(uploads.add, "a.png", "image/png", b"late"))
 
 
 def test_equal_updates_at_once_do_not_refuse_each_other(pair: tuple[MockServer, MockServer]) -> None:
