@@ -43,4 +43,5 @@ def by_area(areas: list[dict[str, Any]]) -> list[str]:
     return [f"| {' | '.join(map(str, row))} |" for row in rows]
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

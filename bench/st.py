@@ -78,4 +78,5 @@ def failures(free: Queue[str], told: dict[str, object]) -> frozenset[str]:
     return frozenset(seen)
 
 
-main()
+if __name__ == "__main__":
+    main()

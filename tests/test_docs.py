@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,18 @@ def test_each_link_of_a_page_leads_somewhere(page: str) -> None:
         text = there.read_text("utf-8") if anchor else ""
         headings = {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in text.splitlines()}
         assert not anchor or anchor in headings or f'id="{anchor}"' in text, target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_file_that_a_page_names_is_there(page: str) -> None:
+    folders = "mock_server|contract_tests|tests|bench|docs|fuzz|fixtures|examples|requirements"
+    for named in re.findall(rf"`((?:{folders})/[\w./-]+)[ `]", PAGES[page]):
+        assert (ROOT / named).exists(), named
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "bench").glob("*.py")), ids=lambda script: script.stem)
+def test_a_benchmark_finds_what_it_imports(script: Path) -> None:
+    runpy.run_path(str(script), run_name="imported")
 
 
 def test_the_readme_is_short() -> None:
