@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from contract_tests.contract import Resource
-from contract_tests.evidence import BeforeAfter, Evidence, PagingScan
-from contract_tests.exchange import Expect, Page
-from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide
+from contract_tests.evidence import BeforeAfter, Evidence, PagingScan, Record
+from contract_tests.exchange import Exchange, Expect, Page
+from contract_tests.rules.observation import Observation, Observations, Satisfied, Undecided, Violation, decide
 
 
 def page_defaults_to_1(evidence: Evidence, resource: Resource) -> Observations:
@@ -20,7 +22,7 @@ def page_defaults_to_1(evidence: Evidence, resource: Resource) -> Observations:
             for page in (plain, _asked(scan, {"results_per_page": str(resource.default_page_size)})):
                 if page and page.meta.get("results_per_page") == first.meta.get("results_per_page"):
                     said = {each.meta["page"] for each in (page, first) if "page" in each.meta}
-                    same = _ids(page) == _ids(first) and len(said) < 2  # noqa: PLR2004 - they differ
+                    same = _ids(page.rows) == _ids(first.rows) and len(said) < 2  # noqa: PLR2004 - they differ
                     yield decide(page.exchange, "what page 1 shows", f"page {page.meta.get('page')}", kept=same)
 
 
@@ -187,7 +189,7 @@ def _covered(scan: PagingScan, resource: Resource) -> Observations:
         window = whole[: run * size]
         if not run or (len(whole) < run * size and not scan.before.complete):
             continue
-        seen = [identifier for number in range(1, run + 1) for identifier in _ids(pages[number])]
+        seen = [identifier for number in range(1, run + 1) for identifier in _ids(pages[number].rows)]
         missing, twice = len(set(map(str, window)) - set(seen)), len(seen) - len(set(seen))
         kept = not missing and not twice and len(seen) == len(window)
         received = f"{missing} records missing and {twice} shown twice on pages 1 to {run}"
@@ -196,24 +198,30 @@ def _covered(scan: PagingScan, resource: Resource) -> Observations:
         size = page.size or resource.default_page_size
         if page.number > 3 and scan.before.complete and page.rows:  # noqa: PLR2004 - a last page, on its own
             window = whole[(page.number - 1) * size : page.number * size]
-            kept = set(map(str, window)) == set(_ids(page))
+            kept = set(map(str, window)) == set(_ids(page.rows))
             yield decide(page.exchange, f"the records of page {page.number}", "others", kept=kept)
 
 
 def order_is_the_same_again(evidence: Evidence, resource: Resource) -> Observations:
-    """The collection listed twice, while no record came or went."""
+    """The collection listed twice, while no record came, went or changed."""
     for scan in evidence.paging_scans[resource.name]:
         before, after = scan.before, scan.after
         if before.exchange is None or after.exchange is None or len(before.ids) < 2:  # noqa: PLR2004 - one has no order
             continue
-        if set(before.ids) != set(after.ids):
-            yield Undecided("others wrote meanwhile")
-        else:
-            yield decide(after.exchange, "the same order as before", "another", kept=before.ids == after.ids)
-            plain, first = _asked(scan, {}), _asked(scan, {"page": "1"})
-            if plain and first and set(_ids(plain)) == set(_ids(first)):
-                kept = _ids(plain) == _ids(first)
-                yield decide(first.exchange, "the same order as before", "another", kept=kept)
+        yield (again := _order(after.exchange, before.rows, after.rows))
+        plain, first = _asked(scan, {}), _asked(scan, {"page": "1"})
+        if plain and first and not isinstance(again, Undecided) and set(_ids(plain.rows)) == set(_ids(first.rows)):
+            yield _order(first.exchange, plain.rows, first.rows)
+
+
+def _order(exchange: Exchange, before: Sequence[Record], after: Sequence[Record]) -> Observation:
+    """Whether records come in the same order again; what others change may move, and what comes moves others."""
+    kept, known = _ids(before) == _ids(after), dict(zip(_ids(before), before, strict=True))
+    if not kept and (
+        sorted(_ids(before)) != sorted(_ids(after)) or known != dict(zip(_ids(after), after, strict=True))
+    ):
+        return Undecided("others wrote meanwhile")
+    return decide(exchange, "the same order as before", "another", kept=kept)
 
 
 def _totals(evidence: Evidence, resource: Resource, event: str) -> Observations:
@@ -244,5 +252,5 @@ def _asked(scan: PagingScan, query: dict[str, str]) -> Page | None:
     return next((page for page in scan.pages if page.exchange.request.asked == query), None)
 
 
-def _ids(page: Page) -> list[str]:
-    return [str(row.get("id")) for row in page.rows]
+def _ids(rows: Sequence[Record]) -> list[str]:
+    return [str(row.get("id")) for row in rows]

@@ -234,6 +234,7 @@ SMALL = page(rows(D, *EVERY[:10]), total=30, query=TEN)
 OVERLAPPING = page(rows(D, 10, *EVERY[11:20]), total=30, query=TEN_TWO)
 SECOND = page(rows(D, 1), change={"meta/page": 2})
 GROWN = whole(*EVERY, 31)
+RENAMED = page([{**each, "host": f"new-{each['host']}"} for each in rows(D, 2, 1)])
 SCANS: list[tuple[str, PagingScan, str]] = [
     ("pagination.page-defaults-to-1", scan(), "S"),
     ("pagination.page-defaults-to-1", scan(pages=[page(rows(D, 9), total=30), page(rows(D, 1), query=ONE)]), "V"),
@@ -257,6 +258,8 @@ SCANS: list[tuple[str, PagingScan, str]] = [
     ("pagination.order-is-the-same-again", scan(after=whole(2, 1, *EVERY[2:])), "VS"),
     ("pagination.order-is-the-same-again", scan(pages=[page(rows(D, 1, 2)), page(rows(D, 2, 1), query=ONE)]), "SV"),
     ("pagination.order-is-the-same-again", scan(after=GROWN), "U"),
+    ("pagination.order-is-the-same-again", scan(whole(1, 2, 2, 3), whole(1, 2, 3)), "U"),
+    ("pagination.order-is-the-same-again", scan(whole(1, 2), RENAMED), "U"),
     ("pagination.order-is-the-same-again", scan(whole(1), whole(1), []), ""),
 ]  # fmt: skip
 
