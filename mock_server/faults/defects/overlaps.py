@@ -135,8 +135,9 @@ def _locks_up(call: Call, serve: Serve) -> Response:
     reads[:] = [due for due in reads if due > monotonic()]
     if len(reads) >= MOST_READS:
         return serve(call.refused(500, "There is no connection left to the store."))
-    reads.append(monotonic() + MOMENT)
-    notes_of(call.environ).delay += MOMENT
+    hold = MOMENT * (1 + len(reads)) / 2  # the more of them, the longer each, so that a burst fills up on any machine
+    reads.append(monotonic() + hold)
+    notes_of(call.environ).delay += hold
     return serve(call)
 
 
