@@ -13,6 +13,8 @@ import pytest
 
 from mock_server import MockServer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES, TOOLS, GENERATORS = ROOT / "examples", ROOT / "node_modules" / ".bin", ROOT / "tests" / "generators"
 INSTALLED = pytest.mark.skipif(

@@ -9,6 +9,8 @@ import pytest
 
 from mock_server import MockServer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 RESPONSE_CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,"

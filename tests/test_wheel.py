@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from wire import HARBOUR, Client, over_network
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 HASHED = re.compile(r"^[\w.-]+==[^\\\n]*\\\n +--hash=sha256:[0-9a-f]{64}", re.MULTILINE)
 PIN = re.compile(r"^([\w.-]+)==([^ ;]+)", re.MULTILINE)

@@ -201,6 +201,7 @@ def test_neither_keys_nor_what_others_have_written_stand_in_any_output(tmp_path:
     assert [name for name, text in told.items() if CANARY.casefold() in text.casefold()] == []
 
 
+@pytest.mark.slow
 def test_among_thousands_of_records_and_with_a_colleague_at_work_each_stays_as_it_was() -> None:
     with MockServer(fixture="empty", records=3000) as server:
         before = records(server)

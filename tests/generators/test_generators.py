@@ -18,6 +18,8 @@ import requests
 
 from mock_server import MockServer
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 TOOLS, PYTHON = Path("node_modules", ".bin"), Path(sys.executable).parent
 NODE = pytest.mark.skipif(

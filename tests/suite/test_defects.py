@@ -38,7 +38,10 @@ def test_a_rule_passes_on_an_honest_server_with_a_witness(rule: object, resource
 
 @pytest.mark.parametrize(
     ("store", "name"),
-    [*(("memory", name) for name in NAMES), *(("redis", name) for name in NAMES[::14])],
+    [
+        *(("memory", name) for name in NAMES),
+        *(pytest.param("redis", name, marks=pytest.mark.slow) for name in NAMES[::7]),
+    ],
     indirect=["store"],
 )
 def test_a_server_with_a_defect_fails_by_its_rules_name_and_for_no_unrelated_reason(

@@ -292,7 +292,13 @@ def troubles(ended: subprocess.CompletedProcess[bytes], server: HostileTarget, h
     return {name: what for name, what in found.items() if what}
 
 
-@pytest.mark.parametrize("hostile", TARGETS.values(), ids=TARGETS)
+LONG = ("a million rows", "scripts in every text", "keys in every text", "a host of 1 MB")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [pytest.param(each, id=name, marks=[pytest.mark.slow] * (name in LONG)) for name, each in TARGETS.items()],
+)
 def test_a_run_ends_with_a_verdict_in_bounds_and_harms_nobody(hostile: Hostile, tmp_path: Path) -> None:
     tls = hostile.tls(tmp_path) if hostile.tls else None
     with HostileTarget(hostile.way, tls, ("127.0.0.1", "127.0.0.2")[: 1 + bool(hostile.before)]) as server:

@@ -48,7 +48,8 @@ def test_each_detector_sees_a_choice(no_pauses: None) -> None:
     assert set(DETECTORS) - set(seen) == set(), "contract_tests/open_points/: these detectors see nothing on the mock"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
 def test_any_combination_of_values_conforms(no_pauses: None, seed: int) -> None:
     settings = Settings(fixture="empty", records=(0, 10, 25, 40)[seed % 4], grease=seed)
     assert not_kept(settings, Exploration(CONTRACT, 80, seed)) == []

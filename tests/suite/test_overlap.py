@@ -70,6 +70,7 @@ def test_the_mock_keeps_every_rule_with_witnesses(records: int) -> None:
 CONDITIONS = [{"lag": 0.3}, {"latency": 0.02}, {"dropped-after": 15}, {"too-many": 15}, {"gateway-errors": 15}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conditions", CONDITIONS, ids=lambda each: next(iter(each)))
 def test_trouble_around_a_server_that_is_right_is_not_held_against_it(conditions: dict[str, float]) -> None:
     with MockServer(fixture="empty", records=3, conditions=conditions) as server:
