@@ -234,6 +234,9 @@ SMALL = page(rows(D, *EVERY[:10]), total=30, query=TEN)
 OVERLAPPING = page(rows(D, 10, *EVERY[11:20]), total=30, query=TEN_TWO)
 SECOND = page(rows(D, 1), change={"meta/page": 2})
 GROWN = whole(*EVERY, 31)
+SHIFTED = listing(
+    page(rows(D, 1, 2), total=3), page(rows(D, 2, 3), total=4, query=TWO)
+)  # somebody's create came between
 RENAMED = page([{**each, "host": f"new-{each['host']}"} for each in rows(D, 2, 1)])
 SCANS: list[tuple[str, PagingScan, str]] = [
     ("pagination.page-defaults-to-1", scan(), "S"),
@@ -248,6 +251,8 @@ SCANS: list[tuple[str, PagingScan, str]] = [
     ("pagination.pages-partition-the-collection", scan(), "SS"),
     ("pagination.pages-partition-the-collection", scan(whole(*EVERY, 30), whole(*EVERY, 30)), "VV"),
     ("pagination.pages-partition-the-collection", scan(after=GROWN), "U"),
+    ("pagination.pages-partition-the-collection", PagingScan(SHIFTED, (), listing(whole(1, 2, 3))), "U"),
+    ("pagination.pages-partition-the-collection", PagingScan(SHIFTED, (), SHIFTED), "V"),
     ("pagination.pages-partition-the-collection", scan(whole(), whole(), []), ""),
     ("pagination.pages-partition-the-collection", scan(pages=[SMALL]), "SS"),
     ("pagination.pages-partition-the-collection", scan(pages=[page(rows(D, *EVERY[1:11]), total=30, query=TEN)]), "SV"),
