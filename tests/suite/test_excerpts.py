@@ -26,7 +26,7 @@ RECORD = {"id": 7, "host": "ct1-1z.example.com", "lastDatetime": None}
         (b" ", "the body is empty"),
         (b'{"a": "\xe9"}', "byte 7 (0xe9) is not UTF-8"),
         (b'{"a": NaN}', "NaN is not JSON"),
-        ('{"ä": 1,}'.encode(), "not JSON from byte 9 on: "),
+        ('{"ä": 1 2}'.encode(), "not JSON from byte 9 on: "),
         (b"<p>", "not JSON from byte 0 on: Expecting value, before '<p>'"),
         (b"[" * 100_000, "JSON that is nested too deeply"),
     ],
