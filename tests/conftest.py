@@ -12,13 +12,14 @@ import pytest
 from redis_server import RedisServer
 from wire import Client, over_network
 
+from contract_tests.cli import SELDOM
 from contract_tests.survey import waiting
 from mock_server import MockServer, Settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-gc.set_threshold(50_000, 20, 100)  # a tenth less processor time
+gc.set_threshold(*SELDOM)  # a tenth less processor time
 PREFIXES = count()  # each mock has keys of its own
 CHROMIUM = [
     "--no-sandbox",

@@ -180,7 +180,7 @@ class SharedAccounts(Accounts):
         account = self._account(key, raw)
         if account is None:
             self._space.store.ask("ZREM", self._used, key)
-        else:  # unless another process was faster, and it may be there anew
+        else:  # unless another process was faster; the key may open a new account by now
             commands = [["HDEL", self._places, key], ["ZREM", self._used, key]]
             if self._space.carry_out(checks=[[["HGET", self._places, key], raw.decode()]], commands=commands):
                 self._forget(account.number)
