@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import cycle
 from zlib import crc32
 
-from contract_tests.evidence import AccessAttempt, BeforeAfter, Creation
+from contract_tests.evidence import AccessAttempt, BeforeAfter, Creation, Record
 from contract_tests.exchange import OTHER, OWN, Expect, FormValue
 from contract_tests.markers import mark_of
-from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, Shape
-from contract_tests.survey.creating import create
-from contract_tests.survey.lifecycle import remove, reshape
+from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, USUAL, Shape
+from contract_tests.survey.creating import create, create_each
+from contract_tests.survey.lifecycle import Update, change, change_each, remove, reshape, shapes_of
+from contract_tests.survey.requests import read_of
 from contract_tests.survey.samples import SCRIPTS, alone, of_type
 from contract_tests.survey.unauthorized import attempt
 from contract_tests.survey.visitor import Visitor
@@ -58,18 +59,20 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
 
 
 def _on_a_record(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:
-    """Steps on one record: the same state again, each type, keys that are almost right."""
+    """Steps on one record: the same state again, other clients' forms, keys that are almost right."""
+    records: dict[int, Record] = {}
     if visitor.resource.types:
         for state in "0011":
             yield partial(_change, visitor, identifier, {"is_enabled": state})
-        for handler_type in alone(visitor.resource):
-            yield partial(_change, visitor, identifier, of_type(visitor.resource, handler_type, "other-"))
+        yield partial(_typed, visitor, records)
+    shapes = [each for each in SHAPES if each not in shapes_of(visitor.resource)]
+    yield lambda: _reshaped(visitor, records or {identifier: _current(visitor, identifier)}, shapes)
     yield from _values(visitor, identifier)
     yield partial(_knock, visitor, identifier)  # last, since the record may be gone afterwards
 
 
 def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:
-    """Steps on one record: values that easily lose a part, other clients' forms, values no update should accept."""
+    """Steps on one record: values that easily lose a part, and values no update should accept."""
     resource, label = visitor.resource, visitor.resource.label
     for name in ("custom_index_url", "email"):
         if name in resource.optional:
@@ -77,7 +80,6 @@ def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]
             yield partial(_change, visitor, identifier, {name: RICH[name]} | more, Expect.OPEN)
     if "custom_index_url" in resource.optional:
         yield partial(_write, visitor, identifier, {"custom_index_url": ""})
-    yield partial(_reshaped, visitor, identifier, SHAPES)
     if resource.types:
         yield partial(_write, visitor, identifier, {"type": "contract-tests"})
         yield partial(_made, visitor, of_type(visitor.resource, "slack") | {"email": "", "webhook": "x"}, Expect.OPEN)
@@ -86,7 +88,7 @@ def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]
     if label == "name":
         yield partial(_numbered, visitor, identifier)
     if "file" in resource.optional.values():
-        yield partial(_reshaped, visitor, identifier, (NOTHING_CHOSEN,))
+        yield lambda: _reshaped(visitor, {identifier: _current(visitor, identifier)}, (USUAL, NOTHING_CHOSEN))
     yield partial(_change, visitor, identifier, {label: visitor.mark()}, Expect.OPEN)
 
 
@@ -98,10 +100,24 @@ def _write(visitor: Visitor, identifier: int, form: dict[str, FormValue] | None)
         visitor.read(identifier)
 
 
-def _reshaped(visitor: Visitor, identifier: int, shapes: Iterable[Shape]) -> None:
-    record = visitor.read(identifier).record
-    if record:
-        reshape(visitor, identifier, record, shapes)
+def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
+    """Create a record of each type, then give each the next one's; note what they show then."""
+    types = alone(visitor.resource)
+    creations = create_each(visitor, [visitor.least(type=each) for each in types], "probe", Expect.SUCCESS)
+    updates = [
+        Update(creation.identifier, of_type(visitor.resource, other, "other-"), creation.read.record)
+        for creation, other in zip(creations, types[1:] + types[:1], strict=True)
+        if creation.identifier is not None and creation.read and creation.read.record
+    ]
+    with suppress(WriteRefusedError):
+        shown = change_each(visitor, updates)
+        records |= {each.identifier: record for each, record in zip(updates, shown, strict=True)}
+
+
+def _reshaped(visitor: Visitor, records: Mapping[int, Record | None], shapes: Sequence[Shape]) -> None:
+    known = {identifier: record for identifier, record in records.items() if record}
+    if known:
+        reshape(visitor, known, shapes)
 
 
 def _numbered(visitor: Visitor, identifier: int) -> None:
@@ -137,17 +153,15 @@ def _alike(visitor: Visitor) -> None:
         visitor.target.ledger.mark(
             resource.name, first.identifier, mark
         )  # a server that mistakes both for one renames both
-        renamed = visitor.change(second, {label: mark}, read.record)
+        renamed = change(visitor, second, {label: mark}, read.record)
         later = visitor.snapshot(lambda look: look.by_id.get(second) == renamed, "update")
         before_after.append(BeforeAfter("update", seen, later, changed=frozenset({second})))
-        visitor.change(second, {label: str(form[label])}, renamed, Expect.OPEN)
+        change(visitor, second, {label: str(form[label])}, renamed, Expect.OPEN)
         remove(visitor, second, visitor.snapshot())
 
 
 def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
-    """Steps that need no record: creates of each type, names of several scripts, odd sizes, ids and bodies."""
-    for handler_type in alone(visitor.resource):
-        yield partial(_made, visitor, {"type": handler_type}, Expect.SUCCESS)
+    """Steps that need no record: names of several scripts, odd sizes, ids and bodies."""
     if visitor.resource.label == "name":
         yield partial(_made, visitor, {"name": f"{visitor.mark()} {SCRIPTS}"}, Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
@@ -166,10 +180,12 @@ def _edges(visitor: Visitor) -> None:
     total = page.total if page else None
     for _ in range(11 if total is not None else 0):
         if total and total % 10 < 2:  # noqa: PLR2004 - full, or one record more
+            visitor.settle()
             visitor.try_page(results_per_page="10", page=str(-(-total // 10)))
         if total and total % 10 == 1:
             break
-        total = (total or 0) + len(_made(visitor, {}, Expect.SUCCESS))
+        exchange = visitor.insist(partial(visitor.post, visitor.least()))
+        total = (total or 0) + (exchange.made_id is not None)
 
 
 def _made(visitor: Visitor, more: dict[str, FormValue], expects: Expect) -> list[int]:
@@ -183,23 +199,32 @@ def _post(visitor: Visitor, more: dict[str, FormValue]) -> None:
 
 
 def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue], expects: Expect = Expect.SUCCESS) -> None:
-    before = visitor.read(identifier).record
+    before = _current(visitor, identifier)
     if before:
         with suppress(WriteRefusedError):
-            visitor.change(identifier, form, before, expects)
+            change(visitor, identifier, form, before, expects)
+
+
+def _current(visitor: Visitor, identifier: int) -> Record | None:
+    """What a record shows now; it is only read if the last request was not a read of it."""
+    last = visitor.evidence.exchanges[-1]
+    is_fresh = last.request == read_of(visitor.resource, identifier) and last.record
+    return last.record if is_fresh else visitor.read(identifier).record
 
 
 def _knock(visitor: Visitor, identifier: int) -> None:
     """List and write with keys that are almost right, and check the effects.
 
-    Keys that a careless comparison accepts try every write, the others one each.
+    Keys that a careless comparison accepts try every write, the others one each, and none what the survey has tried.
     """
-    resource, before = visitor.resource.name, visitor.read(identifier).record
+    resource, before = visitor.resource.name, _current(visitor, identifier)
     made = []
     writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(resource, WRITES[2:] + WRITES[:2])
     identities = [each for each in visitor.target.keys if before and each not in (OWN, OTHER)]
     for identity, write in zip(identities, cycle(writes), strict=False):
-        for operation in ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else (write,))):
+        tried = IDENTITIES[identity].tries.get(resource, ())
+        every = ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else (write,)))
+        for operation in (each for each in every if each not in tried):
             marker = visitor.mark() if operation in ("create", "update") else ""
             with suppress(WriteRefusedError):
                 made.append((identity, attempt(visitor, identifier, identity, operation, marker), marker))

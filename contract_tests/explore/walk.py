@@ -14,7 +14,7 @@ from contract_tests.evidence import BeforeAfter, Listing, Record
 from contract_tests.exchange import Expect, FormValue
 from contract_tests.rules.observation import TOGGLED
 from contract_tests.survey.creating import create
-from contract_tests.survey.lifecycle import remove
+from contract_tests.survey.lifecycle import change, remove
 from contract_tests.survey.samples import of_type, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
@@ -101,7 +101,7 @@ class Walk(RuleBasedStateMachine):
             return
         expects = Expect.OPEN if letters and label in form else Expect.SUCCESS
         with suppress(WriteRefusedError):
-            self.model[identifier] = self.visitor.change(identifier, form, before, expects)
+            self.model[identifier] = change(self.visitor, identifier, form, before, expects)
             self._look("update", identifier)
 
     @rule(place=consumes(places))

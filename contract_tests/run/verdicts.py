@@ -65,16 +65,18 @@ def observe(rule: Rule, resource: Resource, evidence: Evidence) -> list[Observat
     return list(judge_of(rule)(evidence, resource))
 
 
-def doubts(rules: Iterable[Rule], resource: Resource, evidence: Evidence) -> dict[Rule, bool]:
-    """The rules that several requests decide and that seem violated, each with whether only exploration shows it."""
+def doubts(results: Iterable[Result], evidence: Evidence) -> dict[Rule, bool]:
+    """The rules that several requests decide and that seem violated, each with whether only exploration shows it.
+
+    Args:
+        results: the verdicts on a first visit.
+        evidence: what it saw.
+    """
     found = {}
-    for rule in rules:
-        if rule.decided_by == "state":
-            numbers = [
-                each.exchange.number for each in observe(rule, resource, evidence) if isinstance(each, Violation)
-            ]
-            if numbers:
-                found[rule] = evidence.explored_from is not None and min(numbers) > evidence.explored_from
+    for each in results:
+        if each.rule.decided_by == "state" and each.findings:
+            first = min(finding.exchange.number for finding in each.findings)
+            found[each.rule] = evidence.explored_from is not None and first > evidence.explored_from
     return found
 
 

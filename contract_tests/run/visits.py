@@ -105,7 +105,7 @@ class Guide:
         chapters = needed(visits.rules) if self._options.rules else EVERY
         overlapping = any(rule.decided_by == "round" for rule in visits.rules)
         self._go(visits, chapters, self._explore, self._options.overlap if overlapping else 0)
-        doubted = doubts(visits.rules, visits.resource, visits.looks[0])
+        doubted = doubts(visits.results, visits.looks[0])
         self._certain(visits.resource, [each for each in visits.results if each.rule not in doubted])
         if doubted:
             if any(doubted.values()):  # in what only exploration shows, all before it may have a part

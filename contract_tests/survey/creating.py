@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,12 +38,39 @@ def create(  # noqa: PLR0913 - each is about the one create
     Raises:
         InvisibleError: if the returned id is not that of the new record.
     """
+    sent = _send(visitor, form, expects)
+    return _note(visitor, form, label, known, *sent, read=read)
+
+
+def create_each(
+    visitor: Visitor, forms: Sequence[Mapping[str, FormValue]], label: str, expects: Expect
+) -> list[Creation]:
+    """Create records and only then read them, so that what reads lag is waited for once.
+
+    Raises:
+        InvisibleError: as for a single one.
+    """
+    sent = [(form, *_send(visitor, form, expects)) for form in forms]
+    return [
+        _note(visitor, form, label, frozenset(), exchange, identifier, read=True) for form, exchange, identifier in sent
+    ]
+
+
+def _note(  # noqa: PLR0913, PLR0917 - each is about the one create
+    visitor: Visitor,
+    form: Mapping[str, FormValue],
+    label: str,
+    known: frozenset[Any],
+    exchange: Exchange,
+    identifier: int | None,
+    *,
+    read: bool,
+) -> Creation:
+    """Keep a create that was sent, after reading its record if asked."""
     resource, marker = visitor.resource, mark_of(form[visitor.resource.label])
-    exchange, identifier = _send(visitor, form, expects)
     shown = None
     if identifier is not None and read:
-        known_id = identifier
-        shown = visitor.until("create", lambda: visitor.read(known_id), lambda seen: visitor.shows(seen, marker))
+        shown = visitor.until("create", lambda: visitor.read(identifier), lambda seen: visitor.shows(seen, marker))
     texts = {name: value for name, value in form.items() if isinstance(value, str)}
     creation = Creation(exchange, texts, known, identifier, shown, label)
     visitor.evidence.creations[resource.name].append(creation)

@@ -2,17 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from contract_tests.evidence import BeforeAfter, Listing, Record, Removal
-from contract_tests.exchange import Expect, FormValue
-from contract_tests.multipart import USUAL, Shape
+from contract_tests.contract import Resource
+from contract_tests.evidence import BeforeAfter, Change, Listing, Record, Removal, has_arrived
+from contract_tests.exchange import Exchange, Expect, FormValue
+from contract_tests.multipart import SHAPES, USUAL, Shape
 from contract_tests.survey.samples import SCRIPTS, image, of_type, optional, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.survey.waiting import let_a_second_pass
+from contract_tests.target.identities import EVERYWHERE
 from contract_tests.target.target import WriteRefusedError
+
+
+@dataclass(frozen=True)
+class Update:
+    """An update to send: of which record, the form, what the record shows before, and the answer it should get."""
+
+    identifier: int
+    form: Mapping[str, FormValue]
+    before: Record
+    expects: Expect = Expect.SUCCESS
+    shape: Shape = USUAL
+
+
+def change(
+    visitor: Visitor, identifier: int, form: Mapping[str, FormValue], before: Record, expects: Expect = Expect.SUCCESS
+) -> Record:
+    """Update a record and read it, waiting until the read shows the new values; return what it shows then."""
+    return change_each(visitor, [Update(identifier, form, before, expects)])[0]
+
+
+def change_each(visitor: Visitor, updates: Sequence[Update]) -> list[Record]:
+    """Update records and only then read them, so that what reads lag is waited for once; return what each shows then.
+
+    Raises:
+        WriteRefusedError: if one is not known to be the run's own.
+    """
+    sent = [(each, visitor.update(each.identifier, each.form, each.expects, shape=each.shape)) for each in updates]
+    return [_changed(visitor, each, exchange) for each, exchange in sent]
+
+
+def _changed(visitor: Visitor, given: Update, exchange: Exchange) -> Record:
+    texts = {name: value for name, value in given.form.items() if isinstance(value, str)}
+    read = visitor.until(
+        "update",
+        lambda: visitor.read(given.identifier),
+        lambda seen: has_arrived(texts, given.before, seen.record),
+    )
+    changes = visitor.evidence.changes if given.shape == USUAL else visitor.evidence.shaped
+    changes[visitor.resource.name].append(Change(exchange, texts, given.before, read))
+    return read.record or given.before
 
 
 def update(visitor: Visitor, identifier: int) -> Record:
@@ -22,7 +64,7 @@ def update(visitor: Visitor, identifier: int) -> Record:
     record = (next(reads, None) or visitor.read(identifier)).record or {}
     try:
         for form, expects in _changes(visitor, record):
-            record = visitor.change(identifier, form, record, expects)
+            record = change(visitor, identifier, form, record, expects)
     except WriteRefusedError:
         visitor.evidence.notes[visitor.resource.name].append(
             f"the record {identifier} that a create answered does not show its marker, so it was not written to"
@@ -56,15 +98,30 @@ def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue
     return [*every, (renamed, Expect.OPEN)] if resource.label == "name" else every
 
 
-def reshape(visitor: Visitor, identifier: int, record: Record, shapes: Iterable[Shape]) -> Record:
-    """Rename a record by forms as this suite and as other clients write them; return what it shows then."""
-    resource = visitor.resource
+def reshape(visitor: Visitor, records: Mapping[int, Record], shapes: Sequence[Shape]) -> dict[int, Record]:
+    """Rename records, in turns, by forms as this suite and as other clients write them; return what each shows then."""
+    resource, now = visitor.resource, dict(records)
     file = next((name for name, type_ in resource.optional.items() if type_ == "file"), None)
-    for shape in (USUAL, *shapes):
-        form: dict[str, FormValue] = {resource.label: visitor.mark()} | ({file: image(file)} if file else {})
+    for begin in range(0, len(shapes), len(now)):
+        updates = [
+            Update(
+                identifier,
+                {resource.label: visitor.mark()} | ({file: image(file)} if file else {}),
+                now[identifier],
+                Expect.SUCCESS if shape == USUAL else Expect.OPEN,
+                shape,
+            )
+            for identifier, shape in zip(now, shapes[begin:], strict=False)
+        ]
         with suppress(WriteRefusedError):
-            record = visitor.change(identifier, form, record, Expect.SUCCESS if shape == USUAL else Expect.OPEN, shape)
-    return record
+            shown = change_each(visitor, updates)
+            now |= {each.identifier: record for each, record in zip(updates, shown, strict=True)}
+    return now
+
+
+def shapes_of(resource: Resource) -> tuple[Shape, ...]:
+    """The shapes that a survey tries on a resource: a server reads all forms alike, so each resource gets some."""
+    return SHAPES[EVERYWHERE.index(resource.name) :: len(EVERYWHERE)]
 
 
 def update_later(visitor: Visitor, identifier: int) -> None:
@@ -74,7 +131,7 @@ def update_later(visitor: Visitor, identifier: int) -> None:
     before = visitor.read(identifier, Expect.OPEN).record
     if before is not None:
         with suppress(WriteRefusedError):
-            visitor.change(identifier, {visitor.resource.label: visitor.mark()}, before)
+            change(visitor, identifier, {visitor.resource.label: visitor.mark()}, before)
 
 
 def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:

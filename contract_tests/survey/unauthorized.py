@@ -24,8 +24,11 @@ def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessA
         for operation in _attempts(visitor, identity):
             marker = visitor.mark() if operation in ("create", "update") else ""
             with suppress(WriteRefusedError):
-                made.append((identity, attempt(visitor, identifier, identity, operation, marker), marker))
-                visitor.settle()  # ids may be those of another account's new record, which has to be seen as such
+                exchange = attempt(visitor, identifier, identity, operation, marker)
+                made.append((identity, exchange, marker))
+                if not exchange.is_refusal:
+                    visitor.settle()  # ids may be those of another account's new record, which has to be seen as such
+    visitor.settle()
     read = visitor.read(identifier, Expect.OPEN)
     listed = seen.by_id.get(identifier)
     access_attempts = [

@@ -11,19 +11,18 @@ from contract_tests.contract import Resource
 from contract_tests.evidence import AccessAttempt, BeforeAfter, Evidence, Listing
 from contract_tests.exchange import OTHER, Expect, FormValue
 from contract_tests.markers import plain
-from contract_tests.multipart import SHAPES, Shape
+from contract_tests.multipart import USUAL
 from contract_tests.survey.attempts import look_after, omit, try_odd_forms
 from contract_tests.survey.chapters import EVERY, Chapter, Chapters
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.creating import InvisibleError, create, overlook
-from contract_tests.survey.lifecycle import remove_one, reshape, update, update_later
+from contract_tests.survey.lifecycle import remove_one, reshape, shapes_of, update, update_later
 from contract_tests.survey.overlap import overlap
 from contract_tests.survey.pages import look_around, page
 from contract_tests.survey.samples import alone, of_type, optional
 from contract_tests.survey.unauthorized import try_access
 from contract_tests.survey.visitor import Visitor
 from contract_tests.survey.waiting import Lag
-from contract_tests.target.identities import EVERYWHERE
 from contract_tests.target.target import BudgetSpentError, Target
 
 WITHOUT_RECORDS = frozenset({Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS})
@@ -177,7 +176,8 @@ def _few(visitor: Visitor, start: Listing) -> None:
 
 
 def _update(visitor: Visitor, subject: int, seen: Listing) -> Listing:
-    changed = reshape(visitor, subject, update(visitor, subject), _shapes_of(visitor.resource))
+    record = update(visitor, subject)
+    changed = reshape(visitor, {subject: record}, (USUAL, *shapes_of(visitor.resource)))[subject]
     later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "update")
     visitor.evidence.before_after[visitor.resource.name].append(
         BeforeAfter("update", seen, later, changed=frozenset({subject}))
@@ -203,11 +203,6 @@ def _refused_and_deleted(
     if Chapter.DELETING in chapters and both:
         progress("deleting")
         remove_one(visitor, both[0], later)
-
-
-def _shapes_of(resource: Resource) -> tuple[Shape, ...]:
-    """The shapes of forms to try on a resource; a server reads all forms alike, so each resource gets some of them."""
-    return SHAPES[EVERYWHERE.index(resource.name) :: len(EVERYWHERE)]
 
 
 def _create(visitor: Visitor, start: Listing) -> tuple[list[int], Listing]:

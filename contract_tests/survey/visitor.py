@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from contract_tests.contract import Resource
-from contract_tests.evidence import Change, Evidence, Listing, Record, has_arrived
+from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request
 from contract_tests.markers import holds, mark_of
 from contract_tests.multipart import USUAL, Shape
@@ -152,22 +152,6 @@ class Visitor:
         """Note a record as one that the run made."""
         self.target.ledger.complete(entry, identifier)
         self.evidence.own[self.resource.name].add(identifier)
-
-    def change(
-        self,
-        identifier: int,
-        form: Mapping[str, FormValue],
-        before: Record,
-        expects: Expect = Expect.SUCCESS,
-        shape: Shape = USUAL,
-    ) -> Record:
-        """Update a record and read it, waiting until the read shows the new values; return what it shows then."""
-        exchange = self.update(identifier, form, expects, shape=shape)
-        texts = {name: value for name, value in form.items() if isinstance(value, str)}
-        read = self.until("update", lambda: self.read(identifier), lambda seen: has_arrived(texts, before, seen.record))
-        changes = self.evidence.changes if shape == USUAL else self.evidence.shaped
-        changes[self.resource.name].append(Change(exchange, texts, before, read))
-        return read.record or before
 
     def snapshot(self, good: Callable[[Listing], bool] = lambda _: True, write: str = "") -> Listing:
         """List the collection, waiting until it is as expected after a write."""
