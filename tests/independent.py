@@ -47,7 +47,7 @@ class IndependentServer:
         account = self._accounts.get(request.headers.get("Authorization", "").removeprefix("Bearer "))
         if account is None or not request.headers.get("Authorization", "").startswith("Bearer "):
             return Response("<h1>Please log in</h1>", 200, content_type="text/html")
-        _, _, group, *rest = request.path.split("/")
+        group, *rest = request.path.removeprefix("/api/").split("/")
         resource = {"projects": "splash-pages"}.get(group, group)
         identifier = rest[0] if rest else ""
         if resource not in account:

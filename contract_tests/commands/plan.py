@@ -22,7 +22,7 @@ from contract_tests.target.connection import Connection
 from contract_tests.target.ledger import Ledger
 
 SIZES = (40, 0)  # how many records of each resource the rehearsal's accounts have
-NAME = re.compile(r"ct\d+-\d+")
+NAME = re.compile(r"ct[a-z\d]+-\d+z")
 LONGEST = 100  # of an address; some are made up, and very long
 RESERVED = re.compile(r"[^\s\"'<>]*example\.com[^\s\"'<>]*")
 
