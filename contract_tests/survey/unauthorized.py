@@ -26,7 +26,7 @@ def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessA
             with suppress(WriteRefusedError):
                 exchange = attempt(visitor, identifier, identity, operation, marker)
                 made.append((identity, exchange, marker))
-                if not exchange.is_refusal:
+                if operation == "create" and not exchange.is_refusal:
                     visitor.settle()  # ids may be those of another account's new record, which has to be seen as such
     visitor.settle()
     read = visitor.read(identifier, Expect.OPEN)

@@ -182,7 +182,7 @@ def test_github_is_told_of_each_failure_and_given_a_summary(broken: MockServer, 
 
 
 def look(server: MockServer, seed: int) -> Outcome:
-    options = Options(server.base_url, HARBOUR, ALPINE, explore=240, seed=seed, limits=Limits(lag=0))
+    options = Options(server.base_url, HARBOUR, ALPINE, explore=360, seed=seed, limits=Limits(lag=0))
     return run(Contract(), options)
 
 
