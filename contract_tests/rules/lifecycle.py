@@ -16,6 +16,7 @@ from contract_tests.rules.observation import (
     Violation,
     answer,
     decide,
+    id_text,
     shown,
     steady,
 )
@@ -42,7 +43,7 @@ def created_record_is_read(evidence: Evidence, resource: Resource) -> Observatio
     for read in evidence.of(resource.name, "read"):
         if read.record is not None and read.request.identifier in evidence.own[resource.name]:
             identifier = read.request.identifier
-            received = f"the id {shown(read.record.get('id'), own=True)}"
+            received = f"the id {id_text(read.record)}"
             yield decide(
                 read, f"the record {identifier}", received, kept=read.record.get("id") == identifier, at="/data/id"
             )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from contract_tests.contract import Resource
+from contract_tests.evidence import Record
 from contract_tests.exchange import Exchange
 from contract_tests.masking import shape
 
-LONGEST = 60
+LONGEST, LONGEST_ID = 60, 20
 TOGGLED = ("webhook", "slack")  # types of a handler that no service has a reason to switch on or off by itself
 
 
@@ -85,6 +87,11 @@ def shown(value: Any, *, own: bool) -> str:
     text = whole[:LONGEST] if own else shape(whole[:LONGEST])
     name = {str: "text", int: "a number", float: "a number", list: "an array", dict: "an object"}.get(type(value), "")
     return f"{name} {text}{'…' if len(whole) > LONGEST else ''}"
+
+
+def id_text(record: Record) -> str:
+    """The id of a record for a report, as it stands in the JSON."""
+    return json.dumps(record.get("id"))[:LONGEST_ID]
 
 
 def steady(resource: Resource) -> list[str]:

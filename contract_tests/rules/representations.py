@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -12,7 +11,17 @@ from typing import Any
 from contract_tests.contract import Resource
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, Expect, id_of, is_integer
-from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide, place, shown, steady
+from contract_tests.rules.observation import (
+    Observations,
+    Satisfied,
+    Undecided,
+    Violation,
+    decide,
+    id_text,
+    place,
+    shown,
+    steady,
+)
 
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
@@ -27,7 +36,7 @@ def fields_are_present(evidence: Evidence, resource: Resource) -> Observations:
             yield Satisfied(exchange)
         else:
             missing = sorted(shape - record.keys())
-            received = f"no {', '.join(missing)} in the record {shown(record.get('id'), own=True)}"
+            received = f"no {', '.join(missing)} in the record {id_text(record)}"
             yield Violation(
                 exchange, f"the fields {', '.join(resource.shape)}", received, place(exchange, record, missing[0])
             )
@@ -174,7 +183,8 @@ def email_settings_hold_email_alone(evidence: Evidence, resource: Resource) -> O
         if record.get("type") == "email" and isinstance(settings, dict):
             kept = list(settings) == ["email"] and isinstance(settings["email"], str)
             value = settings.get("email")
-            received = f"the keys {list(settings)}" + ("" if isinstance(value, str) else f", {shown(value, own=False)}")
+            odd = "email" in settings and not isinstance(value, str)
+            received = f"the keys {list(settings)}" + (f", {shown(value, own=False)}" if odd else "")
             yield decide(
                 exchange,
                 "settings with the one key email, a string",
@@ -234,7 +244,7 @@ def _each(
             yield Satisfied(exchange)
         elif name in record:
             own = evidence.is_own(resource.name, record)
-            received = f"{shown(record[name], own=own)} in the record {json.dumps(record.get('id'))[:20]}"
+            received = f"{shown(record[name], own=own)} in the record {id_text(record)}"
             yield Violation(exchange, f"{name}: {expected}", received, place(exchange, record, name))
 
 
