@@ -276,7 +276,7 @@ class Target:
 
     def _fetch(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         pool = self._sent.pool or self._pool()
-        if method == "POST":
+        if method != "GET":
             pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
         how: dict[str, Any] = {"redirect": False, "preload_content": False, "timeout": self._sent.timeout}
         response = pool.request(method, url, body=body, headers=dict(headers), **how)

@@ -217,6 +217,21 @@ def test_a_kept_connection_is_given_its_whole_time_for_each_answer() -> None:
     assert len(came) == 1
 
 
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_a_write_is_never_sent_on_a_connection_that_a_server_may_be_closing(method: str) -> None:
+    def once(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        connection.recv(65_536)  # and closes it without an answer
+
+    with raw(once, Limits(timeout=5)) as (target, came):
+        entry = target.ledger.plan("domains", "ct7")
+        target.ledger.complete(entry, 7)
+        target.ledger.vouch(entry)
+        target.send(LIST)
+        written = target.send(Request("delete", "domains", method, "/api/domains/7", identifier=7))
+    assert (written.status, written.attempts, len(came)) == (200, (), 2)
+
+
 def test_waiting_for_a_rate_limit_is_told(slept: list[float]) -> None:
     limited = ScriptedTarget(Reply(429, {"Retry-After": "86400"}), PAGE)
     told: list[float] = []
