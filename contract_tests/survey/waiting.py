@@ -60,6 +60,8 @@ class Lag:
     def pauses(self, resource: str, write: str, *, missed: bool) -> Iterator[float]:
         """The seconds between looks for the state after a write; fewer after it did not come once.
 
+        The time that looks take counts, too, so a slow server is hardly waited for longer than a fast one.
+
         Args:
             resource: whose state it is.
             write: the operation that leads to it.
@@ -70,13 +72,14 @@ class Lag:
             left = min(left, self.settling)
         elif self.has_missed(resource, write):
             left = min(left, max(SECOND_LOOK, self.settling))
-        if not self._share or (missed and not left):
-            return
+        looked = time.monotonic()
+        end = looked + left
         for pause in PAUSES:
-            yield min(pause * self._share, left)
-            left -= pause * self._share
-            if left <= 0:
+            if looked >= end:
                 return
+            now = time.monotonic()
+            looked = max(now, min(now + pause * self._share, end))
+            yield looked - now
 
 
 def sleep_until(moment: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from faulty import CONTRACT, FaultyTarget, honest
 
@@ -17,19 +19,46 @@ SEVERAL_NEEDS = sorted({needed([rule]) for rule in CONTRACT.rules.values()}, key
 NOT_THERE = "operations.reads-redirected-within-host"
 
 
-def total(lag: Lag, *, missed: bool) -> float:
-    return sum(lag.pauses("domains", "update", missed=missed))
+@dataclass
+class Clock:
+    """A clock that moves on when it is told to, in place of the one that waits go by."""
+
+    now: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
 
 
-def test_a_state_is_waited_for_in_full_once_and_then_for_as_long_as_reads_were_seen_to_lag() -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(waiting, "time", clock)
+    return clock
+
+
+def total(clock: Clock, lag: Lag, write: str = "update", *, missed: bool, look: float = 0.0) -> float:
+    """The seconds from the end of the first look to the beginning of the last, if each takes so long."""
+    began = last = clock.now
+    for pause in lag.pauses("domains", write, missed=missed):
+        last = clock.now + pause
+        clock.now = last + look
+    return last - began
+
+
+def test_a_state_is_waited_for_in_full_once_and_then_for_as_long_as_reads_were_seen_to_lag(clock: Clock) -> None:
     lag = Lag(1.0)
-    assert total(lag, missed=False) == pytest.approx(2.1)
+    assert total(clock, lag, missed=False) == pytest.approx(2.1)
     lag.miss("domains", "update")
-    assert total(lag, missed=True) == 0
-    assert total(lag, missed=False) == pytest.approx(waiting.SECOND_LOOK)  # on the second visit
-    assert sum(lag.pauses("domains", "delete", missed=False)) == pytest.approx(2.1)
+    assert total(clock, lag, missed=True) == 0
+    assert total(clock, lag, missed=False) == pytest.approx(waiting.SECOND_LOOK)  # on the second visit
+    assert total(clock, lag, "delete", missed=False) == pytest.approx(2.1)
     lag.learn(0.3, settled=False)
-    assert total(lag, missed=True) == pytest.approx(0.3 + waiting.MARGIN)
+    assert total(clock, lag, missed=True) == pytest.approx(0.3 + waiting.MARGIN)
+
+
+@pytest.mark.parametrize(("look", "last"), [(0.1, 2.1), (0.3, 2.3), (9.0, 9.05)])
+def test_the_last_look_at_a_slow_server_is_the_first_after_the_wait(clock: Clock, look: float, last: float) -> None:
+    assert total(clock, Lag(1.0), missed=False, look=look) == pytest.approx(last)
 
 
 def test_a_lag_is_known_until_it_turns_out_to_be_longer() -> None:
@@ -42,9 +71,9 @@ def test_a_lag_is_known_until_it_turns_out_to_be_longer() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 2.0])
-def test_the_option_for_the_lag_scales_every_wait(share: float) -> None:
+def test_the_option_for_the_lag_scales_every_wait(clock: Clock, share: float) -> None:
     lag = Lag(share)
-    assert total(lag, missed=False) == pytest.approx(2.1 * share)
+    assert total(clock, lag, missed=False) == pytest.approx(2.1 * share)
     assert lag.whole == waiting.SETTLING * share
 
 
