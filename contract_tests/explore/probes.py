@@ -21,6 +21,7 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import IDENTITIES, WRITES
 from contract_tests.target.target import WriteRefusedError
 
+SUBJECTS = 3  # records made for the probes
 ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")
 ODD_SIZES = (*ODD_NUMBERS, "1", "15", "30", "200", "2000")
 ODD_IDS = ("0", "x", "100000000000000000000")
@@ -48,43 +49,43 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
     proceed(partial(_edges, visitor))
     for page in ODD_NUMBERS:
         proceed(partial(_list, visitor, page=page))
-    subject: list[int] = []
-    proceed(lambda: subject.extend(_made(visitor, {}, Expect.SUCCESS)))
-    if subject:
-        for step in _on_a_record(visitor, subject[0]):
+    subjects: list[int] = []
+    proceed(lambda: subjects.extend(_made(visitor, [{}] * SUBJECTS, Expect.SUCCESS)))
+    if subjects:
+        for step in _on_records(visitor, subjects):
             proceed(step)
     proceed(partial(_alike, visitor))
     for step in _elsewhere(visitor):
         proceed(step)
 
 
-def _on_a_record(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:
-    """Steps on one record: the same state again, other clients' forms, keys that are almost right."""
+def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Callable[[], object]]:
+    """Steps on a few records: the same state again, other clients' forms, keys that are almost right."""
     records: dict[int, Record] = {}
+    identifier = subjects[0]
     if visitor.resource.types:
-        for state in "0011":
-            yield partial(_change, visitor, identifier, {"is_enabled": state})
+        yield partial(_same_again, visitor, subjects)
         yield partial(_typed, visitor, records)
     shapes = [each for each in SHAPES if each not in shapes_of(visitor.resource)]
     yield lambda: _reshaped(visitor, records or {identifier: _current(visitor, identifier)}, shapes)
-    yield from _values(visitor, identifier)
+    yield from _values(visitor, subjects)
     yield partial(_knock, visitor, identifier)  # last, since the record may be gone afterwards
 
 
-def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]:
-    """Steps on one record: values that easily lose a part, and values no update should accept."""
-    resource, label = visitor.resource, visitor.resource.label
+def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Callable[[], object]]:
+    """Steps on a few records: values that easily lose a part, and values no update should accept."""
+    resource, label, identifier = visitor.resource, visitor.resource.label, subjects[0]
     for name in ("custom_index_url", "email"):
         if name in resource.optional:
             more: dict[str, FormValue] = {"type": name} if resource.types else {}
             yield partial(_change, visitor, identifier, {name: RICH[name]} | more, Expect.OPEN)
     if "custom_index_url" in resource.optional:
-        yield partial(_write, visitor, identifier, {"custom_index_url": ""})
+        yield partial(_write_each, visitor, {identifier: {"custom_index_url": ""}})
+    odd: list[dict[str, FormValue] | None] = [None, {label: ""}]
     if resource.types:
-        yield partial(_write, visitor, identifier, {"type": "contract-tests"})
-        yield partial(_made, visitor, of_type(visitor.resource, "slack") | {"email": "", "webhook": "x"}, Expect.OPEN)
-    yield partial(_write, visitor, identifier, {label: ""})
-    yield partial(_write, visitor, identifier, None)
+        yield partial(_made, visitor, [of_type(resource, "slack") | {"email": "", "webhook": "x"}], Expect.OPEN)
+        odd.append({"type": "contract-tests"})
+    yield partial(_write_each, visitor, dict(zip(subjects, odd, strict=False)))
     if label == "name":
         yield partial(_numbered, visitor, identifier)
     if "file" in resource.optional.values():
@@ -92,12 +93,28 @@ def _values(visitor: Visitor, identifier: int) -> Iterator[Callable[[], object]]
     yield partial(_change, visitor, identifier, {label: visitor.mark()}, Expect.OPEN)
 
 
-def _write(visitor: Visitor, identifier: int, form: dict[str, FormValue] | None) -> None:
-    """Update a record in a way that may be refused, and read what it shows then."""
+def _write_each(visitor: Visitor, forms: Mapping[int, dict[str, FormValue] | None]) -> None:
+    """Update records in ways that may be refused, and only then read what they show."""
     with suppress(WriteRefusedError):
-        visitor.update(identifier, form, Expect.OPEN)
+        for identifier, form in forms.items():
+            visitor.update(identifier, form, Expect.OPEN)
         visitor.settle()
-        visitor.read(identifier)
+        for identifier in forms:
+            visitor.read(identifier)
+
+
+def _same_again(visitor: Visitor, identifiers: list[int]) -> None:
+    """Disable one record and enable another, each twice."""
+    records = {identifier: _current(visitor, identifier) for identifier in identifiers}
+    for _ in range(2):
+        updates = [
+            Update(identifier, {"is_enabled": state}, record)
+            for (identifier, record), state in zip(records.items(), "01", strict=False)
+            if record
+        ]
+        with suppress(WriteRefusedError):
+            shown = change_each(visitor, updates)
+            records = {each.identifier: record for each, record in zip(updates, shown, strict=True)}
 
 
 def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
@@ -163,7 +180,7 @@ def _alike(visitor: Visitor) -> None:
 def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
     """Steps that need no record: names of several scripts, odd sizes, ids and bodies."""
     if visitor.resource.label == "name":
-        yield partial(_made, visitor, {"name": f"{visitor.mark()} {SCRIPTS}"}, Expect.OPEN)
+        yield partial(_made, visitor, [{"name": f"{visitor.mark()} {SCRIPTS}"}], Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
     for size in ODD_SIZES:
         yield partial(_list, visitor, results_per_page=size)
@@ -188,9 +205,9 @@ def _edges(visitor: Visitor) -> None:
         total = (total or 0) + (exchange.made_id is not None)
 
 
-def _made(visitor: Visitor, more: dict[str, FormValue], expects: Expect) -> list[int]:
-    creation = create(visitor, visitor.least() | more, "probe", expects, frozenset())
-    return [] if creation.identifier is None else [creation.identifier]
+def _made(visitor: Visitor, every: Sequence[dict[str, FormValue]], expects: Expect) -> list[int]:
+    creations = create_each(visitor, [visitor.least() | more for more in every], "probe", expects)
+    return [creation.identifier for creation in creations if creation.identifier is not None]
 
 
 def _post(visitor: Visitor, more: dict[str, FormValue]) -> None:
