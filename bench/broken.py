@@ -25,7 +25,7 @@ RECORDS, LATENCY, LAG, HANG = 40, 0.1, 0.3, 120.0  # records of each resource; s
 
 
 class Broken(IndependentServer):
-    """Five mistakes that one author might make, which break 22 results."""
+    """Five mistakes that one author might make, which break 29 results."""
 
     def _list(self, records: dict[int, Record], resource: str, request: Any) -> Response:
         answer = super()._list(records, resource, request)
