@@ -37,8 +37,8 @@ def prove_command(contract: Contract, given: argparse.Namespace) -> int:
         given: the options from the command line.
 
     Returns:
-        0 if each defect is caught by its own rule and no correct server fails, else 1; 3 if a form of the matrix
-        could not be written.
+        0 if each defect is caught by its own rule, and no correct server fails or keeps a run's record, else 1; 3 if
+        a form of the matrix could not be written.
 
     Raises:
         UsageError: if a defect is unknown, or there is no mock server.

@@ -81,16 +81,23 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Callable[[], obje
             yield partial(_change, visitor, identifier, {name: RICH[name]} | more, Expect.OPEN)
     if "custom_index_url" in resource.optional:
         yield partial(_write_each, visitor, {identifier: {"custom_index_url": ""}})
-    odd: list[dict[str, FormValue] | None] = [None, {label: ""}]
     if resource.types:
         yield partial(_made, visitor, [of_type(resource, "slack") | {"email": "", "webhook": "x"}], Expect.OPEN)
-        odd.append({"type": "contract-tests"})
-    yield partial(_write_each, visitor, dict(zip(subjects, odd, strict=False)))
     if label == "name":
         yield partial(_numbered, visitor, identifier)
     if "file" in resource.optional.values():
         yield lambda: _reshaped(visitor, {identifier: _current(visitor, identifier)}, (USUAL, NOTHING_CHOSEN))
-    yield partial(_change, visitor, identifier, {label: visitor.mark()}, Expect.OPEN)
+    yield partial(_nameless, visitor, subjects)
+
+
+def _nameless(visitor: Visitor, subjects: list[int]) -> None:
+    """Write an empty label, nothing and an unknown type, and then the lost label anew, so that all can be removed."""
+    label = visitor.resource.label
+    odd: list[dict[str, FormValue] | None] = [{label: ""}, None]
+    if visitor.resource.types:
+        odd.append({"type": "contract-tests"})
+    _write_each(visitor, dict(zip(subjects, odd, strict=False)))
+    _change(visitor, subjects[0], {label: visitor.mark()}, Expect.OPEN)
 
 
 def _write_each(visitor: Visitor, forms: Mapping[int, dict[str, FormValue] | None]) -> None:

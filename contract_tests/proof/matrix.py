@@ -71,6 +71,7 @@ def _trial(judged: Judged) -> dict[str, Any]:
         "kinds": list(trial.resources),
         "fell": sorted(judged.fell),
         "undecided": list(judged.undecided),
+        "left": list(judged.left),
         "first": judged.first,
         "explored": judged.explored,
     }
@@ -111,7 +112,8 @@ def _texts(proof: Proof) -> Iterable[str]:
 def _right(judged: tuple[Judged, ...], what: str) -> str:
     failed = sum(bool(each.fell) for each in judged)
     undecided = sum(bool(each.undecided) for each in judged)
-    return f"{len(judged)} {what}: {failed} failed, {undecided} with undecided rules"
+    left = sum(bool(each.left) for each in judged)
+    return f"{len(judged)} {what}: {failed} failed, {undecided} with undecided rules, {left} with records left behind"
 
 
 def _share(row: Row) -> str:

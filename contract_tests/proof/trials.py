@@ -58,6 +58,7 @@ class Judged:
     Attributes:
         fell: the rules found violated.
         undecided: the results that stayed inconclusive, each with its reason.
+        left: the records that the run made and could not remove.
         first: after how many requests the trial's own rule first seemed violated, or None.
         explored: whether that took more than the survey.
         scripted: whether the script of a finding shows it, and nothing on a server without the defect.
@@ -66,6 +67,7 @@ class Judged:
     trial: Trial
     fell: frozenset[str]
     undecided: tuple[str, ...]
+    left: tuple[str, ...]
     first: int | None = None
     explored: bool = False
     scripted: bool = False
@@ -146,6 +148,7 @@ class Proof:
             lines += [f"{place}: {rule} fell, and the server is right" for rule in sorted(each.fell)]
             if not each.trial.may_be_undecided:
                 lines += [f"{place}: undecided, {text}" for text in each.undecided]
+                lines += [f"{place}: left behind, {text}" for text in each.left]
         return lines
 
 
@@ -169,7 +172,7 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
 def greased(seed: int, resources: Sequence[str]) -> Trial:
     """A trial of a correct server with any choices; some choose again for each request, some are explored."""
     told = switches(seed) | {"grease_each_request": seed % 3 == 0}
-    return Trial("", seed, told, tuple(resources), explore=EXPLORE if seed % 60 == 0 else 0, overlap=1)
+    return Trial("", seed, told, tuple(resources), explore=EXPLORE if seed % 6 == 0 else 0, overlap=1)
 
 
 def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> Trial:
@@ -195,6 +198,7 @@ def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
         trial,
         frozenset(each.rule.id for each in outcome.results if each.verdict in VIOLATED),
         tuple(f"{each.id}: {'; '.join(each.reasons)}" for each in undecided),
+        tuple(map(str, outcome.left)),
         min(numbers, default=None),
         explored,
         trial.is_repeated and any(shows(contract, outcome, each, trial.switches) for each in _of(outcome, trial.rule)),

@@ -6,6 +6,8 @@ import re
 
 import pytest
 from faulty import CONTRACT, D, FaultyTarget, N, S, honest, is_owner, looks, verdicts
+from independent import IndependentServer
+from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
 
 from contract_tests.exchange import Request
@@ -77,6 +79,15 @@ def test_exploring_writes_to_no_record_of_others_and_names_no_host_of_others(res
         hosts = [re.sub(r"^https://|^[a-z.+-]+@|/.*", "", value) for value in values]
         hosts += [str(form["host"])] if form.get("host") and "<b>" not in str(form) else []
         assert [host for host in hosts if not re.fullmatch(r"([a-z0-9-]+\.)*example\.com", host.lower())] == []
+
+
+@pytest.mark.parametrize("requests", [60, 120, 360])
+def test_exploring_leaves_nothing_where_a_record_may_lose_its_name(requests: int) -> None:
+    target = FaultyTarget(honest, FULL)
+    target.wsgi = WsgiClient(IndependentServer(30))  # it takes an empty label
+    for resource in CONTRACT.resources.values():
+        visit(target, resource, explore=Exploration(CONTRACT, requests, seed=0))
+    assert target.ledger.left == []
 
 
 def test_exploring_keeps_to_the_number_of_requests() -> None:

@@ -12,9 +12,15 @@ DEFECT = Defect("total-is-one-more", "a.rule", "One too many.", (), frozenset({"
 OTHER = Defect("never-tried", "a.rule", "Not tried.", (), frozenset())
 
 
-def judged(*fell: str, name: str = DEFECT.name, undecided: tuple[str, ...] = (), hostile: bool = False) -> Judged:
+def judged(
+    *fell: str,
+    name: str = DEFECT.name,
+    undecided: tuple[str, ...] = (),
+    left: tuple[str, ...] = (),
+    hostile: bool = False,
+) -> Judged:
     trial = Trial(name, 3, {"grease": 3}, ("domains",), DEFECT.rule, may_be_undecided=hostile)
-    return Judged(trial, frozenset(fell), undecided, 7 if DEFECT.rule in fell else None)
+    return Judged(trial, frozenset(fell), undecided, left, 7 if DEFECT.rule in fell else None)
 
 
 def proof(*every: Judged) -> Proof:
@@ -39,11 +45,16 @@ def test_one_trial_of_two_decides_about_a_defect(fell: set[str], verdict: str) -
     assert made.failures == ([] if verdict == "caught" else [told])
 
 
-def test_a_server_that_is_right_may_neither_fail_nor_stay_undecided() -> None:
-    made = proof(judged("b.rule", name=""), judged(name="", undecided=("c.rule[domains]: nothing was seen",)))
+def test_a_server_that_is_right_may_neither_fail_nor_stay_undecided_nor_keep_records_of_the_run() -> None:
+    made = proof(
+        judged("b.rule", name=""),
+        judged(name="", undecided=("c.rule[domains]: nothing was seen",)),
+        judged(name="", left=("domains 44, made as ct1-1z",)),
+    )
     assert made.failures == [
         "grease 3: b.rule fell, and the server is right",
         "grease 3: undecided, c.rule[domains]: nothing was seen",
+        "grease 3: left behind, domains 44, made as ct1-1z",
     ]
 
 
