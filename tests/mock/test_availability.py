@@ -17,18 +17,13 @@ from wire import HARBOUR, Client, over_network
 from mock_server import MockServer
 
 MOST_MEMORY = 300  # MB
-LATEST = 1.0  # seconds until the control plane answers
+SOON = 10.0  # seconds, of the minute or so for which a hostile client is held
 
 
 @pytest.fixture
 def mock(request: pytest.FixtureRequest) -> Iterator[Mock]:
     with hostile.started(*getattr(request, "param", ())) as running:
         yield running
-
-
-def answers_in_time(mock: Mock) -> bool:
-    """Whether the control plane answers within a second; machines are noisy, so it has three tries."""
-    return any(mock.state_seconds() < LATEST for _ in range(3))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +36,7 @@ def answers_in_time(mock: Mock) -> bool:
         lambda mock: hostile.stalls(mock, HARBOUR),
         hostile.idle,
         hostile.long_answers,
-        hostile.slow_readers,
+        lambda mock: hostile.slow_readers(mock, 15),
         hostile.delayed_bodies,
     ],
     ids=[
@@ -60,10 +55,10 @@ def test_nobody_who_waits_or_stalls_stops_others(
     mock: Mock, hold: Callable[[Mock], AbstractContextManager[None]]
 ) -> None:
     with hold(mock):
-        assert answers_in_time(mock)
-        assert mock.ask("GET", "/api/domains/1", key=HARBOUR, timeout=10) == 200
-        assert mock.ask("POST", "/api/projects", hostile.form(b"x"), HARBOUR, 10, Content_Type=hostile.FORM) == 201
-        assert mock.ask("GET", "/", timeout=10) == 200
+        assert mock.ask("GET", "/_mock/state", timeout=SOON) == 200
+        assert mock.ask("GET", "/api/domains/1", key=HARBOUR, timeout=SOON) == 200
+        assert mock.ask("POST", "/api/projects", hostile.form(b"x"), HARBOUR, SOON, Content_Type=hostile.FORM) == 201
+        assert mock.ask("GET", "/", timeout=SOON) == 200
     assert mock.memory()[1] < MOST_MEMORY
 
 
@@ -107,7 +102,7 @@ def test_nobody_who_waits_or_stalls_stops_others(
 )
 def test_nobody_fills_the_memory(mock: Mock, attack: Callable[[Mock], None]) -> None:
     attack(mock)
-    assert answers_in_time(mock)
+    assert mock.ask("GET", "/_mock/state", timeout=SOON) == 200
     assert mock.memory()[1] < MOST_MEMORY
 
 
