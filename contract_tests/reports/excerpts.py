@@ -126,13 +126,13 @@ def _plain(name: str) -> str:
 
 
 def _cause(finding: Violation, exchanges: Iterable[Exchange]) -> Exchange | None:
-    """The run's latest write to the record that an answer shows wrongly."""
+    """The run's latest write to the record that an answer shows wrongly, or that could not be changed or deleted."""
     exchange = finding.exchange
     resource, identifier = exchange.request.resource, exchange.request.identifier
     row = re.match(r"/data/(\d+)", finding.at)
     if row and isinstance(exchange.data, list) and int(row[1]) < len(exchange.data):
         identifier = id_of(exchange.data[int(row[1])])
-    if exchange.request.operation not in ("read", "list") or identifier is None:
+    if identifier is None or (exchange.request.operation in ("update", "delete") and exchange.succeeded):
         return None
     writes = (
         each

@@ -72,7 +72,7 @@ def test_an_answer_that_is_cut_off_says_by_how_much() -> None:
     assert answered == "no whole answer: the body ended after 10 bytes, 5 fewer than its Content-Length says"
 
 
-def test_a_record_that_is_shown_wrongly_comes_with_the_write_that_it_is_from() -> None:
+def test_a_record_that_is_wrong_or_cannot_be_deleted_comes_with_the_write_that_it_is_from() -> None:
     form = {"host": "ct1-1z.example.com"}
     create = Exchange(
         Request("create", "domains", "POST", "/api/domains", form=form), 1, 201, {}, b'{"data": {"id": 7}}'
@@ -86,7 +86,8 @@ def test_a_record_that_is_shown_wrongly_comes_with_the_write_that_it_is_from() -
         {},
         json.dumps({"data": [{"id": 9}, RECORD]}).encode(),
     )
-    for exchange, at in ((read, "/data/host"), (page, "/data/1/host")):
+    deleted = Exchange(Request("delete", "domains", "DELETE", "/api/domains/7", identifier=7), 5, 404, {}, b"{}")
+    for exchange, at in ((read, "/data/host"), (page, "/data/1/host"), (deleted, "")):
         cause = told(exchange, at, (create, other, exchange))["cause"]
         assert cause.startswith("POST /api/domains with host=ct1-1z.example.com, answered with status 201")
     assert "cause" not in told(page, "/data/0/host", (create, other, page))
