@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
 
+ROOT = Path(__file__).parents[1]
 COMMANDS = Path(sys.executable).parent
 MOCK_SERVER = COMMANDS / "mock-server"
 ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "200"}
@@ -24,6 +26,13 @@ def command(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[
     """Run `contract-tests`, with further variables in its environment."""
     line = [COMMANDS / "contract-tests", *arguments]
     return subprocess.run(line, capture_output=True, text=True, env=ENVIRONMENT | more, check=False)
+
+
+def installed(target: str) -> None:
+    """Let `make` install what a test needs; one worker at a time, since two `npm ci` in a folder undo each other."""
+    with (ROOT / "Makefile").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["make", target], cwd=ROOT, check=True, capture_output=True)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shell import installed
 
 from mock_server import MockServer
 
@@ -26,7 +27,7 @@ NODE = pytest.mark.skipif(not shutil.which("npm") and not os.environ.get("CI"), 
 
 @pytest.fixture(scope="module")
 def node_modules() -> None:
-    subprocess.run(["make", "node_modules/.ready"], cwd=ROOT, check=True, capture_output=True)
+    installed("node_modules/.ready")
 
 
 def ended(*command: str | Path, cwd: Path = ROOT, **more: str) -> str:
@@ -73,7 +74,7 @@ def test_a_typed_client(server: MockServer, node_modules: None, tmp_path: Path) 
 
 @INSTALLED
 def test_a_front_end_in_react(server: MockServer, node_modules: None, chromium: str, tmp_path: Path) -> None:
-    subprocess.run(["make", "generators"], cwd=ROOT, check=True, capture_output=True)
+    installed("generators")
     app = tmp_path / "react"
     shutil.copytree(EXAMPLES / "react", app)
     (app / "node_modules").symlink_to(GENERATORS / "node_modules")

@@ -11,6 +11,7 @@ import pytest
 from conformance import DOCUMENT
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
+from shell import installed
 
 ROOT = Path(__file__).parents[2]
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -104,7 +105,7 @@ def typescript(schema: dict[str, Any]) -> str:
 
 @pytest.mark.skipif(not shutil.which("npm") and not os.environ.get("CI"), reason="Node is not installed")
 def test_generated_types_name_every_read_field_with_its_type(tmp_path: Path) -> None:
-    subprocess.run(["make", "node_modules/.ready"], cwd=ROOT, check=True, capture_output=True)
+    installed("node_modules/.ready")
     tools = ROOT / "node_modules" / ".bin"
     subprocess.run([tools / "openapi-typescript", "openapi.yaml", "-o", tmp_path / "types.ts"], cwd=ROOT, check=True)
     checks = [
