@@ -40,9 +40,9 @@ class Masking:
     """Masks what a run sent and received.
 
     Attributes:
-        secrets: texts that are never reported, each with its replacement.
+        secrets: texts that are never reported, each with its replacement; the longest first.
         own: the ids of the records that the run created, by resource and key; accounts may share ids.
-        markers: the texts that mark those records; a record that shows none may have got its id later.
+        markers: the texts that mark those records, case-folded; a record that shows none may have got its id later.
     """
 
     secrets: Mapping[str, str]
@@ -66,15 +66,17 @@ class Masking:
             for form in _forms(secret):
                 if len(form) >= SHORTEST:
                     forms[form] = place
+        longest_first = dict(sorted(forms.items(), key=lambda form: len(form[0]), reverse=True))
         ids: dict[tuple[str, str], set[int]] = {}
         for resource, owner, identifier in own:
             ids.setdefault((resource, owner), set()).add(identifier)
-        return cls(forms, {place: frozenset(every) for place, every in ids.items()}, frozenset(markers))
+        every_own = {place: frozenset(every) for place, every in ids.items()}
+        return cls(longest_first, every_own, frozenset(map(str.casefold, markers)))
 
     def text(self, text: str) -> str:
         """A text without secrets."""
-        for secret in sorted(self.secrets, key=len, reverse=True):
-            text = text.replace(secret, self.secrets[secret])
+        for secret, place in self.secrets.items():
+            text = text.replace(secret, place)
         return text
 
     def exchange(self, exchange: Exchange) -> Exchange:
@@ -140,7 +142,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 def _marked(row: dict[str, Any], markers: Iterable[str]) -> bool:
     text = json.dumps(row, ensure_ascii=False).casefold()
-    return any(marker.casefold() in text for marker in markers)
+    return any(marker in text for marker in markers)
 
 
 def _foreign(data: Any, markers: frozenset[str]) -> Iterator[str]:

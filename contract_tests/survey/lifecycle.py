@@ -50,7 +50,7 @@ def _changed(visitor: Visitor, given: Update, exchange: Exchange) -> Record:
     read = visitor.until(
         "update",
         lambda: visitor.read(given.identifier),
-        lambda seen: has_arrived(texts, given.before, seen.record),
+        lambda seen: exchange.is_refusal or has_arrived(texts, given.before, seen.record),
     )
     changes = visitor.evidence.changes if given.shape == USUAL else visitor.evidence.shaped
     changes[visitor.resource.name].append(Change(exchange, texts, given.before, read))

@@ -10,7 +10,7 @@ from contract_tests.exchange import Exchange
 
 PAUSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.4, 0.5)  # seconds between tries, for a lag of 2.1 seconds
 SETTLING = 1.2  # seconds until no usual replica or cache shows the state before a write, and clocks have moved on
-SECOND_LOOK = 0.5  # seconds to wait on a second visit for what did not come in the first
+LATER = 0.5  # seconds to wait for a state, once one did not come in the whole time
 MARGIN = 0.1  # seconds more than the longest lag that was seen
 
 
@@ -30,6 +30,7 @@ class Lag:
         self.settling = 0.0
         self.wrote: dict[str, float] = defaultdict(float)
         self._missed: set[tuple[str, str]] = set()
+        self._broken: set[str] = set()
 
     @property
     def whole(self) -> float:
@@ -53,12 +54,20 @@ class Lag:
         """Whether such a state did not come once."""
         return (resource, write) in self._missed
 
-    def miss(self, resource: str, write: str) -> None:
-        """Note that the state after a write did not come, however long it was waited for."""
+    def miss(self, resource: str, write: str, *, alone: bool) -> None:
+        """Note that the state after a write did not come, however long it was waited for.
+
+        Args:
+            resource: whose state it is.
+            write: the operation that leads to it.
+            alone: whether nobody else can have kept it from coming, so that the server is broken.
+        """
         self._missed.add((resource, write))
+        if alone:
+            self._broken.add(resource)
 
     def pauses(self, resource: str, write: str, *, missed: bool) -> Iterator[float]:
-        """The seconds between looks for the state after a write; fewer after it did not come once.
+        """The seconds between looks for the state after a write; fewer after such a state did not come once.
 
         The time that looks take counts, too, so a slow server is hardly waited for longer than a fast one.
 
@@ -70,8 +79,8 @@ class Lag:
         left = sum(PAUSES) * self._share
         if missed:
             left = min(left, self.settling)
-        elif self.has_missed(resource, write):
-            left = min(left, max(SECOND_LOOK, self.settling))
+        elif resource in self._broken or self.has_missed(resource, write):
+            left = min(left, max(LATER, self.settling))
         looked = time.monotonic()
         end = looked + left
         for pause in PAUSES:

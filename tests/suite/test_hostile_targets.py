@@ -41,7 +41,7 @@ from hostile_targets import (
 from upstream import answer
 from wire import ALPINE, HARBOUR
 
-MOST_REQUESTS, MOST_MEMORY, HANG = 400, 300 << 10, 60  # requests, KiB, seconds
+MOST_REQUESTS, MOST_MEMORY, HANG = 400, 300 << 10, 180  # requests, KiB, seconds
 VERDICT, UNUSABLE = (0, 1, 6), (7,)
 EITHER, LEFT = (*VERDICT, 7), (*VERDICT, 3)  # 3 if the target keeps what the run made, and no rule is broken
 # Runs the command without its pauses, and notes the peak of its memory in KiB and the addresses that it reached.

@@ -10,10 +10,11 @@ from faulty import CONTRACT, FaultyTarget, honest
 from contract_tests.exchange import OTHER, Exchange, Expect, Request
 from contract_tests.run.verdicts import Verdict, judge
 from contract_tests.survey import visit, waiting
-from contract_tests.survey.chapters import Chapters, needed
+from contract_tests.survey.chapters import Chapter, Chapters, needed
 from contract_tests.survey.waiting import Lag
 from contract_tests.target.hangs import Hangs
 from mock_server import Settings
+from mock_server.faults.defects.means import answers
 
 SEVERAL_NEEDS = sorted({needed([rule]) for rule in CONTRACT.rules.values()}, key=lambda needs: sorted(map(str, needs)))
 NOT_THERE = "operations.reads-redirected-within-host"
@@ -48,10 +49,12 @@ def total(clock: Clock, lag: Lag, write: str = "update", *, missed: bool, look: 
 def test_a_state_is_waited_for_in_full_once_and_then_for_as_long_as_reads_were_seen_to_lag(clock: Clock) -> None:
     lag = Lag(1.0)
     assert total(clock, lag, missed=False) == pytest.approx(2.1)
-    lag.miss("domains", "update")
+    lag.miss("domains", "update", alone=False)
     assert total(clock, lag, missed=True) == 0
-    assert total(clock, lag, missed=False) == pytest.approx(waiting.SECOND_LOOK)  # on the second visit
+    assert total(clock, lag, missed=False) == pytest.approx(waiting.LATER)  # on the second visit
     assert total(clock, lag, "delete", missed=False) == pytest.approx(2.1)
+    lag.miss("domains", "update", alone=True)
+    assert total(clock, lag, "delete", missed=False) == pytest.approx(waiting.LATER)  # the server is broken
     lag.learn(0.3, settled=False)
     assert total(clock, lag, missed=True) == pytest.approx(0.3 + waiting.MARGIN)
 
@@ -68,6 +71,15 @@ def test_a_lag_is_known_until_it_turns_out_to_be_longer() -> None:
     assert lag.settling == pytest.approx(0.2 + waiting.MARGIN)
     lag.learn(0.5, settled=True)
     assert lag.settling == waiting.SETTLING
+
+
+def test_a_refused_update_is_not_waited_for(no_pauses: None) -> None:
+    lag, handlers = Lag(1.0), CONTRACT.resources["notification-handlers"]
+    evidence = visit(
+        FaultyTarget(answers("update", 422), Settings()), handlers, chapters=frozenset({Chapter.UPDATING}), lag=lag
+    )
+    assert evidence.changes["notification-handlers"]
+    assert not lag.has_missed("notification-handlers", "update")
 
 
 @pytest.mark.parametrize("share", [0.0, 2.0])
