@@ -2,7 +2,8 @@
 
 The servers are those of `broken.py`, written on another stack than the mock. It prints a Markdown table with medians of
 a few runs, the targets, and how long Schemathesis' `st run` takes on the same servers; after some ten minutes on two
-cores. `--defects N` runs N of the mock's defects instead, with default settings, and prints the longest.
+cores. `--defects N` runs N of the mock's defects instead, with default settings, and prints the longest. `--beside
+CHECKOUT` runs the suite of another checkout in turn with this one, and prints the ratio.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ HERE = Path(__file__).parent
 BIN = Path(sys.executable).parent
 DOCUMENT = HERE.parent / "openapi.yaml"
 KEYS = {"CONTRACT_API_KEY": "demo-key-harbour", "CONTRACT_SECOND_API_KEY": "demo-key-alpine"}
+START = "import sys; from contract_tests import cli; sys.exit(cli.main(sys.argv[1:]))"
 RUNS, LONGEST = 3, 300  # runs of each; seconds
 SERVERS = {  # what it is, the target in seconds
     "right": ("a right server", 3),
@@ -41,9 +43,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--defects", type=int, default=0, metavar="N", help="run N of the mock's defects instead")
     parser.add_argument("--only", default=".", metavar="PATTERN", help="only the servers whose names match")
+    parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="run this checkout's suite in turn with ours")
     given = parser.parse_args()
     if given.defects:
         return defects(given.defects)
+    if given.beside:
+        return beside(given.beside.resolve(), given.only)
     print("| server | seconds | target | requests | survey alone | `st run` |\n|---|---:|---:|---:|---:|---:|")
     for name, (what, target) in SERVERS.items():
         if re.search(given.only, name):
@@ -52,6 +57,20 @@ def main() -> None:
             st = seconds_of_st(name)
             print(f"| {what} | {whole:.1f} | {target} | {requests} | {alone:.1f} s, {fewer} | {st} |", flush=True)
     return None
+
+
+def beside(checkout: Path, only: str) -> None:
+    """Run this suite and that of another checkout in turn, and print the medians and their ratio."""
+    print("| server | seconds | there | ratio |\n|---|---:|---:|---:|")
+    for name, (what, _) in SERVERS.items():
+        if re.search(only, name):
+            ours, theirs = list[float](), list[float]()
+            for _ in range(1 if name == "hanging" else RUNS):
+                for taken, tree in ((theirs, checkout), (ours, HERE.parent)):
+                    with serving(name) as base_url:
+                        taken.append(run(base_url, tree=tree)[0])
+            here, there = median(ours), median(theirs)
+            print(f"| {what} | {here:.1f} | {there:.1f} | {here / there:.2f} |", flush=True)
 
 
 def measured(name: str, *options: str) -> tuple[float, int]:
@@ -81,11 +100,11 @@ def serving(name: str) -> Iterator[str]:
         process.wait()
 
 
-def run(base_url: str, *options: str) -> tuple[float, int]:
+def run(base_url: str, *options: str, tree: Path = HERE.parent) -> tuple[float, int]:
     """Seconds from the command to its end, and the requests that it sent."""
-    command: list[str | Path] = [BIN / "contract-tests", "run", "--base-url", base_url, *options]
+    command = [sys.executable, "-c", START, "run", "--base-url", base_url, *options]
     began = time.perf_counter()
-    ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | KEYS, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tree, env=os.environ | KEYS, check=False)
     taken = time.perf_counter() - began
     found = re.search(r"(\d+) requests in", ended.stdout)
     assert found, ended.stdout + ended.stderr
