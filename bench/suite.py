@@ -47,6 +47,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.defects:
         return defects(given.defects)
+    if given.beside and not (given.beside / "contract_tests").is_dir():
+        parser.error(f"--beside {given.beside}: no checkout of this project; give a folder that holds contract_tests")
     if given.beside:
         return beside(given.beside.resolve(), given.only)
     print("| server | seconds | target | requests | survey alone | `st run` |\n|---|---:|---:|---:|---:|---:|")
