@@ -51,6 +51,7 @@ def _changed(visitor: Visitor, given: Update, exchange: Exchange) -> Record:
         "update",
         lambda: visitor.read(given.identifier),
         lambda seen: exchange.is_refusal or has_arrived(texts, given.before, seen.record),
+        due=given.expects is Expect.SUCCESS and exchange.succeeded,
     )
     changes = visitor.evidence.changes if given.shape == USUAL else visitor.evidence.shaped
     changes[visitor.resource.name].append(Change(exchange, texts, given.before, read))
@@ -176,7 +177,10 @@ def delete(visitor: Visitor, identifier: int, expects: Expect = Expect.SUCCESS) 
     """
     deleted = visitor.delete(identifier, expects)
     read = visitor.until(
-        "delete", lambda: visitor.read(identifier, Expect.OPEN), lambda seen: not seen.shows(visitor.resource)
+        "delete",
+        lambda: visitor.read(identifier, Expect.OPEN),
+        lambda seen: not seen.shows(visitor.resource),
+        due=expects is Expect.SUCCESS and deleted.succeeded,
     )
     return Removal(deleted, read)
 

@@ -42,7 +42,7 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
         scan = PagingScan(before, tuple(pages), after)
         paging_scans[resource] = [*(paging_scans[resource][:-1] if attempt else paging_scans[resource]), scan]
         if scan.is_quiet and not scan.agrees and rested:
-            visitor.lag.miss(resource, PAGES, alone=False)
+            visitor.lag.miss(resource, PAGES)
         if scan.is_quiet and (scan.agrees or rested):
             break
         if scan.is_quiet:

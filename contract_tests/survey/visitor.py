@@ -155,7 +155,7 @@ class Visitor:
 
     def snapshot(self, good: Callable[[Listing], bool] = lambda _: True, write: str = "") -> Listing:
         """List the collection, waiting until it is as expected after a write."""
-        return self.until(write, self.look, good, alone=False)
+        return self.until(write, self.look, good)
 
     def look(self) -> Listing:
         """List the collection as it is now."""
@@ -172,7 +172,7 @@ class Visitor:
                 self.most_pages = max(2, min(MOST_PAGES, LONGEST_LISTING // len(page.exchange.body)))
         return Listing(tuple(pages), complete)
 
-    def until(self, write: str, look: Callable[[], Seen], good: Callable[[Seen], bool], *, alone: bool = True) -> Seen:
+    def until(self, write: str, look: Callable[[], Seen], good: Callable[[Seen], bool], *, due: bool = False) -> Seen:
         """Call `look` until its result is good: for about two seconds, or less if such a state did not come before.
 
         All exchanges but those of the last call count as a slow replica's, and no rule judges them. Once one was seen,
@@ -182,7 +182,7 @@ class Visitor:
             write: the operation that leads to the state.
             look: sends the requests.
             good: whether their result shows the state.
-            alone: whether only the run has a part in the state.
+            due: whether every correct server comes to show it, whatever others do.
         """
         settled = self.settle()
         begin = len(self.evidence.exchanges)
@@ -197,7 +197,7 @@ class Visitor:
             seen = look()
         if not good(seen):
             self._missed.add(write)
-            self.lag.miss(self.resource.name, write, alone=alone)
+            self.lag.miss(self.resource.name, write, due=due)
         return seen
 
     def _measure(self, look: Callable[[], Seen], good: Callable[[Seen], bool], seen: Seen, *, settled: bool) -> Seen:

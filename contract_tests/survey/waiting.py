@@ -54,16 +54,16 @@ class Lag:
         """Whether such a state did not come once."""
         return (resource, write) in self._missed
 
-    def miss(self, resource: str, write: str, *, alone: bool) -> None:
+    def miss(self, resource: str, write: str, *, due: bool = False) -> None:
         """Note that the state after a write did not come, however long it was waited for.
 
         Args:
             resource: whose state it is.
             write: the operation that leads to it.
-            alone: whether nobody else can have kept it from coming, so that the server is broken.
+            due: whether it comes on every correct server, so that this one is broken.
         """
         self._missed.add((resource, write))
-        if alone:
+        if due:
             self._broken.add(resource)
 
     def pauses(self, resource: str, write: str, *, missed: bool) -> Iterator[float]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import pytest
 from faulty import CONTRACT, FaultyTarget, honest
 
+from contract_tests.evidence import Evidence
 from contract_tests.exchange import OTHER, Exchange, Expect, Request
 from contract_tests.run.verdicts import Verdict, judge
-from contract_tests.survey import visit, waiting
+from contract_tests.survey import Visitor, visit, waiting
 from contract_tests.survey.chapters import Chapter, Chapters, needed
 from contract_tests.survey.waiting import Lag
 from contract_tests.target.hangs import Hangs
@@ -49,11 +50,11 @@ def total(clock: Clock, lag: Lag, write: str = "update", *, missed: bool, look: 
 def test_a_state_is_waited_for_in_full_once_and_then_for_as_long_as_reads_were_seen_to_lag(clock: Clock) -> None:
     lag = Lag(1.0)
     assert total(clock, lag, missed=False) == pytest.approx(2.1)
-    lag.miss("domains", "update", alone=False)
+    lag.miss("domains", "update")
     assert total(clock, lag, missed=True) == 0
     assert total(clock, lag, missed=False) == pytest.approx(waiting.LATER)  # on the second visit
     assert total(clock, lag, "delete", missed=False) == pytest.approx(2.1)
-    lag.miss("domains", "update", alone=True)
+    lag.miss("domains", "update", due=True)
     assert total(clock, lag, "delete", missed=False) == pytest.approx(waiting.LATER)  # the server is broken
     lag.learn(0.3, settled=False)
     assert total(clock, lag, missed=True) == pytest.approx(0.3 + waiting.MARGIN)
@@ -80,6 +81,37 @@ def test_a_refused_update_is_not_waited_for(no_pauses: None) -> None:
     )
     assert evidence.changes["notification-handlers"]
     assert not lag.has_missed("notification-handlers", "update")
+
+
+@pytest.mark.parametrize(("status", "wait"), [(202, waiting.LATER), (503, 2.1)])
+def test_only_an_update_that_succeeds_and_does_nothing_shows_a_broken_server(
+    monkeypatch: pytest.MonkeyPatch, status: int, wait: float
+) -> None:
+    lag, domains = Lag(1.0), CONTRACT.resources["domains"]
+    with monkeypatch.context() as patched:
+        patched.setattr(waiting, "PAUSES", (0.0,))
+        patched.setattr("contract_tests.target.target.PAUSE", 0.0)
+        target = FaultyTarget(answers("update", status), Settings())
+        visit(target, domains, chapters=frozenset({Chapter.UPDATING}), lag=lag)
+    assert lag.has_missed("domains", "update")
+    assert next_wait(monkeypatch, lag) == pytest.approx(wait)
+
+
+def test_a_list_that_others_may_have_changed_shows_no_broken_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    lag, target = Lag(1.0), FaultyTarget(honest, Settings())
+    visitor = Visitor(target, CONTRACT.resources["domains"], Evidence(target.base_url), "", lag=lag)
+    with monkeypatch.context() as patched:
+        patched.setattr(waiting, "PAUSES", (0.0,))
+        visitor.snapshot(lambda _: False, "create")
+    assert lag.has_missed("domains", "create")
+    assert next_wait(monkeypatch, lag) == pytest.approx(2.1)
+
+
+def next_wait(monkeypatch: pytest.MonkeyPatch, lag: Lag) -> float:
+    """How long the next delete of a domain is waited for."""
+    clock = Clock()
+    monkeypatch.setattr(waiting, "time", clock)
+    return total(clock, lag, "delete", missed=False)
 
 
 @pytest.mark.parametrize("share", [0.0, 2.0])
