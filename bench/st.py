@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import Queue
 
 from contract_tests.proof import mocks
-from contract_tests.proof.mocks import KEY, Mock
+from contract_tests.proof.mocks import KEY
 from contract_tests.proof.trials import switches
 
 JOBS, RIGHT, EVERY = 2, 12, 4
@@ -27,11 +27,11 @@ DOCUMENT = Path(__file__).parents[1] / "openapi.yaml"
 
 
 def main() -> None:
-    with Mock() as one, Mock() as two:
+    with mocks.serving(JOBS) as base_urls:
         free: Queue[str] = Queue()
-        for mock in (one, two):
-            free.put(mock.base_url)
-        defects = list(mocks.defects(one.base_url).values())[::EVERY]
+        for base_url in base_urls:
+            free.put(base_url)
+        defects = list(mocks.defects(base_urls[0]).values())[::EVERY]
         right = [switches(seed) for seed in range(RIGHT)]
         wrong = [right[number % RIGHT] | {"defects": [each.name]} for number, each in enumerate(defects)]
         with ThreadPoolExecutor(JOBS) as pool:

@@ -15,7 +15,7 @@ from rich.text import Text
 from contract_tests.contract import Contract
 from contract_tests.exchange import Exchange
 from contract_tests.proof import mocks
-from contract_tests.proof.mocks import KEY, SECOND_KEY, Mock
+from contract_tests.proof.mocks import KEY, SECOND_KEY
 from contract_tests.run.options import Options
 from contract_tests.run.runner import run
 from contract_tests.target.connection import Connection
@@ -38,8 +38,8 @@ class Rehearsal:
 
 def show(contract: Contract, options: Options, console: Console) -> None:
     """Print what a run with these options would do, on an account with some records and on an empty one."""
-    with Mock() as mock:
-        rehearsals = [_rehearse(contract, options, mock.base_url, records) for records in SIZES]
+    with mocks.serving() as [base_url]:
+        rehearsals = [_rehearse(contract, options, base_url, records) for records in SIZES]
     console.print(f"Nothing was sent to {options.base_url}. A run would send, about:")
     console.print(Padding(_requests(rehearsals, options), (1, 0, 1, 2)))
     if not options.limits.read_only:

@@ -8,7 +8,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from difflib import get_close_matches
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, UsageError
 from contract_tests.proof import matrix, mocks
-from contract_tests.proof.mocks import Defect, Mock
+from contract_tests.proof.mocks import Defect
 from contract_tests.proof.trials import Judged, Proof, Trial, greased, hostile, judge, trials_of
 from contract_tests.reports.screen import complain
 
@@ -44,11 +44,10 @@ def prove_command(contract: Contract, given: argparse.Namespace) -> int:
         UsageError: if a defect is unknown, or there is no mock server.
     """
     console = Console(highlight=False, markup=False)
-    with ExitStack() as stack:
-        servers = [stack.enter_context(Mock()) for _ in range(given.jobs or WORKERS_A_CORE * (os.cpu_count() or 1))]
-        known = mocks.defects(servers[0].base_url)
-        trials = _trials(contract, given, known, mocks.conditions(servers[0].base_url))
-        judged = _judged([server.base_url for server in servers], trials)
+    with mocks.serving(given.jobs or WORKERS_A_CORE * (os.cpu_count() or 1)) as base_urls:
+        known = mocks.defects(base_urls[0])
+        trials = _trials(contract, given, known, mocks.conditions(base_urls[0]))
+        judged = _judged(base_urls, trials)
         proof = Proof.of(known, _watched(judged, len(trials)))
     matrix.show(proof, console, each=bool(given.defect))
     return _write(proof, given) or int(bool(proof.failures))
@@ -105,14 +104,15 @@ def _judged(base_urls: Sequence[str], trials: Sequence[Trial]) -> Iterator[Judge
 
 @contextmanager
 def _running(processes: Sequence[BaseProcess]) -> Iterator[None]:
-    for process in processes:
-        process.start()
     try:
+        for process in processes:
+            process.start()
         yield
     finally:
         for process in processes:
-            process.terminate()
-            process.join()
+            if process.pid is not None:
+                process.terminate()
+                process.join()
 
 
 def _work(base_url: str, tasks: Any, results: Any) -> None:

@@ -6,10 +6,12 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import urllib3
 
@@ -38,13 +40,26 @@ class Defect:
     also: frozenset[str]
 
 
-class Mock:
-    """A `mock-server` on a free port, as a context manager.
+@contextmanager
+def serving(count: int = 1) -> Iterator[list[str]]:
+    """Start mock servers on free ports, wait until they listen, and stop them in the end; their base URLs.
+
+    Threads start them: an interrupt comes to the main thread, where a process that is being started would be lost.
 
     Raises:
         UsageError: if there is no such program, or it does not start.
     """
+    servers = [_Mock() for _ in range(count)]
+    try:
+        with ThreadPoolExecutor(count) as pool:
+            base_urls = list(pool.map(_Mock.start, servers))
+        yield base_urls
+    finally:
+        for server in servers:
+            server.stop()
 
+
+class _Mock:
     def __init__(self) -> None:
         beside = Path(sys.executable).with_name("mock-server")
         program = str(beside) if beside.exists() else shutil.which("mock-server")
@@ -52,24 +67,18 @@ class Mock:
             raise UsageError("the program mock-server is not installed; it comes with this one")
         self._command = [program, "--port", "0", "--log-level", "error", "--journal", "0"]
         self._process: subprocess.Popen[str] | None = None
-        self.base_url = ""
 
-    def __enter__(self) -> Self:
-        """Start it, and wait until it listens."""
+    def start(self) -> str:
         self._process = subprocess.Popen(  # noqa: S603 - our own
             self._command, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
         line = self._process.stdout.readline() if self._process.stdout else ""
-        self.base_url = line.rpartition(" ")[2].strip()
-        if not self.base_url.startswith("http://"):
-            self.__exit__(None, None, None)
+        base_url = line.rpartition(" ")[2].strip()
+        if not base_url.startswith("http://"):
             raise UsageError("mock-server does not start; `mock-server --port 0` says why")
-        return self
+        return base_url
 
-    def __exit__(
-        self, resource: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Stop it."""
+    def stop(self) -> None:
         if self._process:
             self._process.terminate()
             try:

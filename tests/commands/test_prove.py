@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,28 +49,32 @@ def test_a_wrong_option_is_told_in_a_line(options: list[str], message: str) -> N
     assert ended.stderr.count("\n") == 1
 
 
-def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None) -> None:
-    process = subprocess.Popen([COMMAND, "prove", "--jobs", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    try:
-        time.sleep(4)
-        mine = children(process.pid)
-        assert mine
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 2
-    finally:
-        process.terminate()
-        process.communicate()
-    for _ in range(50):  # what keeps track of semaphores ends a moment later
+@pytest.mark.parametrize("under_way", [1, 3], ids=["while its mock starts", "while a worker judges"])
+def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None, under_way: int) -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([COMMAND, "prove", "--jobs", "1"], stdout=pipe, stderr=pipe) as process:
+        try:
+            mine: list[int] = []
+            while len(mine) < under_way:  # a mock, what keeps track of semaphores, and a worker
+                assert process.poll() is None
+                mine = children(process.pid)
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=60)  # until none of them can write there any more
+        finally:
+            process.kill()
+    assert (process.returncode, told) == (2, b"contract-tests: interrupted\n")
+    until = time.monotonic() + 20
+    while left := [each for each in mine if Path(f"/proc/{each}").exists()]:
+        assert time.monotonic() < until, left
         time.sleep(0.1)
-        left = [each for each in mine if Path(f"/proc/{each}").exists()]
-        if not left:
-            break
-    assert left == []
 
 
 def children(pid: int) -> list[int]:
     if not Path("/proc").exists():
         pytest.skip("this system has no /proc to see processes in")
-    folders = [each for each in Path("/proc").iterdir() if each.name.isdecimal() and int(each.name) != os.getpid()]
-    parents = {int(each.name): int((each / "stat").read_text().rpartition(")")[2].split()[1]) for each in folders}
-    return [each for each, parent in parents.items() if parent == pid]
+    found = []
+    for each in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            if int(each.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(each.parent.name))
+    return found
