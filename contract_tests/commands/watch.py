@@ -81,6 +81,8 @@ def _wait(base_url: str) -> bool:
         if is_up and was_down:
             time.sleep(SETTLING)
             return True
+        if not is_up and not was_down:
+            say("the server has stopped; it is judged again once it listens")
         was_down = not is_up
 
 

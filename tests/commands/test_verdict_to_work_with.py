@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +166,7 @@ def test_a_watch_waits_for_a_server_that_comes_back() -> None:
         until(process, "watching:")
     assert process.stdin
     assert process.stdout
-    time.sleep(2)  # until the watch has noticed
+    until(process, "the server has stopped")
     with MockServer(port=port):
         assert "partial: no claim" in until(process, "watching:")
     process.stdin.close()
