@@ -22,7 +22,6 @@ from pathlib import Path
 from statistics import median
 
 from contract_tests.proof import mocks
-from contract_tests.proof.mocks import Mock
 
 HERE = Path(__file__).parent
 BIN = Path(sys.executable).parent
@@ -67,22 +66,28 @@ def beside(checkout: Path, only: str) -> None:
     for name, (what, _) in SERVERS.items():
         if re.search(only, name):
             ours, theirs = list[float](), list[float]()
-            for _ in range(1 if name == "hanging" else RUNS):
+            for _ in range(runs_of(name)):
                 for taken, tree in ((theirs, checkout), (ours, HERE.parent)):
-                    with serving(name) as base_url:
-                        taken.append(run(base_url, tree=tree)[0])
+                    taken.append(once(name, tree=tree)[0])
             here, there = median(ours), median(theirs)
             print(f"| {what} | {here:.1f} | {there:.1f} | {here / there:.2f} |", flush=True)
 
 
 def measured(name: str, *options: str) -> tuple[float, int]:
     """The median of the seconds from the command to its end, and that of the requests, each on a new server."""
-    runs = 1 if name == "hanging" else RUNS
-    with_each = []
-    for _ in range(runs):
-        with serving(name) as base_url:
-            with_each.append(run(base_url, *options))
+    with_each = [once(name, *options) for _ in range(runs_of(name))]
     return median(seconds for seconds, _ in with_each), int(median(requests for _, requests in with_each))
+
+
+def runs_of(name: str) -> int:
+    """How often a server is judged."""
+    return 1 if name == "hanging" else RUNS
+
+
+def once(name: str, *options: str, tree: Path = HERE.parent) -> tuple[float, int]:
+    """The seconds and requests of a run on a new server."""
+    with serving(name) as base_url:
+        return run(base_url, *options, tree=tree)
 
 
 @contextmanager
@@ -128,12 +133,12 @@ def seconds_of_st(name: str) -> str:
 
 def defects(count: int) -> None:
     """Run servers with one defect each, and print the runs that took longest."""
-    with Mock() as mock:
-        every = list(mocks.defects(mock.base_url))
+    with mocks.serving() as [base_url]:
+        every = list(mocks.defects(base_url))
         taken = []
         for name in every[:: max(1, len(every) // count)]:
-            mocks.reset(mock.base_url, fixture="empty", records=28, defects=[name])
-            taken.append((run(mock.base_url)[0], name))
+            mocks.reset(base_url, fixture="empty", records=28, defects=[name])
+            taken.append((run(base_url)[0], name))
     print(f"{len(taken)} servers with a defect: median {median(seconds for seconds, _ in taken):.1f} s")
     for seconds, name in sorted(taken, reverse=True)[:10]:
         print(f"{seconds:.1f} s  {name}")
