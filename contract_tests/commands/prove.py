@@ -8,23 +8,25 @@ import json
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from contract_tests.contract import Contract
-from contract_tests.errors import BROKEN, UsageError
+from contract_tests.errors import BROKEN, StoppedError, UsageError
 from contract_tests.proof import matrix, mocks
 from contract_tests.proof.mocks import Defect
 from contract_tests.proof.trials import Judged, Proof, Trial, greased, hostile, judge, trials_of
 from contract_tests.reports.screen import complain
 
+SECONDS_BETWEEN = 1.0  # looks at the workers
 WORKERS_A_CORE = 4  # a trial of a defect mostly waits, since the server might be slow rather than wrong
 SHORT_GREASE, SHORT_DEFECTS = 8, 7  # for a short proof: the number of seeds, and the step from defect to defect
 
@@ -42,6 +44,7 @@ def prove_command(contract: Contract, given: argparse.Namespace) -> int:
 
     Raises:
         UsageError: if a defect is unknown, or there is no mock server.
+        StoppedError: if a worker process died.
     """
     console = Console(highlight=False, markup=False)
     with mocks.serving(given.jobs or WORKERS_A_CORE * (os.cpu_count() or 1)) as base_urls:
@@ -94,12 +97,28 @@ def _judged(base_urls: Sequence[str], trials: Sequence[Trial]) -> Iterator[Judge
     tasks.cancel_join_thread()  # when the command ends, trials still in the queue are dropped
     for trial in [*trials, *[None] * len(base_urls)]:
         tasks.put(trial)
-    with _running([context.Process(target=_work, args=(url, tasks, results)) for url in base_urls]):
+    workers = [context.Process(target=_work, args=(url, tasks, results)) for url in base_urls]
+    with _running(workers):
         for _ in trials:
-            answer: Judged | RuntimeError = results.get()
+            yield _next(results, workers)
+
+
+def _next(results: Any, workers: Sequence[BaseProcess]) -> Judged:
+    """What a worker comes to next.
+
+    Raises:
+        RuntimeError: if a trial broke.
+        StoppedError: if a worker has died.
+    """
+    while True:
+        with suppress(Empty):
+            answer: Judged | RuntimeError = results.get(timeout=SECONDS_BETWEEN)
             if isinstance(answer, RuntimeError):
                 raise answer
-            yield answer
+            return answer
+        dead = [each.exitcode for each in workers if each.exitcode]
+        if dead:
+            raise StoppedError(f"a worker died with status {dead[0]}; if memory was short, try again with fewer --jobs")
 
 
 @contextmanager

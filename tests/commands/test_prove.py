@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -67,6 +68,21 @@ def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None, under_way: in
     while left := [each for each in mine if Path(f"/proc/{each}").exists()]:
         assert time.monotonic() < until, left
         time.sleep(0.1)
+
+
+def test_a_worker_that_dies_ends_it() -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([COMMAND, "prove", "--jobs", "2"], stdout=pipe, stderr=pipe) as process:
+        try:
+            while len(mine := children(process.pid)) < 5:
+                assert process.poll() is None
+            worker = next(each for each in mine if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes())
+            os.kill(worker, signal.SIGKILL)
+            _, told = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 3
+    assert told.startswith(b"contract-tests: a worker died with status -9; ")
 
 
 def children(pid: int) -> list[int]:
