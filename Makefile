@@ -22,6 +22,7 @@ test-slow: .venv/.dev  ## run the tests that take long
 lint: .venv/.dev  ## check the code, and the contract where Node is there
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 	$(BIN)/openapi-spec-validator openapi.yaml
 	$(BIN)/python requirements/audit.py

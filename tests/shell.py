@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
 from pathlib import Path
 from threading import Thread
+from unittest.mock import patch
 
 from wire import ALPINE, HARBOUR, Client, over_network
 
+from contract_tests import cli as suite
 from mock_server import MockServer
+from mock_server import cli as mock
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = Path(sys.executable).parent
@@ -22,8 +27,37 @@ MOCK_SERVER = COMMANDS / "mock-server"
 ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "200"}
 
 
-def command(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run `contract-tests`, with further variables in its environment."""
+def command(*arguments: str | Path, without: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    """Run `contract-tests` in this process, with further variables in its environment and without one."""
+    environment = {name: value for name, value in (ENVIRONMENT | more).items() if name != without}
+    with patch.dict(os.environ, environment, clear=True):
+        return in_process(suite.main, *arguments)
+
+
+def failure(*options: str | Path) -> str:
+    """What `mock-server` prints when it cannot start."""
+    ended = in_process(mock.main, *options)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    return ended.stderr
+
+
+def in_process(main: Callable[[list[str]], int | None], *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Call a command's `main`, and put back what it changes in this process."""
+    signals = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    status: int | str | None
+    with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()) as errors:
+        with patch.object(sys, "unraisablehook", sys.unraisablehook):
+            try:
+                status = main(list(map(str, arguments)))
+            except SystemExit as ended:
+                status = ended.code
+    for number, handler in signals.items():
+        signal.signal(number, handler)
+    return subprocess.CompletedProcess(arguments, int(status or 0), printed.getvalue(), errors.getvalue())
+
+
+def process(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run `contract-tests` in a process of its own."""
     line = [COMMANDS / "contract-tests", *arguments]
     return subprocess.run(line, capture_output=True, text=True, env=ENVIRONMENT | more, check=False)
 
