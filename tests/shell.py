@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from io import StringIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from threading import Thread
 from unittest.mock import patch
@@ -45,15 +45,19 @@ def in_process(main: Callable[[list[str]], int | None], *arguments: str | Path) 
     """Call a command's `main`, and put back what it changes in this process."""
     signals = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     status: int | str | None
-    with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()) as errors:
-        with patch.object(sys, "unraisablehook", sys.unraisablehook):
-            try:
-                status = main(list(map(str, arguments)))
-            except SystemExit as ended:
-                status = ended.code
+    with (
+        redirect_stdout(TextIOWrapper(BytesIO(), "utf-8", write_through=True)) as printed,
+        redirect_stderr(TextIOWrapper(BytesIO(), "utf-8", write_through=True)) as errors,
+        patch.object(sys, "unraisablehook", sys.unraisablehook),
+    ):
+        try:
+            status = main(list(map(str, arguments)))
+        except SystemExit as ended:
+            status = ended.code
     for number, handler in signals.items():
         signal.signal(number, handler)
-    return subprocess.CompletedProcess(arguments, int(status or 0), printed.getvalue(), errors.getvalue())
+    texts = (stream.buffer.getvalue().decode() for stream in (printed, errors))  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(arguments, int(status or 0), *texts)
 
 
 def process(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:

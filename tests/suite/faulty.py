@@ -76,18 +76,19 @@ def rules_of(resource: str) -> list[Rule]:
     return [rule for rule in CONTRACT.rules.values() if resource in rule.resources and rule.decided_by != "round"]
 
 
-def visited(
+def visited(  # noqa: PLR0913, PLR0917 - what a run may be given
     fault: Transformation,
     resource_name: str,
     settings: Settings | None = None,
     explore: Callable[[Visitor], None] = survey_alone,
     limits: Limits | None = None,
+    rule: Rule | None = None,
 ) -> tuple[Visits, FaultyTarget]:
-    """Visit one resource as a run does: once and, where it is needed, again."""
+    """Visit one resource as a run does: once and, where it is needed, again; for one rule alone, if one is given."""
     target = FaultyTarget(fault, settings or Settings(fixture="empty", records=28), limits)
     resource = CONTRACT.resources[resource_name]
-    visits = Visits(rules_of(resource_name), resource)
-    options = Options(BASE_URL, "demo-key-harbour", limits=target.limits)
+    visits = Visits([rule] if rule else rules_of(resource_name), resource)
+    options = Options(BASE_URL, "demo-key-harbour", limits=target.limits, rules=(rule.id,) if rule else ())
     Guide(target, options, explore, lambda _: None, lambda _resource, _results: None).visit(visits)
     return visits, target
 
