@@ -31,6 +31,14 @@ CHROMIUM = [
 ]
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say which tests are left out, and how to run them."""
+    left_out = "left out: the tests marked slow (browsers, Redis, generators, the wheel, processes that are killed)"
+    return f"{left_out}; `make test-all` runs all, `pytest -m slow FILE` those of a file" * (
+        config.option.markexpr == "not slow"
+    )
+
+
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "PAUSES", (0.0,))
