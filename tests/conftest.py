@@ -31,12 +31,11 @@ CHROMIUM = [
 ]
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
+def pytest_report_header(config: pytest.Config) -> str:
     """Say which tests are left out, and how to run them."""
     left_out = "left out: the tests marked slow (browsers, Redis, generators, the wheel, processes that are killed)"
-    return f"{left_out}; `make test-all` runs all, `pytest -m slow FILE` those of a file" * (
-        config.option.markexpr == "not slow"
-    )
+    how = "`make test-all` runs all tests, `pytest -m slow FILE` those of a file"
+    return f"{left_out}; {how}" if config.option.markexpr == "not slow" else ""
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from unittest.mock import patch
 from wire import ALPINE, HARBOUR, Client, over_network
 
 from contract_tests import cli as suite
+from contract_tests.survey import waiting
+from contract_tests.target import target
 from mock_server import MockServer
 from mock_server import cli as mock
 
@@ -28,9 +30,19 @@ ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KE
 
 
 def command(*arguments: str | Path, without: str = "", **more: str) -> subprocess.CompletedProcess[str]:
-    """Run `contract-tests` in this process, with further variables in its environment and without one."""
+    """Run `contract-tests` in this process and without its pauses.
+
+    Args:
+        arguments: the command line.
+        without: a variable to take out of its environment.
+        more: further variables.
+    """
     environment = {name: value for name, value in (ENVIRONMENT | more).items() if name != without}
-    with patch.dict(os.environ, environment, clear=True):
+    with (
+        patch.dict(os.environ, environment, clear=True),
+        patch.multiple(waiting, PAUSES=(0.0,), SETTLING=0.0),
+        patch.object(target, "PAUSE", 0.0),
+    ):
         return in_process(suite.main, *arguments)
 
 
@@ -56,7 +68,7 @@ def in_process(main: Callable[[list[str]], int | None], *arguments: str | Path) 
             status = ended.code
     for number, handler in signals.items():
         signal.signal(number, handler)
-    texts = (stream.buffer.getvalue().decode() for stream in (printed, errors))  # type: ignore[attr-defined]
+    texts = (stream.buffer.getvalue().decode() for stream in (printed, errors))
     return subprocess.CompletedProcess(arguments, int(status or 0), *texts)
 
 

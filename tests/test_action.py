@@ -57,6 +57,7 @@ def carry_out(folder: Path, base_url: str, **inputs: str) -> subprocess.Complete
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("defects", "status"), [((), 0), (("total-is-one-more",), 1)], ids=["right", "wrong"])
 def test_the_action_judges_with_its_inputs(tmp_path: Path, defects: tuple[str, ...], status: int) -> None:
     with MockServer(defects=defects) as server:
@@ -129,6 +130,7 @@ def test_a_switch_that_is_neither_on_nor_off_stops_the_action(tmp_path: Path, ri
     assert 'the input allow-writes is "yes please"; give true or false' in ended.stdout
 
 
+@pytest.mark.slow
 def test_arguments_are_read_as_a_shell_would(tmp_path: Path, right: MockServer) -> None:
     ended = carry_out(
         tmp_path, right.base_url, arguments=f"{QUICK} --read-only \\\n --header 'X-Name: O'\\''Neil' # none"

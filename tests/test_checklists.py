@@ -11,7 +11,7 @@ from pathlib import Path
 import walk
 import yaml
 
-from contract_tests.contract import Contract
+from contract_tests.contract import Contract, OpenPoint, Rule
 from contract_tests.open_points import DETECTORS, UNSEEN
 from contract_tests.rules import AREAS, judge_of
 from mock_server.contract import shipped_contract
@@ -178,7 +178,7 @@ def test_each_open_point_has_a_detector_or_a_reason_why_it_is_not_seen() -> None
 def test_each_entry_names_a_section_of_the_specification() -> None:
     lines = re.findall(r"^Section: (.*)\.$", (ROOT / "docs" / "specification.md").read_text("utf-8"), re.MULTILINE)
     sections = re.split("; |, |end of ", "; ".join(lines))
-    entries = [*CONTRACT.rules.values(), *CONTRACT.open_points.values()]
+    entries: list[Rule | OpenPoint] = [*CONTRACT.rules.values(), *CONTRACT.open_points.values()]
     assert [
         f"openapi.yaml: {entry.id}: no section {entry.section!r} in docs/specification.md"
         for entry in entries

@@ -47,7 +47,10 @@ def run(command: str, base_url: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
 
 
-@pytest.mark.parametrize("page", [name for name, blocks in BLOCKS.items() if blocks])
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name != "README.md")) for name, blocks in BLOCKS.items() if blocks],
+)
 def test_the_commands_print_what_a_page_shows(page: str) -> None:
     shown = [pair for block in BLOCKS[page] for pair in commands(block)]
     assert shown
@@ -116,6 +119,7 @@ def test_nothing_is_installed_by_a_name_that_somebody_else_could_take(name: str)
     assert bool(lines) == (name in ("docs/ci.md", "action.yml"))
 
 
+@pytest.mark.slow
 def test_a_deployment_is_judged_as_the_page_says(tmp_path: Path) -> None:
     given = [command for block in SHOWN.findall(DEPLOYMENT) for command, _ in commands(block)]
     assert [command.partition(" ")[0] for command in given] == [

@@ -22,6 +22,8 @@ from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
 
+pytestmark = pytest.mark.slow
+
 IMAGES = Path(__file__).parents[2] / "fixtures" / "images"
 WIDE, NARROW = (1280, 900), (360, 740)
 RECORDS, ACCOUNT = "/_mock/console/records", f"account={HARBOUR}"

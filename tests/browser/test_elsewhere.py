@@ -14,6 +14,8 @@ from wire import HARBOUR
 
 from mock_server import MockServer
 
+pytestmark = pytest.mark.slow
+
 KEY = {"Authorization": f"Bearer {HARBOUR}"}
 
 

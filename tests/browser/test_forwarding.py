@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
 from front_end import call, fill, page_for
 from independent import IndependentServer
@@ -16,6 +17,8 @@ from werkzeug.wrappers import Request, Response
 
 from mock_server import MockServer
 from mock_server.settings import Deployment
+
+pytestmark = pytest.mark.slow
 
 
 class WrongTotal(IndependentServer):

@@ -13,6 +13,8 @@ from contract_tests.commands.compare import comparison
 from contract_tests.reports import folder, results
 from contract_tests.reports.html import render
 
+pytestmark = pytest.mark.slow
+
 WIDE, NARROW = (1280, 900), (360, 740)
 
 

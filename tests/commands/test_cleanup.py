@@ -74,6 +74,7 @@ def killed(app: Deadly, base_url: str, ledger: Path) -> None:
     app.process = None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deadly", POINTS, indirect=True, ids=lambda at: f"request {at}")
 def test_what_a_killed_run_left_behind_is_removed_afterwards(deadly: tuple[Deadly, str], tmp_path: Path) -> None:
     app, base_url = deadly

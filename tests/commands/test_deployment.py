@@ -91,6 +91,7 @@ def test_an_address_of_ip_version_6_is_this_machine_too() -> None:
     assert (ended.returncode, "target unusable: unreachable" in ended.stderr) == (7, True)
 
 
+@pytest.mark.slow
 def test_the_proxy_of_the_environment_is_used_but_for_this_machine() -> None:
     asked = []
 
@@ -154,6 +155,7 @@ def test_too_few_requests_even_for_a_look_is_a_mistake() -> None:
     assert "the budget of requests was spent before the lists could be read; allow more" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_deadline_ends_a_run_and_leaves_nothing() -> None:
     with MockServer() as server:
         before = records(server)
@@ -254,6 +256,7 @@ def test_a_line_end_behind_a_key_is_no_part_of_it_and_other_letters_are_a_mistak
     assert "the API key holds a space or a letter beyond ASCII" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("defects", "status"), [((), 0), (("total-is-one-more",), 1)], ids=["right", "wrong"])
 def test_a_reader_that_goes_away_changes_no_verdict(defects: tuple[str, ...], status: int) -> None:
     with MockServer(defects=defects) as server:

@@ -29,6 +29,7 @@ def server() -> Iterator[MockServer]:
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 def test_an_interrupted_run_removes_what_it_made(
     interruptible: None, server: MockServer, number: signal.Signals
@@ -45,6 +46,7 @@ def test_an_interrupted_run_removes_what_it_made(
     assert everything(server) == before
 
 
+@pytest.mark.slow
 def test_a_run_that_is_interrupted_while_it_explores_removes_what_it_made(server: MockServer, tmp_path: Path) -> None:
     before, ledger = everything(server), tmp_path / "ledger.jsonl"
     options = ["--resources", "domains", "--explore", "3000", "--ledger", str(ledger)]
@@ -69,6 +71,7 @@ def test_a_named_ledger_goes_when_nothing_can_be_left_and_one_that_is_over_is_no
         assert (ended.returncode, ended.stderr, path.exists()) == (0, "", False)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_writes_its_reports_and_claims_nothing(
     interruptible: None, server: MockServer, tmp_path: Path
 ) -> None:
@@ -88,11 +91,8 @@ def test_an_interrupted_run_writes_its_reports_and_claims_nothing(
 
 
 def test_every_report_says_what_was_not_judged(server: MockServer, tmp_path: Path) -> None:
-    environment = {name: value for name, value in ENVIRONMENT.items() if name != "CONTRACT_SECOND_API_KEY"}
-    arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, "--lag", "0"]
-    ended = subprocess.run(
-        [*arguments, "--report-dir", tmp_path], capture_output=True, text=True, env=environment, check=True
-    )
+    options = ("--base-url", server.base_url, "--explore", "9", "--report-dir", tmp_path)
+    ended = command("run", *options, without="CONTRACT_SECOND_API_KEY")
     told = "separation of accounts (no second key), overlapping requests (--overlap 0)"
     assert ended.stdout.splitlines()[-1] == f"conforms; not judged: {told}"
     for each in tmp_path.iterdir():
@@ -146,6 +146,7 @@ def test_without_a_terminal_a_line_of_progress_comes_now_and_then(
     assert lines[-1].startswith("contract-tests: domains: creating  ·  70 requests  ·  0 s")
 
 
+@pytest.mark.slow
 def test_a_reader_of_errors_that_goes_away_does_not_take_the_verdict_along() -> None:
     read, write = os.pipe()
     os.close(read)

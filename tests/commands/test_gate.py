@@ -186,6 +186,7 @@ def look(server: MockServer, seed: int) -> Outcome:
     return run(Contract(), options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_a_mock_with_a_runs_profile_behaves_as_what_was_run_against(seed: int) -> None:
     contract, chosen = Contract(), greased(shipped_contract().open_points, seed)
@@ -200,6 +201,7 @@ def test_a_mock_with_a_runs_profile_behaves_as_what_was_run_against(seed: int) -
         assert profile(look(like_it, seed).observed, contract) == first
 
 
+@pytest.mark.slow
 def test_a_profile_is_used_by_the_mocks_command(tmp_path: Path) -> None:
     path = tmp_path / "profile.yaml"
     path.write_text("create-status: '202'\n", "utf-8")

@@ -14,15 +14,8 @@ import pytest
 import requests
 import trustme
 import yaml
-from shell import MOCK_SERVER, running
+from shell import MOCK_SERVER, failure, running
 from wire import HARBOUR, Client, over_network
-
-
-def failure(*options: str) -> str:
-    """What the command says when it cannot start."""
-    ended = subprocess.run([MOCK_SERVER, *options], capture_output=True, text=True, timeout=20, check=False)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    return ended.stderr
 
 
 def test_it_prints_its_url_its_keys_and_a_curl_line_that_works() -> None:
@@ -48,6 +41,7 @@ def test_a_signal_ends_it_at_once_and_cleanly_with_a_connection_open(number: sig
         assert re.fullmatch(r"\d\d:\d\d:\d\d GET /api/domains/ 200 \d+\.\d ms\n", process.stderr.read())
 
 
+@pytest.mark.slow
 def test_a_log_that_nobody_reads_stops_nothing() -> None:
     with running() as (process, lines):
         client = Client(over_network(lines[0].split()[-1]))
@@ -57,6 +51,7 @@ def test_a_log_that_nobody_reads_stops_nothing() -> None:
         assert process.wait(timeout=5) == 0
 
 
+@pytest.mark.slow
 def test_a_port_is_free_again_at_once() -> None:
     with running() as (process, lines):
         port = lines[0].rpartition(":")[2].strip()
@@ -76,6 +71,7 @@ def test_a_port_in_use_is_told_in_one_line() -> None:
         )
 
 
+@pytest.mark.slow
 def test_two_servers_never_share_a_port() -> None:
     with running() as (_, lines):
         assert "Address already in use" in failure("--port", lines[0].rpartition(":")[2].strip())
@@ -124,6 +120,7 @@ def test_the_clock_of_the_machine_dates_records_when_asked() -> None:
     assert made[:4] == time.strftime("%Y", time.gmtime())
 
 
+@pytest.mark.slow
 def test_output_that_cannot_hold_a_letter_escapes_it(tmp_path: Path) -> None:
     fixture = tmp_path / "f.yaml"
     fixture.write_text("{now: '2026-03-02 09:00:00', accounts: [{name: Café, api_key: k}]}", "utf-8")
@@ -141,6 +138,7 @@ def test_nobody_listening_is_no_reason_to_fail() -> None:
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_module_too() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "mock_server", "--help"], capture_output=True, text=True, check=True, env=os.environ
@@ -203,6 +201,7 @@ def test_mistakes_of_clients_are_summed_up_at_the_end(options: tuple[str, ...], 
     assert told[3].endswith("page 1 alone was read by Harbour Books. This may be intended.")
 
 
+@pytest.mark.slow
 def test_a_mistake_that_is_ignored_does_not_fail() -> None:
     with running("--fail-on-remarks", "--ignore-remark", "pagination.*") as (process, lines):
         Client(over_network(lines[0].split()[-1])).get("/api/domains/?results_per_page=30&page=2")
@@ -281,6 +280,7 @@ def test_what_a_fixture_says_does_not_steer_the_terminal(tmp_path: Path) -> None
         assert "API key      key  (A\\x1b]0;x\\x07\n" in lines
 
 
+@pytest.mark.slow
 def test_signals_one_upon_the_other_end_it_too() -> None:
     for _ in range(5):
         with running() as (process, _):
@@ -293,6 +293,7 @@ def test_a_rate_limit_is_given_once() -> None:
     assert "give one of them" in failure("--rate-limit", "60/m", "--condition", "rate-limit=5")
 
 
+@pytest.mark.slow
 def test_nothing_in_a_remark_is_taken_for_a_command() -> None:
     with running() as (process, lines):
         client = Client(over_network(lines[0].split()[-1]))

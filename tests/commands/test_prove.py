@@ -50,6 +50,7 @@ def test_a_wrong_option_is_told_in_a_line(options: list[str], message: str) -> N
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("under_way", [1, 3], ids=["while its mock starts", "while a worker judges"])
 def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None, under_way: int) -> None:
     pipe = subprocess.PIPE
@@ -70,6 +71,7 @@ def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None, under_way: in
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_ends_it() -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([COMMAND, "prove", "--jobs", "2"], stdout=pipe, stderr=pipe) as process:

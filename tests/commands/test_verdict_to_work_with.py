@@ -61,7 +61,7 @@ def test_a_run_stops_once_enough_has_failed(tmp_path: Path) -> None:
     with MockServer(fixture="empty", records=40, defects=("total-is-one-more",)) as broken:
         before = records(broken)
         few = command("run", "--base-url", broken.base_url, "--max-failures", "1", "--report-dir", tmp_path)
-        every = command("run", "--base-url", broken.base_url)
+        every = command("run", "--base-url", broken.base_url, "--explore", "0")
         assert records(broken) == before
     sent = [int(re.findall(r"(\d+) requests in", ended.stdout)[0]) for ended in (few, every)]
     assert (few.returncode, every.returncode) == (1, 1)
@@ -71,6 +71,7 @@ def test_a_run_stops_once_enough_has_failed(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_failures_are_written_on_the_way(tmp_path: Path) -> None:
     with MockServer(defects=("total-is-one-more",), conditions={"latency": 0.05}) as broken:
         run: list[str | Path] = [
@@ -124,6 +125,7 @@ def test_a_baseline_that_cannot_be_read_is_a_mistake(server: MockServer, tmp_pat
     assert mock(server, "GET", "journal")["entries"] == []
 
 
+@pytest.mark.slow
 def test_a_watch_judges_again_on_enter_what_failed_first(server: MockServer) -> None:
     line: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, *QUICK, "--watch"]
     mock(server, "POST", "reset", {"defects": ["total-is-one-more"]})
@@ -158,6 +160,7 @@ def until(process: subprocess.Popen[str], text: str) -> str:
     return printed
 
 
+@pytest.mark.slow
 def test_a_watch_waits_for_a_server_that_comes_back() -> None:
     with MockServer() as first:
         port = int(first.base_url.rpartition(":")[2])
@@ -174,7 +177,7 @@ def test_a_watch_waits_for_a_server_that_comes_back() -> None:
     process.stdout.close()
 
 
-@pytest.mark.parametrize("jobs", ["1", "2", "3"])
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow), "3"])
 def test_the_verdict_is_the_same_however_many_resources_are_visited_at_once(tmp_path: Path, jobs: str) -> None:
     with MockServer(fixture="empty", records=40, defects=("total-is-one-more",)) as broken:
         command("run", "--base-url", broken.base_url, "--jobs", jobs, "--lag", "0", "--report-dir", tmp_path)

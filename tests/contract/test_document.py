@@ -103,6 +103,7 @@ def typescript(schema: dict[str, Any]) -> str:
     return " | ".join(TYPES[each] for each in types)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("npm") and not os.environ.get("CI"), reason="Node is not installed")
 def test_generated_types_name_every_read_field_with_its_type(tmp_path: Path) -> None:
     installed("node_modules/.ready")

@@ -108,6 +108,7 @@ DEPLOYMENTS: dict[str, tuple[Callable[[], AbstractContextManager[str]], set[str]
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("made", "unlike"), DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_a_stand_in_answers_a_clients_walk_as_the_deployment_did(
     tmp_path: Path, made: Callable[[], AbstractContextManager[str]], unlike: set[str]

@@ -62,6 +62,7 @@ def test_nobody_who_waits_or_stalls_stops_others(
     assert mock.memory()[1] < MOST_MEMORY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attack", "mock"),
     [

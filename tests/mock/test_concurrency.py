@@ -20,6 +20,7 @@ def run(jobs: int, job: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(job, range(jobs)))
 
 
+@pytest.mark.slow
 def test_eight_writers_lose_nothing_and_readers_never_see_a_torn_page() -> None:
     with MockServer(fixture="empty") as server:
         done = Event()

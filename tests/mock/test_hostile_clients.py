@@ -113,6 +113,7 @@ def test_no_answer_is_a_failure_of_the_server_unless_the_client_prefers_it() -> 
     assert failures == {"a preferred 503"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")
 def test_all_hostile_clients_leave_little_in_the_memory() -> None:
     with hostile.started() as mock, ExitStack() as stack:

@@ -116,7 +116,11 @@ class MockBesideADict(RuleBasedStateMachine):
                 assert page["meta"]["total"] == len(expected)
 
 
-@pytest.mark.parametrize(("store", "examples"), [("memory", 60), ("redis", 15)], indirect=["store"])
+@pytest.mark.parametrize(
+    ("store", "examples"),
+    [("memory", 15), *(pytest.param(*each, marks=pytest.mark.slow) for each in [("memory", 60), ("redis", 15)])],
+    indirect=["store"],
+)
 def test_the_mock_says_what_a_dict_says(store: str, examples: int) -> None:
     usual = settings(max_examples=examples, stateful_step_count=30, deadline=None, derandomize=True)
     run_state_machine_as_test(MockBesideADict, settings=usual)

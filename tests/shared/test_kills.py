@@ -20,6 +20,8 @@ import requests
 from redis_server import RedisServer
 from wire import HARBOUR
 
+pytestmark = pytest.mark.slow
+
 PROCESSES, CLIENTS = 3, 6
 PATIENCE = 30.0  # seconds for what takes well under one
 HEADERS = {"Authorization": f"Bearer {HARBOUR}"}

@@ -23,6 +23,8 @@ from wire import ALPINE, HARBOUR, Client, over_network
 from mock_server import MockServer
 from mock_server.shared.store import StoreError
 
+pytestmark = pytest.mark.slow
+
 SECONDS_TO_START = 20
 
 

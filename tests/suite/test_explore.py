@@ -19,6 +19,7 @@ from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.defects.means import changes, link
 
 ADDRESSES = ("email", "webhook", "slack", "discord", "microsoft_teams")
+pytestmark = pytest.mark.usefixtures("no_pauses")
 FULL = Settings(fixture="empty", records=120)
 
 
@@ -63,6 +64,7 @@ def explored(seed: int) -> list[Request]:
     return [exchange.request for exchange in target.exchanges]
 
 
+@pytest.mark.slow
 def test_a_seed_means_the_same_requests_and_another_means_others() -> None:
     assert explored(0) == explored(0) != explored(1)
 
@@ -81,7 +83,7 @@ def test_exploring_writes_to_no_record_of_others_and_names_no_host_of_others(res
         assert [host for host in hosts if not re.fullmatch(r"([a-z0-9-]+\.)*example\.com", host.lower())] == []
 
 
-@pytest.mark.parametrize("requests", [60, 120, 360])
+@pytest.mark.parametrize("requests", [60, pytest.param(360, marks=pytest.mark.slow)])
 def test_exploring_leaves_nothing_where_a_record_may_lose_its_name(requests: int) -> None:
     target = FaultyTarget(honest, FULL)
     target.wsgi = WsgiClient(IndependentServer(30))  # it takes an empty label

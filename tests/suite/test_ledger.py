@@ -222,6 +222,7 @@ def test_a_server_that_tells_nothing_of_an_id_that_is_gone_has_nothing_left(
     assert left == [] or (status == 500 and records > 1000)  # then neither read nor list can tell
 
 
+@pytest.mark.slow
 def test_reads_that_lag_leave_nothing_of_the_other_account_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("contract_tests.survey.waiting.SETTLING", 0.3)
     settings = Settings(fixture="empty", records=28, conditions={"lag": 0.15})

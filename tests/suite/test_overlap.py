@@ -16,7 +16,6 @@ from racy import RacyServer
 from shell import COMMANDS, ENVIRONMENT, command, everything
 from upstream import serving
 
-from contract_tests.contract import Rule
 from contract_tests.run.options import REQUESTS_OF_A_ROUND, Options
 from contract_tests.run.runner import run
 from contract_tests.run.verdicts import VIOLATED, Result, Verdict
@@ -45,6 +44,7 @@ def broken(results: dict[str, Result]) -> set[str]:
     return {each.rule.id for each in results.values() if each.verdict in VIOLATED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_defect_that_shows_only_then_is_caught_by_its_rule(name: str) -> None:
     defect = DEFECTS[name]
@@ -58,7 +58,7 @@ def test_a_defect_that_shows_only_then_is_caught_by_its_rule(name: str) -> None:
     assert results[f"{defect.rule}[{resource}]"].verdict is Verdict.WARN
 
 
-@pytest.mark.parametrize("records", [0, 3])
+@pytest.mark.parametrize("records", [pytest.param(0, marks=pytest.mark.slow), 3])
 def test_the_mock_keeps_every_rule_with_witnesses(records: int) -> None:
     with MockServer(fixture="empty", records=records) as server:
         results = judged(server.base_url)
@@ -77,6 +77,7 @@ def test_trouble_around_a_server_that_is_right_is_not_held_against_it(conditions
         assert broken(judged(server.base_url, "domains", rounds=2)) == set()
 
 
+@pytest.mark.slow
 def test_a_server_that_reads_changes_and_writes_without_a_lock_is_found_wrong() -> None:
     with serving(RacyServer(3)) as there:
         found = broken(judged(there))
@@ -87,12 +88,14 @@ def test_a_server_that_reads_changes_and_writes_without_a_lock_is_found_wrong() 
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["waits", "409", "503"])
 def test_it_is_right_once_it_locks_whatever_it_answers_the_loser(how: str) -> None:
     with serving(RacyServer(3, loser=how)) as there:
         assert broken(judged(there)) == set()
 
 
+@pytest.mark.slow
 def test_a_finding_is_told_with_its_time_line_and_a_script_that_sends_requests_at_one_moment(tmp_path: Path) -> None:
     with serving(RacyServer(3)) as there:
         ran = command(
@@ -110,6 +113,7 @@ def test_a_finding_is_told_with_its_time_line_and_a_script_that_sends_requests_a
         assert listed.json()["meta"]["total"] == 3
 
 
+@pytest.mark.slow
 def test_a_pace_is_kept() -> None:
     with MockServer(fixture="empty", records=0) as server:
         began = time.monotonic()
@@ -128,6 +132,7 @@ def test_without_it_nothing_is_claimed() -> None:
         assert "--overlap N" in ran.stderr
 
 
+@pytest.mark.slow
 def test_nothing_is_left_behind_also_when_the_run_is_killed_there(tmp_path: Path) -> None:
     with MockServer(conditions={"latency": 0.01}) as server:
         before, ledger = everything(server), tmp_path / "ledger.jsonl"
@@ -151,6 +156,5 @@ def test_nothing_is_left_behind_also_when_the_run_is_killed_there(tmp_path: Path
         assert everything(server) == before
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_rules_of_overlapping_requests_are_advisory(rule: Rule) -> None:
-    assert rule.level == "advisory"
+def test_rules_of_overlapping_requests_are_advisory() -> None:
+    assert {rule.level for rule in RULES} == {"advisory"}

@@ -90,7 +90,7 @@ def test_what_a_schema_refuses_breaks_a_rule(resource: str, operation: str) -> N
     assert broken(resource, exchange) == []
     refused = []
 
-    @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(spoilt(exchange.json))
     def agree(body: Any) -> None:
         if not schema.is_valid(body):
@@ -99,7 +99,7 @@ def test_what_a_schema_refuses_breaks_a_rule(resource: str, operation: str) -> N
             assert broken(resource, answer) != [], f"the schema of openapi.yaml refuses {body}, and no rule does"
 
     agree()
-    assert len(refused) > 20
+    assert len(refused) > 10
 
 
 BODIES = (
@@ -138,12 +138,9 @@ def raving(seed: int) -> Transformation:
     return transformation
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 3)) for seed in range(20)])
 @pytest.mark.parametrize("resource", CONTRACT.resources)
-def test_no_answer_breaks_the_suite(monkeypatch: pytest.MonkeyPatch, resource: str, seed: int) -> None:
-    monkeypatch.setattr("contract_tests.survey.waiting.PAUSES", (0.0,))
-    monkeypatch.setattr("contract_tests.survey.waiting.SETTLING", 0.0)
-    monkeypatch.setattr("contract_tests.target.target.PAUSE", 0.0)
+def test_no_answer_breaks_the_suite(no_pauses: None, resource: str, seed: int) -> None:
     results = verdicts(raving(seed), resource, explore=Exploration(CONTRACT, 60, seed))
     assert [
         each.id for each in results.values() if each.verdict is not Verdict.PASS and not each.findings + each.reasons

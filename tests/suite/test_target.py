@@ -184,16 +184,15 @@ def is_silent(connection: socket.socket) -> None:
 ENDLESS = {"a head that drips": drips_a_head, "endless 100 Continue": goes_on_without_end, "silence": is_silent}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ENDLESS.values(), ids=ENDLESS)
 @pytest.mark.parametrize("limits", [Limits(timeout=1), Limits(timeout=60, seconds=1.0)], ids=["timeout", "deadline"])
 def test_an_answer_that_does_not_end_is_given_up(answer: Callable[[socket.socket], None], limits: Limits) -> None:
-    began = time.monotonic()
     with raw(answer, limits) as (target, came):
         exchange = target.send(LIST)
     assert (exchange.status, exchange.timed_out) == (None, True)
     assert exchange.error.startswith("no whole answer came within ")
     assert len(came) == (2 if limits.seconds is None else 1)
-    assert time.monotonic() - began < 30
 
 
 def test_early_hints_are_no_answer() -> None:
@@ -205,14 +204,15 @@ def test_early_hints_are_no_answer() -> None:
         assert target.send(LIST).json == {}
 
 
+@pytest.mark.slow
 def test_a_kept_connection_is_given_its_whole_time_for_each_answer() -> None:
     def slowly(connection: socket.socket) -> None:
         for _ in range(3):
-            time.sleep(0.6)
+            time.sleep(1.2)
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
             connection.recv(65_536)
 
-    with raw(slowly, Limits(timeout=1)) as (target, came):
+    with raw(slowly, Limits(timeout=3)) as (target, came):
         assert [target.send(LIST).status for _ in range(3)] == [200, 200, 200]
     assert len(came) == 1
 

@@ -16,6 +16,7 @@ from mock_server.faults.call import Call, Serve
 
 EMPTY, FULL = Settings(fixture="empty"), Settings(fixture="empty", records=40)
 RESOURCES = ("splash-pages", "domains", "notification-handlers")
+ACCOUNTS = [(RESOURCES[0], 0), (RESOURCES[1], 40), (RESOURCES[2], 25), (RESOURCES[2], 0)]
 TROUBLE = [
     *({"gateway-errors": every} for every in (40, 13, 7)),
     *({"other-writer": every} for every in (2, 11, 30)),
@@ -29,9 +30,14 @@ TROUBLE = [
 
 
 @pytest.mark.parametrize(
-    ("resource", "records"), [(RESOURCES[0], 0), (RESOURCES[1], 40), (RESOURCES[2], 25), (RESOURCES[2], 0)]
+    ("trouble", "resource", "records"),
+    [
+        pytest.param(trouble, resource, records, marks=[pytest.mark.slow] * ((number + turn) % 4 > 0))
+        for turn, trouble in enumerate(TROUBLE)
+        for number, (resource, records) in enumerate(ACCOUNTS)
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("trouble", TROUBLE, ids=lambda trouble: "-".join(f"{k}={v}" for k, v in trouble.items()))
 def test_no_condition_makes_a_correct_server_fail(
     monkeypatch: pytest.MonkeyPatch, no_pauses: None, trouble: dict[str, float], records: int, resource: str
 ) -> None:
@@ -63,6 +69,7 @@ def test_a_colleague_who_edits_old_records_makes_no_correct_server_fail(
     assert [(result.id, result.findings[0]) for result in broken] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_reads_that_lag_make_no_correct_server_fail(monkeypatch: pytest.MonkeyPatch, resource: str) -> None:
     monkeypatch.setattr(waiting, "SETTLING", 0.3)  # longer than the lag, as the usual one is than usual lags
@@ -77,7 +84,9 @@ def test_reads_that_lag_make_no_correct_server_fail(monkeypatch: pytest.MonkeyPa
     [(EMPTY, 394), (Settings(fixture="empty", records=10), 394), (FULL, 274)],
     ids=["empty", "10 records", "40 records"],
 )
-def test_the_survey_is_small_leaves_nothing_behind_and_is_the_same_again(settings: Settings, most: int) -> None:
+def test_the_survey_is_small_leaves_nothing_behind_and_is_the_same_again(
+    no_pauses: None, settings: Settings, most: int
+) -> None:
     runs = []
     for _ in range(2):
         target = FaultyTarget(honest, settings)
