@@ -5,7 +5,7 @@ PINNED := $(INSTALL) --require-hashes --requirement
 ITSELF := $(INSTALL) --no-deps --no-build-isolation --editable .
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
 
-.PHONY: mock suite test test-slow lint format generators prove mutation bench soak dist lock clean
+.PHONY: mock suite test test-all lint format generators prove mutation bench soak dist lock clean
 
 mock: .venv/.mock  ## serve the demo data
 	@$(BIN)/mock-server $(ARGS)
@@ -13,11 +13,11 @@ mock: .venv/.mock  ## serve the demo data
 suite: .venv/.dev  ## install contract-tests
 	@echo "$(BIN)/contract-tests is ready"
 
-test: .venv/.dev  ## run the tests, but those that take long
+test: .venv/.dev  ## run the quick tests
 	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
 
-test-slow: .venv/.dev  ## run the tests that take long
-	$(MAKE) --no-print-directory test ARGS="-m slow $(ARGS)"
+test-all: .venv/.dev  ## run all tests, also those marked slow
+	$(MAKE) --no-print-directory test ARGS="-m '' $(ARGS)"
 
 lint: .venv/.dev  ## check the code, and the contract where Node is there
 	$(BIN)/ruff check .

@@ -14,8 +14,6 @@ from shell import installed
 
 from mock_server import MockServer
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[1]
 EXAMPLES, TOOLS, GENERATORS = ROOT / "examples", ROOT / "node_modules" / ".bin", ROOT / "tests" / "generators"
 INSTALLED = pytest.mark.skipif(
@@ -37,6 +35,7 @@ def ended(*command: str | Path, cwd: Path = ROOT, **more: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_pytest() -> None:
     printed = ended(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", EXAMPLES / "test_pytest.py")
     assert "6 passed" in printed
@@ -49,6 +48,7 @@ def test_plain_fetch(server: MockServer) -> None:
     assert not server.running.journal.find(remarks="1", path="/api/domains/")
 
 
+@pytest.mark.slow
 @NODE
 def test_twenty_tests_in_eight_workers_never_meet(
     server: MockServer, node_modules: None, chromium: str, tmp_path: Path
@@ -60,6 +60,7 @@ def test_twenty_tests_in_eight_workers_never_meet(
     assert len(server.running.service.accounts.sandboxes) == 20
 
 
+@pytest.mark.slow
 @NODE
 def test_a_typed_client(server: MockServer, node_modules: None, tmp_path: Path) -> None:
     for name in ("typed.ts", "tsconfig.json"):
@@ -72,6 +73,7 @@ def test_a_typed_client(server: MockServer, node_modules: None, tmp_path: Path) 
     assert json.loads(printed) == {"host": "typed.example.com", "total": 55}
 
 
+@pytest.mark.slow
 @INSTALLED
 def test_a_front_end_in_react(server: MockServer, node_modules: None, chromium: str, tmp_path: Path) -> None:
     installed("generators")

@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from wire import HARBOUR, Client, over_network
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[1]
 HASHED = re.compile(r"^[\w.-]+==[^\\\n]*\\\n +--hash=sha256:[0-9a-f]{64}", re.MULTILINE)
 PIN = re.compile(r"^([\w.-]+)==([^ ;]+)", re.MULTILINE)
@@ -28,6 +26,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_what_is_built_twice_is_the_same_byte_for_byte(tmp_path: Path) -> None:
     built = []
     for folder in (tmp_path / "one", tmp_path / "other"):
@@ -70,6 +69,7 @@ def test_the_wheel_carries_the_contract_and_the_fixtures_and_no_tests(wheel: Pat
     assert "link_management_contract/fixtures/images/logo.png" in names
 
 
+@pytest.mark.slow
 def test_the_mock_runs_from_an_empty_folder_where_only_the_wheel_is_installed(wheel: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=True)
     commands = tmp_path / "venv" / "bin"

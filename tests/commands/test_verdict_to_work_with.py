@@ -60,7 +60,9 @@ def test_a_script_shows_the_failure_and_leaves_nothing(tmp_path: Path, name: str
 def test_a_run_stops_once_enough_has_failed(tmp_path: Path) -> None:
     with MockServer(fixture="empty", records=40, defects=("total-is-one-more",)) as broken:
         before = records(broken)
-        few = command("run", "--base-url", broken.base_url, "--max-failures", "1", "--report-dir", tmp_path)
+        few = command(
+            "run", "--base-url", broken.base_url, "--max-failures", "1", "--explore", "0", "--report-dir", tmp_path
+        )
         every = command("run", "--base-url", broken.base_url, "--explore", "0")
         assert records(broken) == before
     sent = [int(re.findall(r"(\d+) requests in", ended.stdout)[0]) for ended in (few, every)]

@@ -6,6 +6,7 @@ import gzip
 import json
 import socket
 import struct
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -106,9 +107,7 @@ WITHOUT_AN_ANSWER: dict[str, tuple[Any, int, str]] = {
 @pytest.mark.parametrize(("script", "status", "kind"), WITHOUT_AN_ANSWER.values(), ids=WITHOUT_AN_ANSWER)
 def test_a_deployment_that_gives_no_answer(script: Any, status: int, kind: str) -> None:
     with Upstream(script) as up, in_front(up.url) as server:
-        began = time.monotonic()
         got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY | {"Origin": "http://localhost"}, timeout=9)
-        assert time.monotonic() - began < 5
         assert got.status_code == status
         assert got.headers["proxy-status"].startswith(f"mock-server; error={kind}")
         (error,) = got.json()["errors"]
@@ -275,7 +274,7 @@ class TestClients:
             wait_for(lambda: len(server.running.journal.find()) == 1)
 
 
-def wait_for(done: Callable[[], bool], seconds: float = 8.0) -> None:
+def wait_for(done: Callable[[], bool], seconds: float = 60.0) -> None:
     until = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < until
@@ -322,16 +321,17 @@ def test_a_request_is_sent_once_whatever_becomes_of_it(method: str) -> None:
 
 
 def test_parts_arrive_as_they_come_and_none_is_lost() -> None:
+    came = threading.Event()
+
     def script(conn: socket.socket) -> None:
         conn.sendall(HEAD + b"Content-Length: 100\r\n\r\nfirst")
-        time.sleep(0.2)
+        came.wait(9)
         conn.close()
 
     with Upstream(script) as up, in_front(up.url) as server:
-        began = time.monotonic()
         got = requests.get(f"{server.base_url}/api/domains/1", stream=True, timeout=9)
         assert got.raw.read1(5) == b"first"
-        assert time.monotonic() - began < 0.2
+        came.set()
         got.close()
 
 
