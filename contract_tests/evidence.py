@@ -211,6 +211,7 @@ class Evidence:
         base_url: where requests were sent.
         public_base_url: what page links must begin with, if not the base URL.
         markers: the texts that mark the run's records.
+        controls: listings before and after a stretch in which the run only read, for as long as it otherwise writes.
         shaped: updates whose forms are written as other clients write them.
         own: the ids that the run created, by resource.
         notes: why something could not be tried, by resource.
@@ -229,6 +230,7 @@ class Evidence:
     omissions: dict[str, list[Omission]] = field(default_factory=_lists)
     access_attempts: dict[str, list[AccessAttempt]] = field(default_factory=_lists)
     watches: dict[str, list[Watch]] = field(default_factory=_lists)
+    controls: dict[str, list[tuple[Listing, Listing]]] = field(default_factory=_lists)
     shaped: dict[str, list[Change]] = field(default_factory=_lists)
     rounds: dict[str, list[Round]] = field(default_factory=_lists)
     has_overlapped: bool = False

@@ -17,6 +17,7 @@ from contract_tests.rules.observation import (
     answer,
     decide,
     id_text,
+    others_wrote,
     shown,
     steady,
 )
@@ -224,12 +225,14 @@ def _left_alone(evidence: Evidence, resource: Resource, event: str) -> Observati
 
 
 def _is_quiet(evidence: Evidence, resource: Resource) -> bool:
-    """Whether nobody else seems to have written during the visit."""
+    """Whether nobody else seems to have written during the visit, nor while the run only read at its end."""
     paging_scans, before_after = (
         evidence.paging_scans[resource.name],
         evidence.before_after[resource.name],
     )
     if any(phase.came for phase in before_after) or not all(scan.is_quiet for scan in paging_scans):
+        return False
+    if others_wrote(evidence, resource):
         return False
     pairs = ((before, scan.after.by_id[each]) for scan in paging_scans for each, before in scan.before.by_id.items())
     return not any(

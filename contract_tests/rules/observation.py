@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from contract_tests.contract import Resource
-from contract_tests.evidence import Record
-from contract_tests.exchange import Exchange
+from contract_tests.evidence import Evidence, Record
+from contract_tests.exchange import Exchange, id_of
 from contract_tests.masking import shape
 
 LONGEST, LONGEST_ID = 60, 20
@@ -97,6 +97,19 @@ def id_text(record: Record) -> str:
 def steady(resource: Resource) -> list[str]:
     """The fields that only a write changes; whether a domain is enabled may change by itself."""
     return [name for name in resource.shape if name != "is_enabled" or resource.types]
+
+
+def steady_records(resource: Resource, rows: Iterable[Record]) -> dict[Any, Record]:
+    """Records by id, with only the fields that only a write changes; others may show the time."""
+    return {id_of(row): {name: row.get(name) for name in steady(resource)} for row in rows}
+
+
+def others_wrote(evidence: Evidence, resource: Resource) -> bool:
+    """Whether records changed, came or went while the run only read."""
+    return any(
+        steady_records(resource, before.rows) != steady_records(resource, after.rows)
+        for before, after in evidence.controls[resource.name]
+    )
 
 
 def answer(exchange: Exchange) -> str:

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from contract_tests.contract import Resource
 from contract_tests.evidence import BeforeAfter, Evidence, PagingScan, Record
 from contract_tests.exchange import Exchange, Expect, Page
-from contract_tests.rules.observation import Observation, Observations, Satisfied, Undecided, Violation, decide
+from contract_tests.rules.observation import (
+    Observation,
+    Observations,
+    Satisfied,
+    Undecided,
+    Violation,
+    decide,
+    others_wrote,
+)
 
 
 def page_defaults_to_1(evidence: Evidence, resource: Resource) -> Observations:
@@ -237,10 +245,11 @@ def _totals(evidence: Evidence, resource: Resource, event: str) -> Observations:
             yield Undecided("others wrote meanwhile")
             continue
         expected = phase.before.total + len(phase.made) - len(phase.removed)
-        received = f"total {phase.after.total}, from {phase.before.total}"
-        yield decide(
-            phase.after.exchange, f"total {expected}", received, kept=phase.after.total == expected, at="/meta/total"
-        )
+        kept, received = phase.after.total == expected, f"total {phase.after.total}, from {phase.before.total}"
+        if not kept and others_wrote(evidence, resource):
+            yield Undecided("others wrote meanwhile")
+        else:
+            yield decide(phase.after.exchange, f"total {expected}", received, kept=kept, at="/meta/total")
 
 
 def _is_doubled(evidence: Evidence, resource: Resource, phase: BeforeAfter, identifier: object) -> bool:

@@ -8,9 +8,8 @@ from contract_tests.evidence import AccessAttempt, Listing, Omission, Record
 from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, id_of, is_integer
 from contract_tests.markers import begins, shows
 from contract_tests.multipart import BOUNDARY
+from contract_tests.survey.pages import is_quiet_alone
 from contract_tests.survey.visitor import Visitor
-
-CONTROLS = 3  # listings without a create in between
 
 
 def omit(visitor: Visitor, before: Listing) -> None:
@@ -29,7 +28,7 @@ def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
     after = visitor.snapshot()
     new = [after.by_id[each] for each in set(after.ids) - set(before.ids)]
     came = [row for row in new if not _is_others(visitor, row, marker) and (before.complete or shows(row, marker))]
-    is_quiet = not came or _claim(visitor, came, marker, exchange, after)
+    is_quiet = not came or _claim(visitor, came, marker, exchange)
     omission = Omission(field, exchange, marker, tuple(came), is_quiet)
     visitor.evidence.omissions[visitor.resource.name].append(omission)
     return after
@@ -77,14 +76,13 @@ def _is_others(visitor: Visitor, row: Record, marker: str) -> bool:
     return any(shows(row, each) for each in visitor.evidence.markers if not begins(marker, each))
 
 
-def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange, after: Listing) -> bool:
+def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange) -> bool:
     """Note what the create made, as far as known; return whether nobody else makes records meanwhile."""
     ledger, resource = visitor.target.ledger, visitor.resource
     entry = ledger.latest(resource.name)
     marked = [row for row in came if shows(row, marker)]
     own = marked or [row for row in came if row.get("id") == exchange.made_id and _is_nameless(row, resource.label)]
-    controls = (visitor.snapshot().ids == after.ids for _ in range(CONTROLS))
-    is_quiet = bool(marked) or (not _others_wrote(visitor, came) and all(controls))
+    is_quiet = bool(own) or (not _others_wrote(visitor, came) and is_quiet_alone(visitor))
     for row in (own or came)[:1] if is_quiet else own:
         if is_integer(row.get("id")):
             ledger.complete(entry, int(row["id"]))

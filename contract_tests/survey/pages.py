@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-from contract_tests.evidence import Listing, PagingScan, Record, Watch
-from contract_tests.exchange import Expect, Page, Request, id_of, is_integer
-from contract_tests.rules.observation import steady
+from contract_tests.evidence import Listing, PagingScan, Watch
+from contract_tests.exchange import Expect, Page, Request, is_integer
+from contract_tests.rules.observation import steady_records
 from contract_tests.survey.unauthorized import try_access
 from contract_tests.survey.visitor import Visitor
 
@@ -19,6 +18,7 @@ QUIET_TRIES = 3
 PAGES = "pages"  # what is not waited for again once it did not come
 DETECTORS = 4  # lists in a row
 BEYOND = 90  # pages past the end
+LEAST_CONTROL, BETWEEN_LISTINGS = 120, 9  # requests
 MOST_READ = 5  # records of the account that are read where nothing is written
 
 
@@ -48,7 +48,8 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
         if scan.is_quiet:
             visitor.lag.rest()  # a cache may have kept a page from before the last write
         before = after
-    if not scan.is_quiet or _steady(visitor, scan.before.rows) != _steady(visitor, scan.after.rows):
+    shown = [steady_records(visitor.resource, listing.rows) for listing in (scan.before, scan.after)]
+    if not scan.is_quiet or shown[0] != shown[1]:
         _watch(visitor)
     if not again:
         _look_beyond(visitor, after)
@@ -90,20 +91,39 @@ def _look_beyond(visitor: Visitor, whole: Listing) -> None:
         visitor.send(Request("follow", visitor.resource.name, "GET", followed[1], query, expects=Expect.OPEN))
 
 
-def _steady(visitor: Visitor, rows: Iterable[Record]) -> dict[Any, Record]:
-    """Records by id, with only the fields that only a write changes; others may show the time."""
-    return {id_of(row): {name: row.get(name) for name in steady(visitor.resource)} for row in rows}
-
-
 def _watch(visitor: Visitor) -> None:
     """List the same page a few times in a row, and once more after a rest, to see whether lists change records."""
     looks = [visitor.page(results_per_page=str(visitor.largest)) for _ in range(DETECTORS)]
     visitor.lag.rest()
     looks.append(visitor.page(results_per_page=str(visitor.largest)))
-    *quick, rested = [_steady(visitor, look.rows) for look in looks if look] or [{}]
+    *quick, rested = [steady_records(visitor.resource, look.rows) for look in looks if look] or [{}]
     if len(quick) == DETECTORS:
         watch = Watch(tuple(quick), rested, visitor.evidence.exchanges[-1])
         visitor.evidence.watches[visitor.resource.name].append(watch)
+
+
+def is_quiet_alone(visitor: Visitor) -> bool:
+    """Whether no record changes, comes or goes while the run only reads: a control for what its writes seem to do.
+
+    It lasts for twice as many requests as the longest stretch between two listings with writes, or until a record has
+    changed.
+    """
+    evidence, resource = visitor.evidence, visitor.resource.name
+    phases = [each for each in evidence.before_after[resource] if each.before.exchange and each.after.exchange]
+    longest = max((_number(each.after) - _number(each.before) for each in phases), default=0)
+    before, sent = visitor.snapshot(), visitor.target.sent
+    while visitor.target.sent < sent + max(LEAST_CONTROL, 2 * longest):
+        for _ in range(BETWEEN_LISTINGS):
+            visitor.page(results_per_page="10")
+        after = visitor.snapshot()
+        evidence.controls[resource] = [(before, after)]
+        if steady_records(visitor.resource, before.rows) != steady_records(visitor.resource, after.rows):
+            return False
+    return True
+
+
+def _number(listing: Listing) -> int:
+    return listing.exchange.number if listing.exchange else 0
 
 
 def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:

@@ -18,7 +18,7 @@ from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.creating import InvisibleError, create, overlook
 from contract_tests.survey.lifecycle import remove_one, reshape, shapes_of, update, update_later
 from contract_tests.survey.overlap import overlap
-from contract_tests.survey.pages import look_around, page
+from contract_tests.survey.pages import is_quiet_alone, look_around, page
 from contract_tests.survey.samples import alone, of_type, optional
 from contract_tests.survey.unauthorized import try_access
 from contract_tests.survey.visitor import Visitor
@@ -38,6 +38,7 @@ def visit(  # noqa: PLR0913 - callers give the options by name
     chapters: Chapters = EVERY,
     explore: Callable[[Visitor], None] | None = None,
     rounds: int = 0,
+    control: bool = False,
     progress: Callable[[str], None] = lambda _: None,
     lag: Lag | None = None,
 ) -> Evidence:
@@ -51,6 +52,7 @@ def visit(  # noqa: PLR0913 - callers give the options by name
         chapters: those to go through.
         explore: what to do after the fixed chapters, before everything that was made is removed.
         rounds: how many rounds of overlapping requests to send after that.
+        control: whether to see last what others change while the run only reads.
         progress: called with each chapter.
         lag: what is known of the lag of reads; visits share it.
 
@@ -62,6 +64,9 @@ def visit(  # noqa: PLR0913 - callers give the options by name
     visitor = Visitor(target, resource, evidence, "", create_path, lag=lag)
     try:
         _look(visitor, chapters, explore, rounds, progress)
+        if control:
+            progress("looking at what others change")
+            is_quiet_alone(visitor)
     except BudgetSpentError as error:
         evidence.notes[resource.name].append(str(error))
     finally:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from faulty import CONTRACT, OWNER, FaultyTarget, honest, verdicts
+from faulty import CONTRACT, OWNER, FaultyTarget, honest, verdicts, visited
 from werkzeug.wrappers import Response
 
 from contract_tests.explore import Exploration
 from contract_tests.run.verdicts import VIOLATED, Verdict
 from contract_tests.survey import visit, waiting
 from mock_server import Settings
-from mock_server.faults.call import Call, Serve
+from mock_server.faults.call import Call, Serve, Transformation
 
 EMPTY, FULL = Settings(fixture="empty"), Settings(fixture="empty", records=40)
+OLD = range(1, 41)  # the ids of its records
 RESOURCES = ("splash-pages", "domains", "notification-handlers")
 ACCOUNTS = [(RESOURCES[0], 0), (RESOURCES[1], 40), (RESOURCES[2], 25), (RESOURCES[2], 0)]
 TROUBLE = [
@@ -50,23 +51,40 @@ def test_no_condition_makes_a_correct_server_fail(
     assert all(result.reasons for result in results if result.verdict is Verdict.INCONCLUSIVE)
 
 
-@pytest.mark.parametrize("resource", RESOURCES)
-@pytest.mark.parametrize("every", [3, 6, 11])
-def test_a_colleague_who_edits_old_records_makes_no_correct_server_fail(
-    no_pauses: None, resource: str, every: int
-) -> None:
-    numbers = itertools.count(1)
+def colleague(works: tuple[str, ...], every: int, begins: int) -> Transformation:
+    """Somebody else who creates, updates or deletes a record of the account with one request in so many."""
+    numbers = itertools.count(begins)
 
-    def edits(call: Call, serve: Serve) -> Response:
-        count = next(numbers)
-        if count % every == 0:
-            edited = call.by(OWNER).at("update", 1 + count // every % 3)
-            serve(edited.sending({call.resource.label: f"edit-{count}.example.org"}))
+    def transformation(call: Call, serve: Serve) -> Response:
+        turn, rest = divmod(next(numbers), every)
+        theirs = call.by(OWNER)
+        work, label = works[turn % len(works)], f"theirs-{turn}.example.org"
+        old = [record.id for record in theirs.records if record.id <= len(OLD)]
+        if rest == 0 and work == "create":
+            least = {"type": "slack"} if "type" in call.resource.fields else {}
+            serve(theirs.at("create").sending(least | {call.resource.label: label}))
+        elif rest == 0 and old:
+            serve(theirs.at(work, old[turn % len(old)]).sending({call.resource.label: label}))
         return serve(call)
 
-    results = verdicts(edits, resource, FULL).values()
-    broken = [result for result in results if result.verdict in VIOLATED]
-    assert [(result.id, result.findings[0]) for result in broken] == []
+    return transformation
+
+
+@pytest.mark.parametrize(
+    ("works", "every"),
+    [
+        pytest.param(works, every, id=f"{'-'.join(works)} {every}", marks=[pytest.mark.slow] * (every != 25))
+        for works in (("create",), ("update",), ("delete",), ("create", "update", "delete"))
+        for every in (3, 6, 10, 25, 60)
+    ],
+)
+def test_a_colleague_at_work_makes_no_correct_server_fail(no_pauses: None, works: tuple[str, ...], every: int) -> None:
+    for turn, resource in enumerate(RESOURCES):
+        for begins in (0, every // 3, 2 * every // 3):
+            visits, target = visited(colleague(works, every, begins + turn), resource, FULL)
+            broken = [result for result in visits.results if result.verdict in VIOLATED]
+            assert [(result.id, result.findings[0]) for result in broken] == []
+            assert target.ledger.left == []
 
 
 @pytest.mark.slow
