@@ -137,6 +137,8 @@ class MockServer:
 
     def __enter__(self) -> Self:
         """Start listening and serving."""
+        if self._listener:
+            self._listener.settimeout(0)  # dup() passes this on to the open file, which all processes share
         listener = self._listener.dup() if self._listener else listen(*self._address)
         self._address = listener.getsockname()[:2]
         if self.settings.deployment and _is_the_same(self.settings.deployment.url, self._address):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,8 @@ import pytest
 from wire import PNG, Client, in_process, over_network
 
 from mock_server import MockServer, Settings, SettingsError, create_app
+from mock_server.http.gateway import Gateway
+from mock_server.server import _Worker, listen
 
 
 @pytest.mark.parametrize(
@@ -87,3 +91,18 @@ def test_a_choice_with_which_a_defect_does_not_show_is_told() -> None:
     settings = Settings(defects=("create-takes-a-zero",), choices={"open.handler-starts": "disabled"})
     with pytest.raises(SettingsError, match='"create-takes-a-zero" does not show with handler-starts=disabled'):
         create_app(settings)
+
+
+def test_a_process_that_joins_does_not_make_the_others_wait_in_accept(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[bool] = []
+    begin = _Worker.start
+
+    def start(worker: _Worker, gateway: Gateway) -> None:
+        waits.append(os.get_blocking(listener.fileno()))
+        begin(worker, gateway)
+
+    monkeypatch.setattr(_Worker, "start", start)
+    with closing(listen("127.0.0.1", 0)) as listener:
+        os.set_blocking(listener.fileno(), False)  # as the event loops of the other processes did
+        with MockServer(listener=listener):
+            assert waits == [False]
