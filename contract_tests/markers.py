@@ -10,6 +10,7 @@ from html import unescape
 from typing import Any
 
 LONGEST_KEPT = 2000  # characters
+OF_A_RUN = re.compile(r"ct[0-9a-z]+-\d+z?|00\d{10}0", re.IGNORECASE)  # in a name or host, or a number as a name
 
 
 def plain(text: object) -> str:
@@ -42,6 +43,11 @@ def shows(record: Mapping[str, Any], marker: str) -> bool:
 def _end(marker: str) -> str:
     """A pattern for the end of a marker: after a digit, no further digit follows."""
     return r"(?!\d)" if marker[-1:].isdigit() else ""
+
+
+def is_marker(text: str) -> bool:
+    """Whether a text is a marker as runs make them, and not a word that other records may hold, too."""
+    return OF_A_RUN.match(text) is not None
 
 
 def mark_of(label: object) -> str:

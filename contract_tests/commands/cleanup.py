@@ -38,6 +38,11 @@ def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:
         ledger.base_url = (given.base_url or ledger.base_url).rstrip("/")
         if not ledger.base_url:
             raise UsageError(f"{given.ledger} names no target any more; say where it is with --base-url")
+        if not ledger.account and not given.base_url:
+            raise UsageError(
+                f"{given.ledger} does not say which account its run used, so the key may not be meant for"
+                f" {ledger.base_url}; if it is, give that with --base-url"
+            )
         if not is_key_of(ledger.account, api_key):
             raise UsageError(f"{given.ledger} is of a run with another API key; give that one")
         target = Target(ledger.base_url, keys, ledger, limits_of(given), connection_of(given))

@@ -162,8 +162,9 @@ def _adopt(visitor: Visitor, seen: Listing) -> bool:
         if ledger.is_others(resource, int(row["id"])):
             continue
         entry = next((each for each in orphans if shows(row, each.marker)), None)
-        if entry is None and any(shows(row, marker) for marker in visitor.evidence.markers):
-            entry = ledger.plan(resource, str(row.get(visitor.resource.label)))  # one create may have made two
+        marker = next((marker for marker in visitor.evidence.markers if shows(row, marker)), None)
+        if entry is None and marker:
+            entry = ledger.plan(resource, marker)  # one create may have made two
             orphans.append(entry)
         if entry:
             ledger.complete(entry, int(row["id"]))

@@ -9,7 +9,7 @@ from typing import Any
 
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN
-from contract_tests.markers import holds
+from contract_tests.markers import holds, is_marker
 
 
 @dataclass
@@ -125,4 +125,5 @@ def _entry(line: dict[str, Any]) -> Entry:
     texts = [entry.resource, entry.owner, entry.without, *entry.markers]
     if not all(isinstance(text, str) for text in texts) or not isinstance(entry.identifier, int | None):
         raise TypeError(entry)
+    entry.markers = [marker for marker in entry.markers if is_marker(marker)]
     return entry

@@ -16,7 +16,7 @@ from werkzeug.serving import make_server
 from werkzeug.test import Client
 from wire import ALPINE, HARBOUR
 
-from contract_tests.target.ledger import Ledger
+from contract_tests.target.ledger import Ledger, digest_of
 from mock_server import Settings, create_app
 
 RESOURCES = ("splash-pages", "domains", "notification-handlers")
@@ -94,7 +94,7 @@ def test_a_record_that_others_have_changed_since_is_left_alone_and_told_of(
 ) -> None:
     app, base_url = deadly
     path = tmp_path / "ledger.jsonl"
-    with Ledger(path, base_url) as ledger:
+    with Ledger(path, base_url, digest_of(HARBOUR)) as ledger:
         entry = ledger.plan("splash-pages", "ct1-1")
         ledger.complete(entry, 2)
         ledger.vouch(entry)
@@ -112,9 +112,13 @@ def test_a_record_that_others_have_changed_since_is_left_alone_and_told_of(
         (None, "cannot be read: No such file or directory"),
         ("hello\n", "is no ledger of a run"),
         ("", "it names no target"),
-        ('{"event": "begun", "base_url": "http://127.0.0.1:1"}\n', "target unusable: unreachable"),
+        ('{"event": "begun", "base_url": "http://127.0.0.1:1"}\n', "does not say which account its run used"),
+        (
+            f'{{"event": "begun", "base_url": "http://127.0.0.1:1", "account": "{digest_of(HARBOUR)}"}}\n',
+            "target unusable: unreachable",
+        ),
     ],
-    ids=["missing", "another file", "empty", "unreachable"],
+    ids=["missing", "another file", "empty", "no account", "unreachable"],
 )
 def test_a_ledger_that_is_of_no_use_is_a_line_that_says_why(tmp_path: Path, text: str | None, message: str) -> None:
     path = tmp_path / "ledger.jsonl"
@@ -124,6 +128,22 @@ def test_a_ledger_that_is_of_no_use_is_a_line_that_says_why(tmp_path: Path, text
     assert ended.returncode in (4, 7)
     assert message in ended.stderr
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("deadly", [0], indirect=True)
+@pytest.mark.parametrize("marker", ["e", "example", "page 2"])
+def test_a_ledger_of_ordinary_words_removes_nothing(deadly: tuple[Deadly, str], tmp_path: Path, marker: str) -> None:
+    app, base_url = deadly
+    path, before = tmp_path / "ledger.jsonl", app.records()
+    with Ledger(path, base_url, digest_of(HARBOUR)) as ledger:
+        for resource in RESOURCES:
+            for identifier in (None, 1, 2, 3):
+                entry = ledger.plan(resource, marker)
+                if identifier:
+                    ledger.complete(entry, identifier)
+                    ledger.vouch(entry)
+    ended = command("cleanup", path)
+    assert (ended.returncode, app.records() == before) == (3, True), ended.stderr
 
 
 def test_a_last_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
