@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +17,8 @@ from contract_tests.commands.arguments import add_cleanup, add_compare, add_judg
 from contract_tests.commands.rules import explain, overview
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
+from contract_tests.masking import printable
+from contract_tests.workflow_commands import without_commands
 
 SELDOM = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
 
@@ -75,8 +77,11 @@ def _carry_out(contract: Contract, given: argparse.Namespace) -> int:
         raise UsageError(
             f"{error.name} is not installed; run `make suite` here, or install this project with its extra [tests]"
         ) from error
-    status: int = getattr(module, f"{given.command}_command")(contract, given)
-    return status
+    command: Callable[[Contract, argparse.Namespace], int] = getattr(module, f"{given.command}_command")
+    if given.command == "run":  # which has workflow commands of its own
+        return command(contract, given)
+    with without_commands():
+        return command(contract, given)
 
 
 def parse_run(arguments: Sequence[str]) -> argparse.Namespace:
@@ -115,5 +120,6 @@ def _version() -> str:
 
 
 def _say(message: str, status: int) -> int:
-    print(f"contract-tests: {message}", file=sys.stderr)
+    with without_commands():
+        print(f"contract-tests: {printable(message)}", file=sys.stderr)
     return status

@@ -26,8 +26,18 @@ HIDDEN_HEADERS = re.compile(r"key|token|secret|passw|credential|authorization|co
 
 
 def printable(text: str) -> str:
-    """A text in which no character steers a terminal."""
-    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
+    """A text in which no character steers a terminal, and which no runner of CI takes for a command."""
+    shown = "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
+    return shown.replace("##[", "## [")
+
+
+def printable_values(value: Any) -> Any:
+    """JSON with only such texts in it."""
+    if isinstance(value, dict):
+        return {printable(str(name)): printable_values(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [printable_values(each) for each in value]
+    return printable(value) if isinstance(value, str) else value
 
 
 def shape(text: str) -> str:

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, FAILED, UsageError
+from contract_tests.masking import printable_values
 from contract_tests.reports import results
 from contract_tests.reports.screen import Screen, complain, say
 from contract_tests.run.outcome import Outcome
@@ -147,6 +148,7 @@ def _side_by_side(columns: Sequence[Mapping[str, str]], absent: str) -> list[dic
 
 def show(compared: Mapping[str, Any], console: Console, *, every: bool) -> None:
     """Print what differs, or everything."""
+    compared = printable_values(compared)
     for number, run in enumerate(compared["runs"], 1):
         console.print(
             f"{number}  {run['name']}  {run['base_url']}  {run['verdict']}, contract {run['contract_version']}"

@@ -31,6 +31,7 @@ from contract_tests.run.outcome import Outcome
 from contract_tests.run.runner import TOO_MANY, Progress, run
 from contract_tests.run.verdicts import Verdict
 from contract_tests.target.ledger import Ledger, digest_of
+from contract_tests.workflow_commands import runs_here, without_commands
 
 PROGRAM = "link-management-contract"
 BETWEEN_LINES = 30  # seconds between two lines of progress without a terminal
@@ -59,7 +60,7 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
     interrupts = Interrupts()
 
     def judged(asked: argparse.Namespace) -> Outcome:
-        with ProgressDisplay(Screen(stderr=True), asked) as progress:
+        with without_commands(), ProgressDisplay(Screen(stderr=True), asked) as progress:
             return carry_out(contract, asked, progress, lambda: interrupts.came, progress.certain)
 
     if given.watch:
@@ -75,12 +76,13 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
 
 
 def _tell(given: argparse.Namespace, outcome: Outcome, told: dict[str, Any]) -> None:
-    if outcome.interrupted:
-        complain(str(InterruptedRunError(left=len(outcome.left))))
-    elif given.quiet:
-        say(outcome.verdict)
-    else:
-        terminal.show(told, Screen(), verbose=given.verbose, folder=given.report_dir)
+    with without_commands():
+        if outcome.interrupted:
+            complain(str(InterruptedRunError(left=len(outcome.left))))
+        elif given.quiet:
+            say(outcome.verdict)
+        else:
+            terminal.show(told, Screen(), verbose=given.verbose, folder=given.report_dir)
 
 
 def _gated(outcome: Outcome, told: dict[str, Any], baseline: dict[str, Any]) -> int:
@@ -245,7 +247,7 @@ def write_reports(contract: Contract, outcome: Outcome, told: dict[str, Any], gi
         from contract_tests.reports import folder  # noqa: PLC0415 - only reports need Jinja, which is slow to load
 
         wanted.append(lambda: folder.write(contract, outcome, told, given.report_dir))
-    if github.runs_here():
+    if runs_here():
         wanted.append(lambda: github.tell(told))
     written = True
     for write in wanted:

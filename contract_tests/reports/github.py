@@ -15,11 +15,6 @@ from contract_tests.run.verdicts import VIOLATED, Verdict
 MOST = 10  # annotations of one sort that GitHub shows for a step
 
 
-def runs_here() -> bool:
-    """Whether this runs in a GitHub job."""
-    return os.environ.get("GITHUB_ACTIONS") == "true"
-
-
 def tell(results: dict[str, Any]) -> None:
     """Print annotations, and add to the job's page.
 

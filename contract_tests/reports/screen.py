@@ -8,6 +8,8 @@ from typing import TextIO
 
 from rich.console import Console
 
+from contract_tests.masking import printable
+
 
 class Screen(Console):
     """Standard output, or standard error; no text is taken for markup."""
@@ -28,12 +30,12 @@ def go_on_unread(stream: TextIO) -> None:
 
 def complain(text: str) -> None:
     """Print what went wrong on a single line of standard error, whatever its width."""
-    Screen(stderr=True).print(f"contract-tests: {text}", soft_wrap=True)
+    Screen(stderr=True).print(f"contract-tests: {printable(text)}", soft_wrap=True)
 
 
 def say(text: str) -> None:
     """Print a text, if anybody still reads it."""
     try:
-        print(text, flush=True)
+        print(printable(text), flush=True)
     except BrokenPipeError:
         go_on_unread(sys.stdout)

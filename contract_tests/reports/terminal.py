@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from contract_tests.masking import printable_values
 from contract_tests.reports.causes import Group, Result, groups, undecided
 from contract_tests.reports.repro import file_of
 from contract_tests.reports.results import name_of, rows_of, source_of
@@ -32,6 +33,7 @@ def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False,
         verbose: whether to print the areas, the server's choices and every result that could not be judged, too.
         folder: where reports were written, and with them scripts that repeat what was found; or None.
     """
+    results = printable_values(results)
     if verbose:
         console.print(_areas(results))
     found = groups(results["results"])

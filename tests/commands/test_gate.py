@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from shell import COMMANDS, command
+from shell import COMMANDS, answering, command
 from wire import ALPINE, HARBOUR
 
 from contract_tests.contract import Contract
@@ -179,6 +180,47 @@ def test_github_is_told_of_each_failure_and_given_a_summary(broken: MockServer, 
     assert f"::error title={BROKEN}[domains]::required: " in ended.stdout
     assert page.read_text("utf-8").startswith("## ❌ does not conform\n\nNot judged: ")
     assert "::notice::does not conform; not judged: " in ended.stdout
+
+
+TEXT = "x\n::stop-commands::a\n::error::b ##[add-mask]c \x1b[31m"
+
+
+def is_inert(printed: str) -> bool:
+    """Whether a runner takes no line for a command but this program's own."""
+    stopped, lines = "", []
+    for line in printed.splitlines():
+        if stopped and line == f"::{stopped}::":
+            stopped = ""
+        elif not stopped and line.startswith("::stop-commands::"):
+            stopped = line.removeprefix("::stop-commands::")
+            assert len(stopped) == 32
+        elif not stopped:
+            lines.append(line)
+    others = ("::error title=", "::warning title=", "::notice::does not conform")
+    return not stopped and all(not line.strip() or line.startswith(others) for line in lines)
+
+
+def test_no_text_of_a_target_is_a_command_to_a_runner(tmp_path: Path) -> None:
+    def answer(_: BaseHTTPRequestHandler) -> tuple[int, bytes]:
+        return 200, json.dumps({"data": [{"id": TEXT, "scheme": TEXT}], "meta": {"total": TEXT}, "links": {}}).encode()
+
+    here = {"GITHUB_ACTIONS": "true", "COLUMNS": "40"}
+    with answering(answer) as url:
+        ran = command("run", "--base-url", url, "--read-only", "--report-dir", tmp_path, "--verbose", **here)
+    results = tmp_path / "results.json"
+    shown = json.loads(results.read_text("utf-8"))
+    shown["results"][0]["rule"] = shown["base_url"] = TEXT
+    results.write_text(json.dumps(shown), "utf-8")
+    ended = [
+        ran,
+        command("judge", tmp_path / "record.har", **here),
+        command("compare", "--all", results, results, **here),
+    ]
+    assert [(each.returncode, each.stderr) for each in ended] == [(1, ""), (1, ""), (0, "")]
+    for each in ended:
+        assert is_inert(each.stdout), each.stdout
+        assert "##[" not in each.stdout
+        assert "\x1b" not in each.stdout
 
 
 def look(server: MockServer, seed: int) -> Outcome:
