@@ -1,4 +1,5 @@
 PYTHON ?= python3
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 BIN := .venv/bin
 INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 PINNED := $(INSTALL) --require-hashes --requirement
@@ -8,9 +9,9 @@ LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-an
 .PHONY: mock suite test test-all lint format generators prove mutation bench soak dist lock clean
 
 mock: .venv/.mock  ## serve the demo data
-	@$(BIN)/mock-server $(ARGS)
+	@$(BIN)/mock-server $(if $(filter command,$(origin PORT)),--port $(PORT)) $(ARGS)
 
-suite: .venv/.dev  ## install contract-tests
+suite: .venv/.suite  ## install contract-tests
 	@echo "$(BIN)/contract-tests is ready"
 
 test: .venv/.dev  ## run the quick tests
@@ -67,20 +68,29 @@ lock:  ## pin all versions with their hashes, as constraints.txt has them; needs
 clean:
 	rm -rf .venv node_modules tests/generators/node_modules build dist
 
-.venv/bin/pip:
-	$(PYTHON) -m venv .venv
+.venv/.python$(VERSION):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "This needs Python 3.11 or later, and $(PYTHON) is Python $(VERSION). \
+	Name another: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear .venv
+	@touch $@
 
-.venv/.mock: .venv/bin/pip pyproject.toml requirements/mock.txt
+.venv/.mock: .venv/.python$(VERSION) pyproject.toml requirements/mock.txt
 	@echo "Setting up .venv (once, about 20 seconds)"
 	@$(PINNED) requirements/mock.txt
 	@$(ITSELF)
 	@touch $@
 
-.venv/.dev: .venv/bin/pip pyproject.toml constraints.txt
+.venv/.suite: .venv/.python$(VERSION) pyproject.toml requirements/suite.txt
+	@echo "Setting up .venv (once, about 30 seconds)"
+	@$(PINNED) requirements/suite.txt
+	@$(ITSELF)
+	@touch $@
+
+.venv/.dev: .venv/.python$(VERSION) pyproject.toml constraints.txt
 	@echo "Setting up .venv for development (once, about a minute)"
 	@$(PINNED) constraints.txt
 	@$(ITSELF)
-	@touch $@ .venv/.mock
+	@touch $@ .venv/.mock .venv/.suite
 
 node_modules/.ready: package.json package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -150,3 +151,26 @@ def test_a_deployment_is_judged_as_the_page_says(tmp_path: Path) -> None:
     assert "\nconforms; not judged: overlapping requests (--overlap 0)\n" in printed[2]
     table = dict(re.findall(r"^\| `([\w.-]+)` \| (.*) \|$", DEPLOYMENT, re.MULTILINE))
     assert {each.name for each in (tmp_path / "reports").iterdir()} == set(table)
+
+
+def test_make_refuses_an_old_python_before_it_sets_anything_up(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    old = tmp_path / "old-python"
+    old.write_text(
+        '#!/bin/sh\ncase "$*" in *print*) echo 3.10;; *sys.exit*) exit 1;; *) touch set-up;; esac\n', "utf-8"
+    )
+    old.chmod(0o755)
+    for target in ("mock", "suite", "test"):
+        ended = subprocess.run(
+            ["make", target, f"PYTHON={old}"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 2
+        assert (
+            f"needs Python 3.11 or later, and {old} is Python 3.10. Name another: make {target} PYTHON=" in ended.stderr
+        )
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["Makefile", "old-python"]
+
+
+def test_make_mock_takes_a_port() -> None:
+    ended = subprocess.run(["make", "-n", "mock", "PORT=9000"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "mock-server --port 9000" in ended.stdout
