@@ -115,8 +115,11 @@ def test_the_options_of_the_page_are_those_of_the_command(capsys: pytest.Capture
 
 @pytest.mark.parametrize("name", [*PAGES, "action.yml"])
 def test_nothing_is_installed_by_a_name_that_somebody_else_could_take(name: str) -> None:
-    lines = [line for line in (ROOT / name).read_text("utf-8").splitlines() if re.search(r"pip.* install ", line)]
-    assert all("@ git+" in line or '"$ACTION' in line for line in lines)
+    text = (ROOT / name).read_text("utf-8")
+    lines = [line for line in text.splitlines() if re.search(r"pip.* install ", line)]
+    assert all("--require-hashes" in line or re.search(r'"\$ACTION"|\./contract', line) for line in lines)
+    actions = re.findall(r"uses: (actions/\S+)", text)
+    assert [each for each in actions if not re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", each)] == []
     assert bool(lines) == (name in ("docs/ci.md", "action.yml"))
 
 
