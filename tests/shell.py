@@ -46,6 +46,13 @@ def command(*arguments: str | Path, without: str = "", **more: str) -> subproces
         return in_process(suite.main, *arguments)
 
 
+def printed(*options: str | Path) -> str:
+    """What `mock-server` prints with options with which it serves nothing."""
+    ended = in_process(mock.main, *options)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout
+
+
 def failure(*options: str | Path) -> str:
     """What `mock-server` prints when it cannot start."""
     ended = in_process(mock.main, *options)
@@ -70,12 +77,6 @@ def in_process(main: Callable[[list[str]], int | None], *arguments: str | Path) 
         signal.signal(number, handler)
     texts = (stream.buffer.getvalue().decode() for stream in (printed, errors))
     return subprocess.CompletedProcess(arguments, int(status or 0), *texts)
-
-
-def process(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run `contract-tests` in a process of its own."""
-    line = [COMMANDS / "contract-tests", *arguments]
-    return subprocess.run(line, capture_output=True, text=True, env=ENVIRONMENT | more, check=False)
 
 
 def installed(target: str) -> None:

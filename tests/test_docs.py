@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shell import running
 from tls import TlsProxy
 
 from mock_server import MockServer
@@ -88,20 +89,11 @@ def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) <= 160
 
 
-def test_the_mock_begins_as_the_readme_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mock_begins_as_the_readme_shows() -> None:
     blocks = BLOCKS["README.md"]
     shown = next(output for block in blocks for command, output in commands(block) if command == "make mock")
-    process = subprocess.Popen(
-        [Path(sys.executable).with_name("mock-server"), "--port", "0"], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout
-    try:
-        lines = [process.stdout.readline() for _ in range(shown.count("\n"))]
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-    base_url = lines[0].split()[-1]
+    with running() as (_, lines):
+        base_url = lines[0].split()[-1]
     assert "".join(lines).replace(base_url, "http://127.0.0.1:8000") == shown
 
 

@@ -82,7 +82,7 @@ def over_network(base_url: str) -> Send:
     session = requests.Session()
 
     def send(method: str, path: str, headers: dict[str, str], body: bytes | None) -> Answer:
-        answer = session.request(method, base_url + path, headers=headers, data=body, allow_redirects=False, timeout=10)
+        answer = session.request(method, base_url + path, headers=headers, data=body, allow_redirects=False, timeout=60)
         return Answer(answer.status_code, answer.headers, answer.content)
 
     return send

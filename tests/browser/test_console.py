@@ -304,7 +304,7 @@ def test_a_snapshot_is_kept_downloaded_brought_back_and_deleted(page: Page, clie
         page.get_by_role("link", name="Download before as a fixture").click()
     with MockServer(fixture=download.value.path()) as another:
         found = requests.get(
-            f"{another.base_url}/api/domains/{made}", headers={"Authorization": f"Bearer {HARBOUR}"}, timeout=10
+            f"{another.base_url}/api/domains/{made}", headers={"Authorization": f"Bearer {HARBOUR}"}, timeout=60
         )
         assert found.json()["data"]["host"] == "kept.example.com"
     page.get_by_role("button", name="Restore before").click()
@@ -464,9 +464,9 @@ def test_an_odd_request_is_sent_again_as_it_was(server: MockServer, target: str)
     with closing(HTTPConnection(given.hostname or "", given.port)) as connection:
         connection.request("GET", target, headers={"Authorization": "Bearer sandbox-odd"})
         connection.getresponse().read()
-    shown = requests.get(f"{server.base_url}/_mock/console/journal/1", timeout=10).text
+    shown = requests.get(f"{server.base_url}/_mock/console/journal/1", timeout=60).text
     command = unescape(shown.partition('<pre id="curl" tabindex="0">')[2].partition("</pre>")[0])
     subprocess.run(["bash", "-c", f"{command} --silent"], capture_output=True, check=True)
-    requests.post(f"{server.base_url}/_mock/console/journal/1/replay", timeout=10)
+    requests.post(f"{server.base_url}/_mock/console/journal/1/replay", timeout=60)
     first, *others = [(entry.path, entry.query, entry.status) for entry in server.running.journal.find()]
     assert others == [first, first]

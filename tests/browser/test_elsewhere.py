@@ -198,21 +198,21 @@ def test_it_does_not_freeze_the_mock(page: Page, server: MockServer) -> None:
            } }""",
         server.base_url,
     )
-    assert requests.get(f"{server.origin}/_mock/state", timeout=5).status_code == 200
-    assert requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=5).status_code == 200
+    assert requests.get(f"{server.origin}/_mock/state", timeout=60).status_code == 200
+    assert requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=60).status_code == 200
 
 
 def test_it_takes_nobodys_sandbox(page: Page) -> None:
     with MockServer(sandboxes=10) as server:
         ours = {"Authorization": "Bearer sandbox-ours"}
-        assert requests.delete(f"{server.base_url}/api/domains/1", headers=ours, timeout=5).status_code == 200
+        assert requests.delete(f"{server.base_url}/api/domains/1", headers=ours, timeout=60).status_code == 200
         statuses = page.evaluate(
             """(url) => Promise.all([...Array(40).keys()].map((number) => fetch(`${url}/api/domains/1`,
                  { headers: { Authorization: `Bearer sandbox-${number}` } }).then((answer) => answer.status)))""",
             server.base_url,
         )
         assert statuses == [200] * 40
-        assert requests.get(f"{server.base_url}/api/domains/1", headers=ours, timeout=5).status_code == 404
+        assert requests.get(f"{server.base_url}/api/domains/1", headers=ours, timeout=60).status_code == 404
 
 
 def test_a_window_that_it_opens_is_out_of_its_reach(page: Page, server: MockServer) -> None:

@@ -58,7 +58,7 @@ def test_a_page_uses_a_deployment_of_another_origin_and_its_answers_are_judged(
         assert call(page, "GET", path, '{headers: {Prefer: "delay=0.4"}}')["status"] == 200
         assert time.monotonic() - began >= 0.4
         forced = {"status": 503, "headers": {"Retry-After": "3"}, "path": "/api/splash-pages/*"}
-        assert requests.post(f"{server.origin}/_mock/forced", json=forced, timeout=9).ok
+        assert requests.post(f"{server.origin}/_mock/forced", json=forced, timeout=60).ok
         refused = call(page, "GET", path)
         assert (refused["status"], refused["headers"]["retry-after"]) == (503, "3")
         assert refused["headers"]["proxy-status"].startswith("mock-server")
@@ -68,7 +68,7 @@ def test_a_page_uses_a_deployment_of_another_origin_and_its_answers_are_judged(
         assert call(page, "DELETE", path)["status"] == 204
 
         har = tmp_path / "journal.har"
-        har.write_bytes(requests.get(f"{server.origin}/_mock/journal.har", timeout=9).content)
+        har.write_bytes(requests.get(f"{server.origin}/_mock/journal.har", timeout=60).content)
         assert [entry.remarks for entry in server.running.journal.find() if entry.remarks] == []
     judged = command("judge", har)
     assert judged.returncode == 0, judged.stdout

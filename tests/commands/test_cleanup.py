@@ -70,7 +70,7 @@ def killed(app: Deadly, base_url: str, ledger: Path) -> None:
     arguments: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", base_url, "--ledger", ledger]
     arguments += ["--explore", "0", "--lag", "0"]
     app.process = subprocess.Popen(arguments, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-    assert app.process.wait(30) == -signal.SIGKILL
+    assert app.process.wait(120) == -signal.SIGKILL
     app.process = None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import signal
 import subprocess
 import time
@@ -15,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from shell import COMMANDS, ENVIRONMENT, answering, command, everything
+from shell import COMMANDS, ENVIRONMENT, command, everything
 
 from contract_tests.commands import run as run_command
 from contract_tests.reports.screen import Screen
@@ -40,7 +39,7 @@ def test_an_interrupted_run_removes_what_it_made(
     while everything(server) == before:
         assert process.poll() is None
     process.send_signal(number)
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=120)
     assert (process.returncode, output) == (2, "")
     assert "contract-tests: interrupted; what this run made was removed" in errors
     assert everything(server) == before
@@ -55,7 +54,7 @@ def test_a_run_that_is_interrupted_while_it_explores_removes_what_it_made(server
     while not ledger.exists() or ledger.read_text("utf-8").count("created") < 50:
         assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 2, errors
     assert everything(server) == before
 
@@ -81,7 +80,7 @@ def test_an_interrupted_run_writes_its_reports_and_claims_nothing(
     while everything(server) == before:
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     told = json.loads((reports / "results.json").read_text("utf-8"))
     assert (process.returncode, told["status"], told["word"]) == (2, 2, "interrupted: no claim")
     assert told["results"]
@@ -97,22 +96,6 @@ def test_every_report_says_what_was_not_judged(server: MockServer, tmp_path: Pat
     assert ended.stdout.splitlines()[-1] == f"conforms; not judged: {told}"
     for each in tmp_path.iterdir():
         assert told in each.read_text("utf-8").replace("\\", ""), each.name
-
-
-@pytest.mark.parametrize("options", [("--timeout", "1"), ("--deadline", "1s")], ids=["timeout", "deadline"])
-def test_a_target_that_hangs_is_unusable_after_two_tries(options: tuple[str, ...]) -> None:
-    asked: list[str] = []
-
-    def hangs(request: BaseHTTPRequestHandler) -> tuple[int, bytes]:
-        asked.append(request.path)
-        time.sleep(3)
-        return 200, b"{}"
-
-    with answering(hangs) as url:
-        ended = command("run", "--base-url", url, *options)
-    assert ended.returncode == 7
-    assert re.search(r"target unusable: no whole answer came within (1|0\.\d+) s", ended.stderr), ended.stderr
-    assert asked in (["/api/splash-pages/"] * 2, ["/api/splash-pages/"])
 
 
 def test_waiting_for_a_rate_limit_is_said_and_ends_with_the_deadline() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from shell import COMMANDS, answering, command
+from shell import answering, command, failure, running
 from wire import ALPINE, HARBOUR
 
 from contract_tests.contract import Contract
@@ -243,20 +242,13 @@ def test_a_mock_with_a_runs_profile_behaves_as_what_was_run_against(seed: int) -
         assert profile(look(like_it, seed).observed, contract) == first
 
 
-@pytest.mark.slow
 def test_a_profile_is_used_by_the_mocks_command(tmp_path: Path) -> None:
     path = tmp_path / "profile.yaml"
     path.write_text("create-status: '202'\n", "utf-8")
-    mock = COMMANDS / "mock-server"
-    process = subprocess.Popen([mock, "--port", "0", "--profile", path], stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    base_url = process.stdout.readline().split()[-1]
-    ended = command("run", "--base-url", base_url, "--verbose", *QUICK)
-    process.terminate()
-    process.wait()
-    process.stdout.close()
+    with running("--profile", str(path)) as (_, lines):
+        ended = command("run", "--base-url", lines[0].split()[-1], "--verbose", *QUICK)
     assert "create-status=202" in ended.stdout
     path.write_text("- hello\n", "utf-8")
-    refused = subprocess.run([mock, "--profile", path], capture_output=True, text=True, check=False)
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-    assert "is no mapping of open points to values" in refused.stderr
+    refused = failure("--profile", path)
+    assert refused.count("\n") == 1
+    assert "is no mapping of open points to values" in refused

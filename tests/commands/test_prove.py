@@ -10,19 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from shell import command
 
 COMMAND = Path(sys.executable).with_name("contract-tests")
-
-
-def prove(*options: str, timeout: int = 240) -> subprocess.CompletedProcess[str]:
-    command: list[str | Path] = [COMMAND, "prove", *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def test_one_defect_is_proved_by_itself_and_its_matrix_written(tmp_path: Path) -> None:
     markdown, matrix = tmp_path / "matrix.md", tmp_path / "matrix.json"
     options = ("--defect", "total-is-one-more", "--seeds", "2", "--jobs", "1")
-    ended = prove(*options, "--markdown", str(markdown), "--json", str(matrix))
+    ended = command("prove", *options, "--markdown", markdown, "--json", matrix)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "2 servers judged in" in ended.stdout
     assert "\nproved\n" in ended.stdout
@@ -31,7 +27,9 @@ def test_one_defect_is_proved_by_itself_and_its_matrix_written(tmp_path: Path) -
 
 
 def test_a_matrix_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    ended = prove("--defect", "byte-order-mark", "--seeds", "1", "--jobs", "1", "--json", str(tmp_path / "no" / "x"))
+    ended = command(
+        "prove", "--defect", "byte-order-mark", "--seeds", "1", "--jobs", "1", "--json", tmp_path / "no" / "x"
+    )
     assert ended.returncode == 3
     assert "contract-tests: the matrix could not be written: [Errno 2]" in ended.stderr
 
@@ -44,7 +42,7 @@ def test_a_matrix_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_option_is_told_in_a_line(options: list[str], message: str) -> None:
-    ended = prove(*options, "--jobs", "1")
+    ended = command("prove", *options, "--jobs", "1")
     assert (ended.returncode, ended.stdout) == (4, "")
     assert message in ended.stderr
     assert ended.stderr.count("\n") == 1
@@ -61,7 +59,7 @@ def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None, under_way: in
                 assert process.poll() is None
                 mine = children(process.pid)
             process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=60)  # until none of them can write there any more
+            _, told = process.communicate(timeout=120)  # until none of them can write there any more
         finally:
             process.kill()
     assert (process.returncode, told) == (2, b"contract-tests: interrupted\n")
@@ -80,7 +78,7 @@ def test_a_worker_that_dies_ends_it() -> None:
                 assert process.poll() is None
             worker = next(each for each in mine if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes())
             os.kill(worker, signal.SIGKILL)
-            _, told = process.communicate(timeout=60)
+            _, told = process.communicate(timeout=120)
         finally:
             process.kill()
     assert process.returncode == 3

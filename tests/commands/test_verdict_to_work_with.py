@@ -76,17 +76,10 @@ def test_a_run_stops_once_enough_has_failed(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_failures_are_written_on_the_way(tmp_path: Path) -> None:
     with MockServer(defects=("total-is-one-more",), conditions={"latency": 0.05}) as broken:
-        run: list[str | Path] = [
-            COMMANDS / "contract-tests",
-            "run",
-            "--base-url",
-            broken.base_url,
-            "--report-dir",
-            tmp_path,
-            "--lag",
-            "0",
-        ]
-        process = subprocess.Popen(run, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        run = [str(COMMANDS / "contract-tests"), "run", "--base-url", broken.base_url, "--lag", "0", "--report-dir"]
+        process = subprocess.Popen(
+            [*run, tmp_path], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         told = tmp_path / "results.json"
         while process.poll() is None and not told.exists():
             pass

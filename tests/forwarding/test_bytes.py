@@ -34,7 +34,7 @@ def up() -> Iterator[Upstream]:
 
 def raw(server: MockServer, sent: bytes) -> bytes:
     """What a server answers to these bytes, until it closes the connection."""
-    with socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=10) as conn:
+    with socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=60) as conn:
         conn.sendall(sent)
         got = b""
         while part := conn.recv(65_536):

@@ -39,7 +39,7 @@ def server(up: Upstream) -> Iterator[MockServer]:
 
 
 def get(server: MockServer, path: str = "/api/domains/1", **headers: str) -> requests.Response:
-    return requests.get(server.base_url + path, headers=KEY | headers, timeout=9)
+    return requests.get(server.base_url + path, headers=KEY | headers, timeout=60)
 
 
 class TestPreferences:
@@ -75,7 +75,7 @@ class TestPreferences:
 
 class TestForced:
     def force(self, server: MockServer, **given: Any) -> None:
-        assert requests.post(f"{server.origin}/_mock/forced", json=given, timeout=9).ok
+        assert requests.post(f"{server.origin}/_mock/forced", json=given, timeout=60).ok
 
     def test_an_answer_of_its_own(self, server: MockServer, up: Upstream) -> None:
         self.force(server, status=503, body={"errors": []}, headers={"Retry-After": "7"}, path="/api/domains*")
@@ -96,13 +96,13 @@ class TestForced:
 
     def test_an_account_is_named_by_its_key_too(self, server: MockServer) -> None:
         self.force(server, status=500, account="the-key-of-another")
-        assert "the-key" not in requests.get(f"{server.origin}/_mock/forced", timeout=9).text
+        assert "the-key" not in requests.get(f"{server.origin}/_mock/forced", timeout=60).text
         assert get(server).ok
         assert get(server, Authorization="Bearer the-key-of-another").status_code == 500
 
     def test_a_defect_is_refused_at_once(self, server: MockServer) -> None:
         given = {"prefer": "defect=total-is-one-more"}
-        assert requests.post(f"{server.origin}/_mock/forced", json=given, timeout=9).status_code == 400
+        assert requests.post(f"{server.origin}/_mock/forced", json=given, timeout=60).status_code == 400
         assert get(server).ok
 
     def test_on_the_requests_of_one_account(self, server: MockServer) -> None:
@@ -151,9 +151,9 @@ class TestConditions:
 
     def test_they_are_switched_under_way(self, server: MockServer) -> None:
         state = f"{server.origin}/_mock/state"
-        assert requests.patch(state, json={"conditions": {"too-many": 1}}, timeout=9).ok
+        assert requests.patch(state, json={"conditions": {"too-many": 1}}, timeout=60).ok
         assert get(server).status_code == 429
-        assert requests.patch(state, json={"conditions": {}}, timeout=9).ok
+        assert requests.patch(state, json={"conditions": {}}, timeout=60).ok
         assert get(server).ok
 
 
@@ -168,9 +168,9 @@ class TestWhatIsKept:
 
     def test_keys_are_in_nothing_that_is_kept(self, server: MockServer) -> None:
         get(server, "/api/domains/1?api_key=the-key-of-a-deployment")
-        told = requests.get(f"{server.origin}/_mock/journal", timeout=9).text
-        saved = requests.get(f"{server.origin}/_mock/journal.har", timeout=9)
-        page = requests.get(f"{server.origin}/_mock/console/journal/1", timeout=9).text
+        told = requests.get(f"{server.origin}/_mock/journal", timeout=60).text
+        saved = requests.get(f"{server.origin}/_mock/journal.har", timeout=60)
+        page = requests.get(f"{server.origin}/_mock/console/journal/1", timeout=60).text
         for text in (told, saved.text, page):
             assert "the-key-of" not in text
             assert "[key]" in text
@@ -182,10 +182,10 @@ class TestWhatIsKept:
         said = {"x-gzip": gzip.compress(RECORD), "deflate": raw.compress(RECORD) + raw.flush(), "br": b"\x8b" + RECORD}
         sent = answer(said[coding], f"Content-Encoding: {coding}", f"X-Echo: {KEY['Authorization']}")
         with Upstream(sent) as up, in_front(up) as server:
-            got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY, stream=True, timeout=9)
+            got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY, stream=True, timeout=60)
             assert got.raw.read(decode_content=False) == said[coding]
             saved = json.loads(server.running.archive())["log"]["entries"][0]["response"]
-            told = requests.get(f"{server.origin}/_mock/journal", timeout=9).text
+            told = requests.get(f"{server.origin}/_mock/journal", timeout=60).text
         assert "the-key-of" not in told + json.dumps(saved)
         assert ("[key]" in saved["content"].get("text", "")) == (coding != "br")
 
@@ -202,8 +202,10 @@ class TestWhatIsKept:
     ) -> None:
         get(server)
         get(server, Prefer="code=500")
-        requests.get(f"{server.base_url}/openapi.yaml", timeout=9)
-        requests.post(f"{server.base_url}/api/domains", files={"host": (None, "a.example.com")}, headers=KEY, timeout=9)
+        requests.get(f"{server.base_url}/openapi.yaml", timeout=60)
+        requests.post(
+            f"{server.base_url}/api/domains", files={"host": (None, "a.example.com")}, headers=KEY, timeout=60
+        )
         entries = json.loads(server.running.archive())["log"]["entries"]
         assert [(each["request"]["method"], each["request"]["url"]) for each in entries] == [
             ("GET", f"{up.url}/api/domains/1"),
@@ -249,30 +251,30 @@ NOT_APPLYING = [
 def test_what_only_a_mock_has_does_not_apply_and_says_so(
     server: MockServer, up: Upstream, method: str, path: str
 ) -> None:
-    got = requests.request(method, server.origin + path, headers={"Content-Type": "application/json"}, timeout=9)
+    got = requests.request(method, server.origin + path, headers={"Content-Type": "application/json"}, timeout=60)
     assert got.status_code == 409
     assert f"requests are forwarded to {up.url}" in got.text
 
 
 @pytest.mark.parametrize("switch", [{"defects": ["null-data"]}, {"open": {"create-status": "200"}}, {"grease": 3}])
 def test_switches_of_a_mock_do_not_apply(server: MockServer, switch: dict[str, Any]) -> None:
-    got = requests.patch(f"{server.origin}/_mock/state", json=switch, timeout=9)
+    got = requests.patch(f"{server.origin}/_mock/state", json=switch, timeout=60)
     assert got.status_code == 400
     assert "requests are forwarded to" in got.json()["errors"][0]["title"]
 
 
 def test_pages_of_the_console_speak_of_the_deployment(server: MockServer, up: Upstream) -> None:
     get(server)
-    overview = requests.get(f"{server.origin}/", timeout=9).text
+    overview = requests.get(f"{server.origin}/", timeout=60).text
     assert up.url in overview
     assert "Snapshots" not in overview
     assert "Save as HAR" in overview
-    switches = requests.get(f"{server.origin}/_mock/console/switches", timeout=9).text
+    switches = requests.get(f"{server.origin}/_mock/console/switches", timeout=60).text
     assert "gateway-errors" in switches
     assert "quota" not in switches
     assert "Defects" not in switches
-    entry = requests.get(f"{server.origin}/_mock/console/journal/1", timeout=9).text
+    entry = requests.get(f"{server.origin}/_mock/console/journal/1", timeout=60).text
     assert "It cannot be sent again: the journal keeps no keys" in entry
-    replayed = requests.post(f"{server.origin}/_mock/console/journal/1/replay", timeout=9)
+    replayed = requests.post(f"{server.origin}/_mock/console/journal/1/replay", timeout=60)
     assert replayed.status_code == 400
     assert len(up.requests) == 1

@@ -107,7 +107,7 @@ WITHOUT_AN_ANSWER: dict[str, tuple[Any, int, str]] = {
 @pytest.mark.parametrize(("script", "status", "kind"), WITHOUT_AN_ANSWER.values(), ids=WITHOUT_AN_ANSWER)
 def test_a_deployment_that_gives_no_answer(script: Any, status: int, kind: str) -> None:
     with Upstream(script) as up, in_front(up.url) as server:
-        got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY | {"Origin": "http://localhost"}, timeout=9)
+        got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY | {"Origin": "http://localhost"}, timeout=60)
         assert got.status_code == status
         assert got.headers["proxy-status"].startswith(f"mock-server; error={kind}")
         (error,) = got.json()["errors"]
@@ -128,14 +128,14 @@ def test_a_deployment_that_is_not_there() -> None:
         (f"https://127.0.0.1:{port}", "connection_refused"),
     ):
         with in_front(url) as server:
-            got = requests.post(f"{server.base_url}/api/domains", data={"host": "a"}, headers=KEY, timeout=9)
+            got = requests.post(f"{server.base_url}/api/domains", data={"host": "a"}, headers=KEY, timeout=60)
             assert got.status_code == 502
             assert got.headers["proxy-status"] == f"mock-server; error={kind}"
 
 
 def test_a_deployment_that_speaks_no_tls() -> None:
     with Upstream(answer()) as up, in_front(up.url.replace("http:", "https:")) as server:
-        got = requests.get(f"{server.base_url}/api/domains/1", timeout=9)
+        got = requests.get(f"{server.base_url}/api/domains/1", timeout=60)
         assert got.status_code in (502, 504)
         assert "Traceback" not in got.text
 
@@ -152,17 +152,17 @@ ENDING_EARLY: dict[str, Any] = {
 def test_a_deployment_whose_answer_breaks_off_is_seen_to(script: Any) -> None:
     with Upstream(script) as up, in_front(up.url) as server:
         with pytest.raises(requests.RequestException):
-            print(requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=9).content)
+            print(requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=60).content)
         (entry,) = server.running.journal.find()
         assert entry.broken == "cut off by the deployment"
-        assert requests.get(f"{server.base_url}/openapi.yaml", timeout=9).ok
+        assert requests.get(f"{server.base_url}/openapi.yaml", timeout=60).ok
 
 
 def test_what_follows_an_answer_is_not_taken_for_another() -> None:
     second = answer(b'{"data": "smuggled"}')
     with Upstream(answer(b'{"data": 1}') + second) as up, in_front(up.url) as server:
         for _ in range(4):
-            got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=9)
+            got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=60)
             assert "smuggled" not in got.text
 
 
@@ -171,7 +171,7 @@ def test_an_answer_without_an_end_is_passed_on_within_a_bound(monkeypatch: pytes
     endless = after(HEAD + b"\r\n", again(b"x" * 65_536))
     with Upstream(endless) as up, in_front(up.url) as server:
         came = list[int]()
-        got = requests.get(f"{server.base_url}/api/domains/1", stream=True, timeout=9)
+        got = requests.get(f"{server.base_url}/api/domains/1", stream=True, timeout=60)
         with pytest.raises(requests.RequestException):
             came.extend(map(len, got.iter_content(65_536)))
         got.close()
@@ -200,13 +200,13 @@ def test_an_upload_that_a_deployment_refuses_at_once_is_answered() -> None:
                 time.sleep(1)
 
     with Early(b"") as up, in_front(up.url) as server:
-        got = requests.post(f"{server.base_url}/api/projects", data=b"x" * 4_000_000, headers=KEY, timeout=9)
+        got = requests.post(f"{server.base_url}/api/projects", data=b"x" * 4_000_000, headers=KEY, timeout=60)
         assert got.status_code == 413
 
 
 class TestClients:
     def connection(self, server: MockServer) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=9)
+        return socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=60)
 
     @pytest.mark.parametrize("size", [9000, 900_000])
     def test_a_client_that_goes_away_in_an_upload_sends_none(self, size: int) -> None:
@@ -251,7 +251,7 @@ class TestClients:
             for conn in held:
                 conn.sendall(b"GET /api/slow HTTP/1.1\r\nHost: a\r\n\r\n")
             time.sleep(0.1)
-            assert requests.get(f"{server.base_url}/api/domains/1", timeout=9).ok
+            assert requests.get(f"{server.base_url}/api/domains/1", timeout=60).ok
             for conn in held:
                 assert conn.recv(65_536).startswith(b"HTTP/1.1 504")
                 conn.close()
@@ -309,14 +309,14 @@ def test_an_upload_is_whole_though_the_answer_begins_before_its_end() -> None:
             yield piece
 
     with Eager(b"") as up, in_front(up.url) as server:
-        assert requests.post(f"{server.base_url}/api/projects", data=slowly(), headers=KEY, timeout=9).ok
+        assert requests.post(f"{server.base_url}/api/projects", data=slowly(), headers=KEY, timeout=60).ok
     assert [piece for piece in pieces if piece not in came[0]] == []
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "POST"])
 def test_a_request_is_sent_once_whatever_becomes_of_it(method: str) -> None:
     with Upstream(lambda conn: conn.close()) as up, in_front(up.url) as server:
-        assert requests.request(method, f"{server.base_url}/api/domains/1", headers=KEY, timeout=9).status_code == 502
+        assert requests.request(method, f"{server.base_url}/api/domains/1", headers=KEY, timeout=60).status_code == 502
         assert len(up.requests) == 1
 
 
@@ -329,7 +329,7 @@ def test_parts_arrive_as_they_come_and_none_is_lost() -> None:
         conn.close()
 
     with Upstream(script) as up, in_front(up.url) as server:
-        got = requests.get(f"{server.base_url}/api/domains/1", stream=True, timeout=9)
+        got = requests.get(f"{server.base_url}/api/domains/1", stream=True, timeout=60)
         assert got.raw.read1(5) == b"first"
         came.set()
         got.close()
@@ -337,7 +337,7 @@ def test_parts_arrive_as_they_come_and_none_is_lost() -> None:
 
 def test_an_answer_that_nobody_reads_to_its_end_is_in_the_journal_once() -> None:
     with Upstream(answer(b"x" * 3_000_000)) as up, in_front(up.url) as server:
-        got = requests.get(f"{server.base_url}/api/domains/1", stream=True, timeout=9)
+        got = requests.get(f"{server.base_url}/api/domains/1", stream=True, timeout=60)
         got.raw.read(10)
         got.close()
         wait_for(lambda: len(server.running.journal.find()) == 1)
@@ -349,7 +349,7 @@ def test_a_long_id_does_no_harm_to_a_recording() -> None:
     with Upstream(answer(b"{}", status="404 Not Found")) as up:
         deployment = Deployment(url=up.url, timeout=PATIENCE, is_recorded=True)
         with MockServer(deployment=deployment) as server:
-            got = requests.get(f"{server.base_url}/api/domains/{'0' * 19}{'1' * 5001}", headers=KEY, timeout=9)
+            got = requests.get(f"{server.base_url}/api/domains/{'0' * 19}{'1' * 5001}", headers=KEY, timeout=60)
             assert (got.status_code, got.content) == (404, b"{}")
 
 

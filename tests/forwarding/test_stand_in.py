@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import requests
 from independent import IndependentServer
-from shell import ENVIRONMENT, MOCK_SERVER, command, running
+from shell import ENVIRONMENT, command, failure, running
 from upstream import Upstream, answer, serving
 from walk import RESOURCES, Resource
 from wire import ALPINE, HARBOUR, Answer, Client, over_network
@@ -32,7 +32,7 @@ RECORDED = {"CONTRACT_API_KEY": "recorded-key-1", "CONTRACT_SECOND_API_KEY": "re
 def stopped(process: subprocess.Popen[str]) -> str:
     """What the command prints once it is interrupted."""
     process.send_signal(signal.SIGINT)
-    told, _ = process.communicate(timeout=20)
+    told, _ = process.communicate(timeout=120)
     return told
 
 
@@ -270,10 +270,7 @@ class TestCommand:
             (["--forward-to", "http://127.0.0.1:1", "--condition", "quota=3"], '"quota" does not apply in front of'),
             (["--forward-to", "http://127.0.0.1:1", "--verbatim"], "--verbatim goes with --record FILE; give both"),
             (["--forward-to", "http://127.0.0.1:1", "--client-key", "k"], "--client-key goes with --client-cert FILE"),
-            (
-                ["--forward-to", "http://127.0.0.1:1", "--timeout", "0"],
-                "the timeout is 0; give seconds, more than 0 and 600",
-            ),
+            (["--forward-to", "http://127.0.0.1:1", "--timeout", "0"], "the timeout is 0; give seconds, more than 0"),
             (["--forward-to", "http://127.0.0.1:1", "--timeout", "x"], '"x" is no number of seconds'),
             (["--forward-to", "https://a.example.com", "--ca-bundle", "none.pem"], "none.pem cannot be used as a CA"),
             (["--forward-to", "http://127.0.0.1:99999"], '"http://127.0.0.1:99999" has no valid port'),
@@ -283,10 +280,9 @@ class TestCommand:
         ],
     )
     def test_a_mistake_is_told_in_one_line(self, options: list[str], message: str) -> None:
-        ended = subprocess.run([MOCK_SERVER, *options], capture_output=True, text=True, timeout=20, check=False)
-        assert (ended.returncode, ended.stdout) == (2, "")
-        assert message in ended.stderr
-        assert ended.stderr.count("\n") == 1
+        told = failure(*options)
+        assert message in told
+        assert told.count("\n") == 1
 
     def test_what_is_unsafe_is_said_at_the_start(self) -> None:
         with running("--forward-to", "https://localhost:1", "--insecure", "--host", "0.0.0.0") as (_, lines):
@@ -310,6 +306,6 @@ class TestCommand:
             Upstream(answer()) as up,
             running("--forward-to", up.url, "--har", "/dev/full") as (process, lines),
         ):
-            assert requests.get(f"{lines[0].split()[2].rstrip(',')}/api/domains/", timeout=9).ok
+            assert requests.get(f"{lines[0].split()[2].rstrip(',')}/api/domains/", timeout=60).ok
             assert "/dev/full cannot be written: No space left on device" in stopped(process)
             assert process.returncode == 1

@@ -66,7 +66,7 @@ def server() -> Iterator[MockServer]:
 def workshop(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the rendering that a mock serves, in which generators write."""
     folder = tmp_path_factory.mktemp("generators")
-    answer = requests.get(f"{server.base_url}/openapi.client.yaml", timeout=10)
+    answer = requests.get(f"{server.base_url}/openapi.client.yaml", timeout=60)
     (folder / "client.yaml").write_bytes(answer.content)
     return folder
 
@@ -154,7 +154,7 @@ def test_the_models_read_what_the_mock_answers(
     importlib.invalidate_caches()
     models = importlib.import_module("models")
     headers = {"Authorization": f"Bearer {KEY}"}
-    answer = requests.get(f"{server.base_url}/api/domains/", headers=headers, timeout=10)
+    answer = requests.get(f"{server.base_url}/api/domains/", headers=headers, timeout=60)
     read = models.DomainListEnvelope.model_validate_json(answer.text)
     assert [each.id.root for each in read.data] == [each["id"] for each in answer.json()["data"]] != []
 

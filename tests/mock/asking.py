@@ -13,12 +13,12 @@ from mock_server import MockServer
 def ask(server: MockServer, method: str, path: str, **more: Any) -> requests.Response:
     """Ask the API, for the first account unless other headers say so."""
     more["headers"] = {"Authorization": f"Bearer {HARBOUR}"} | more.get("headers", {})
-    return requests.request(method, server.base_url + path, timeout=10, **more)
+    return requests.request(method, server.base_url + path, timeout=60, **more)
 
 
 def control(server: MockServer, method: str, path: str, **more: Any) -> requests.Response:
     """Ask the control plane."""
-    return requests.request(method, f"{server.origin}/_mock{path}", timeout=10, **more)
+    return requests.request(method, f"{server.origin}/_mock{path}", timeout=60, **more)
 
 
 def told(answer: requests.Response) -> str:

@@ -112,7 +112,7 @@ def test_idle_connections_end_and_there_are_never_too_many(monkeypatch: pytest.M
     monkeypatch.setattr("mock_server.server.IDLE.header_read_timeout", 300)
     with MockServer() as server, ExitStack() as stack:
         host, _, port = server.origin.removeprefix("http://").rpartition(":")
-        idle = [stack.enter_context(socket.create_connection((host, int(port)), timeout=10)) for _ in range(20)]
+        idle = [stack.enter_context(socket.create_connection((host, int(port)), timeout=60)) for _ in range(20)]
         idle[0].sendall(b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\n")
         assert Client(over_network(server.base_url)).get("/api/domains/1").status == 200
         assert [connection.recv(100) for connection in idle[:8]] == [b""] * 8
@@ -179,7 +179,7 @@ FORM: dict[str, Any] = {"Content_Type": hostile.FORM}
 
 def connected(server: MockServer) -> socket.socket:
     host, _, port = server.origin.removeprefix("http://").rpartition(":")
-    return socket.create_connection((host, int(port)), timeout=10)
+    return socket.create_connection((host, int(port)), timeout=60)
 
 
 def answer(server: MockServer, request: bytes) -> bytes:

@@ -278,7 +278,7 @@ def test_clients_that_stall_within_their_bodies_do_not_stop_others(server: MockS
 
 def connect(server: MockServer) -> socket.socket:
     address = urlsplit(server.base_url)
-    return socket.create_connection((address.hostname, address.port), timeout=5)
+    return socket.create_connection((address.hostname, address.port), timeout=60)
 
 
 def raw(server: MockServer, request: bytes) -> bytes:

@@ -140,7 +140,7 @@ def test_a_form_of_another_origin_reaches_no_page_of_the_console(server: MockSer
 
 def test_whoever_follows_a_link_to_the_console_may_read_it(server: MockServer) -> None:
     visit = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-    answer = requests.get(f"{server.base_url}/", headers=visit, timeout=10)
+    answer = requests.get(f"{server.base_url}/", headers=visit, timeout=60)
     assert answer.status_code == 200
     assert answer.headers["X-Frame-Options"] == "DENY"
     assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
@@ -187,7 +187,7 @@ def test_who_comes_by_a_proxy_needs_a_token(server: MockServer, headers: dict[st
 
 
 def test_a_request_in_the_http_of_nginx_s_default_needs_a_token(server: MockServer) -> None:
-    with socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=60) as connection:
         connection.sendall(b"GET /_mock/state HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
         assert b" 403 " in connection.recv(65536).partition(b"\r\n")[0]
 
@@ -196,8 +196,8 @@ def test_where_a_proxy_is_announced_control_needs_a_token() -> None:
     url = "https://mock.example.com"
     with MockServer(public_base_url=url) as server, MockServer(public_base_url=url, control_token=TOKEN) as protected:
         local = f"{server.origin}/_mock/state", f"{protected.origin}/_mock/state"
-        assert requests.get(local[0], timeout=10).status_code == 403
-        assert requests.get(local[1], timeout=10, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+        assert requests.get(local[0], timeout=60).status_code == 403
+        assert requests.get(local[1], timeout=60, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -242,9 +242,9 @@ def test_beyond_this_machine_a_token_opens_it() -> None:
             {"headers": {"Authorization": f"Bearer {TOKEN}", "Host": "mock.example.com"}},
             {"headers": {"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example.com"}},
         ]
-        statuses = [requests.get(url, timeout=10, **each).status_code for each in given]
+        statuses = [requests.get(url, timeout=60, **each).status_code for each in given]
         assert statuses == [401, 401, 401, 200, 200, 200, 403]
-        assert requests.get(url, timeout=10).headers["WWW-Authenticate"].startswith("Basic ")
+        assert requests.get(url, timeout=60).headers["WWW-Authenticate"].startswith("Basic ")
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_beyond_this_machine_a_token_opens_it() -> None:
 def test_a_body_that_is_cut_off_resets_nothing(server: MockServer, head: bytes) -> None:
     assert ask(server, "DELETE", "/api/domains/1", headers={"Authorization": f"Bearer {HARBOUR}"})[0] == 200
     before = total(server)
-    with socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=60) as connection:
         start = b"POST /_mock/reset HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         connection.sendall(start + head)
         connection.shutdown(socket.SHUT_WR)
@@ -264,7 +264,7 @@ def test_a_body_that_is_cut_off_resets_nothing(server: MockServer, head: bytes) 
 
 
 def test_its_description_names_each_of_its_paths(server: MockServer) -> None:
-    described = yaml.safe_load(requests.get(f"{server.base_url}/_mock/openapi.yaml", timeout=10).text)
+    described = yaml.safe_load(requests.get(f"{server.base_url}/_mock/openapi.yaml", timeout=60).text)
     validate(described)
     paths = {
         (re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule.removeprefix("/_mock")), method.lower())
@@ -277,13 +277,13 @@ def test_its_description_names_each_of_its_paths(server: MockServer) -> None:
 
 
 def test_its_description_names_the_port_that_it_answers_on(server: MockServer) -> None:
-    described = yaml.safe_load(requests.get(f"{server.base_url}/_mock/openapi.yaml", timeout=10).text)
+    described = yaml.safe_load(requests.get(f"{server.base_url}/_mock/openapi.yaml", timeout=60).text)
     assert described["servers"] == [{"url": f"{server.base_url}/_mock"}]
 
 
 def test_it_tells_what_a_grease_chose(server: MockServer) -> None:
     def chosen() -> dict[str, str]:
-        points = requests.get(f"{server.base_url}/_mock/open-points", timeout=10).json()
+        points = requests.get(f"{server.base_url}/_mock/open-points", timeout=60).json()
         assert all(point["chosen"] in point["values"] for point in points)
         return {point["name"]: point["chosen"] for point in points if point["chosen"] != point["default"]}
 

@@ -36,7 +36,7 @@ def server() -> Iterator[MockServer]:
 
 def connect(url: str) -> socket.socket:
     parts = urlsplit(url)
-    return socket.create_connection((parts.hostname, parts.port), timeout=20)
+    return socket.create_connection((parts.hostname, parts.port), timeout=60)
 
 
 def send(connection: socket.socket, each: Hostile) -> None:

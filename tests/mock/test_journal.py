@@ -145,24 +145,24 @@ def test_it_is_searched_counted_and_cleared(server: MockServer) -> None:
         ({"method": "GET", "status": "200"}, 2),
     ):
         assert len(journal(server, **filters)) == count, filters
-        answer = requests.get(f"{server.base_url}/_mock/journal/count", filters, timeout=10)
+        answer = requests.get(f"{server.base_url}/_mock/journal/count", filters, timeout=60)
         assert answer.json() == {"count": count}
-    assert requests.delete(f"{server.base_url}/_mock/journal", timeout=10).status_code == 204
+    assert requests.delete(f"{server.base_url}/_mock/journal", timeout=60).status_code == 204
     assert journal(server) == []
 
 
 def test_a_filter_that_is_none_is_told(server: MockServer) -> None:
-    answer = requests.get(f"{server.base_url}/_mock/journal?url=x", timeout=10)
+    answer = requests.get(f"{server.base_url}/_mock/journal?url=x", timeout=60)
     assert (answer.status_code, answer.json()["errors"][0]["title"]) == (
         400,
         'no filter "url"; filters are account, method, path, status, remarks, after',
     )
-    assert requests.get(f"{server.base_url}/_mock/journal?after=x", timeout=10).status_code == 400
+    assert requests.get(f"{server.base_url}/_mock/journal?after=x", timeout=60).status_code == 400
 
 
 def test_it_is_followed(server: MockServer) -> None:
     ask(server, "GET", "/api/domains/1")
-    with requests.get(f"{server.base_url}/_mock/journal/events?method=DELETE", stream=True, timeout=10) as answer:
+    with requests.get(f"{server.base_url}/_mock/journal/events?method=DELETE", stream=True, timeout=60) as answer:
         lines = answer.iter_lines(decode_unicode=True)
         assert next(lines) == ": the journal"
         ask(server, "GET", "/api/domains/2")
@@ -194,7 +194,7 @@ def test_an_account_is_found_by_its_key_too(server: MockServer) -> None:
 
 @pytest.mark.parametrize("filters", [{"remarks": "yes"}, {"status": "4xx"}, {"after": "9" * 5000}])
 def test_a_filter_of_no_sense_is_told(server: MockServer, filters: dict[str, str]) -> None:
-    assert requests.get(f"{server.base_url}/_mock/journal", filters, timeout=10).status_code == 400
+    assert requests.get(f"{server.base_url}/_mock/journal", filters, timeout=60).status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_so_many_follow_and_who_leaves_makes_room(server: MockServer, monkeypatc
     monkeypatch.setattr("mock_server.control.api.SECONDS_BETWEEN_SIGNS", 0.05)
 
     def followed() -> requests.Response:
-        return requests.get(f"{server.base_url}/_mock/journal/events", stream=True, timeout=10)
+        return requests.get(f"{server.base_url}/_mock/journal/events", stream=True, timeout=60)
 
     answers = [followed() for _ in range(17)]
     assert [answer.status_code for answer in answers] == [200] * 16 + [503]

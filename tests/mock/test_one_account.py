@@ -37,7 +37,7 @@ def test_one_account_starts_again_and_no_other(server: MockServer, key: str) -> 
     assert (
         answer.json()["domains"]
         == requests.get(
-            f"{server.base_url}/api/domains/", headers={"Authorization": f"Bearer {key}"}, timeout=10
+            f"{server.base_url}/api/domains/", headers={"Authorization": f"Bearer {key}"}, timeout=60
         ).json()["meta"]["total"]
     )
     assert hosts(server, key) == before[key]

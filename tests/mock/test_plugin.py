@@ -24,10 +24,10 @@ MISTAKEN = """
 import pytest, requests
 
 def call(account):
-    requests.get(account.base_url + "/api/domains/?limit=5", headers=account.headers, timeout=10)
+    requests.get(account.base_url + "/api/domains/?limit=5", headers=account.headers, timeout=60)
 
 def test_right(mock_account):
-    requests.get(mock_account.base_url + "/api/domains/", headers=mock_account.headers, timeout=10)
+    requests.get(mock_account.base_url + "/api/domains/", headers=mock_account.headers, timeout=60)
 
 def test_wrong(mock_account):
     call(mock_account)

@@ -186,7 +186,7 @@ def test_a_reset_forgets_what_the_next_remark_would_rest_on(server: MockServer) 
 
 def test_a_prefix_that_is_lost_is_remarked() -> None:
     with MockServer(base_path="/prefix") as server:
-        requests.get(f"{server.origin}/api/domains/", headers=KEY, timeout=10)
+        requests.get(f"{server.origin}/api/domains/", headers=KEY, timeout=60)
         what, rule = next(key for key in server.running.journal.remarked if not key[1].startswith("client."))
     assert rule == "pagination.links-begin-with-the-base-url"
     assert "is without the prefix /prefix" in what

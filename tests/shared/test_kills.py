@@ -23,7 +23,7 @@ from wire import HARBOUR
 pytestmark = pytest.mark.slow
 
 PROCESSES, CLIENTS = 3, 6
-PATIENCE = 30.0  # seconds for what takes well under one
+PATIENCE = 120.0  # seconds for what takes well under one
 HEADERS = {"Authorization": f"Bearer {HARBOUR}"}
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 

@@ -109,7 +109,7 @@ def test_a_finding_is_told_with_its_time_line_and_a_script_that_sends_requests_a
             shown = subprocess.run(["sh", script], capture_output=True, text=True, env=ENVIRONMENT, check=True)
             assert "--- at one moment" in shown.stdout
             assert "--- afterwards" in shown.stdout
-        listed = requests.get(f"{there}/api/domains/", headers={"Authorization": "Bearer demo-key-harbour"}, timeout=9)
+        listed = requests.get(f"{there}/api/domains/", headers={"Authorization": "Bearer demo-key-harbour"}, timeout=60)
         assert listed.json()["meta"]["total"] == 3
 
 
