@@ -73,6 +73,18 @@ def test_another_user_adds_and_removes_records_all_the_while() -> None:
     assert totals == [1, 2, 1, 2, 3, 2]
 
 
+def test_another_user_changes_or_deletes_older_records() -> None:
+    shown = {}
+    for name in ("other-editor", "other-remover"):
+        client = Client(in_process(create_app(Settings(fixture="empty", records=3, conditions={name: 2}))), HARBOUR)
+        made = client.create("/api/domains", {"host": "mine.example.com"})
+        pages = [client.get("/api/domains/").json for _ in range(5)]
+        shown[name] = [page["meta"]["total"] for page in pages]
+        assert {row["host"] for row in pages[-1]["data"] if row["id"] == made} == {"mine.example.com"}
+        assert any(row["host"].startswith("colleague-") for row in pages[-1]["data"]) == (name == "other-editor")
+    assert shown == {"other-editor": [4] * 5, "other-remover": [3, 3, 2, 2, 1]}
+
+
 def test_a_proxy_redirects_reads_and_keeps_their_query() -> None:
     client = under(redirecting_proxy=308)
     answer = client.get("/api/domains/?page=2")

@@ -102,8 +102,18 @@ CONDITIONS = {
     ),
     "other-writer": Condition(
         "with one call in N, another user adds a record to the first account, or removes one",
-        (11,),
+        (11, 25, 60),
         within=limits.others,
+    ),
+    "other-editor": Condition(
+        "with one call in N, another user changes one of the first account's older records",
+        (25, 10, 60),
+        within=limits.on_old_records("update"),
+    ),
+    "other-remover": Condition(
+        "with one call in N, another user deletes one of the first account's older records",
+        (25, 10, 60),
+        within=limits.on_old_records("delete"),
     ),
     "chunked": Condition("each answer comes in pieces", around=network.answering(network.chunked)),
 }

@@ -71,6 +71,26 @@ def plan_without_types(_: float) -> Transformation:
     return refusing(403, lambda call: call.operation == "create" and call.form.get("type") in ("discord", "telegram"))
 
 
+def on_old_records(operation: str) -> Callable[[float], Transformation]:
+    """Let another user of the first account update or delete, now and then, a record that was there at first."""
+
+    def make(every: float) -> Transformation:
+        numbers, first = count(1), dict[str, list[int]]()
+
+        def transformation(call: Call, serve: Serve) -> Response:
+            turn, left = divmod(next(numbers), max(1, int(every)))
+            theirs = call.by(f"Bearer {next(iter(call.service.accounts.keys))}")
+            old = first.setdefault(call.resource.name, [record.id for record in theirs.records])
+            if not left and old:
+                identifier = old[turn % len(old)] if operation == "update" else old.pop()
+                serve(theirs.at(operation, identifier).sending({call.resource.label: f"colleague-{turn}.example.com"}))
+            return serve(call)
+
+        return transformation
+
+    return make
+
+
 def others(every: float) -> Transformation:
     """Let another user of the first account add two records and remove one of theirs, over and over."""
     numbers, made = count(1), dict[str, deque[int]]()
