@@ -17,11 +17,12 @@ from contract_tests.reports.excerpts import excerpt
 from contract_tests.rules.observation import Violation
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.runner import MOST_TOLD
-from contract_tests.run.verdicts import Result
+from contract_tests.run.verdicts import Result, Verdict
 
 SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("results.schema.json")
 FILE = "results.json"
+TEXTS = ("base_url", "word", "contract_version", "began")
 
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
@@ -75,12 +76,26 @@ def read(path: Path) -> dict[str, Any]:
     """
     try:
         results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     known = isinstance(results, dict) and results.get("schema_version") == SCHEMA_VERSION
-    if not known or not set(json.loads(SCHEMA.read_text(encoding="utf-8"))["required"]) <= set(results):
+    required = set(json.loads(SCHEMA.read_text(encoding="utf-8"))["required"])
+    if not known or not required <= set(results) or not _is_usable(results):
         raise UsageError(f"{path} is no {FILE} of schema version {SCHEMA_VERSION}")
     return results
+
+
+def _is_usable(results: Mapping[str, Any]) -> bool:
+    """Whether all that is compared is there, and of the right type."""
+    points, rows = results["open_points"], results["results"]
+    if not isinstance(points, dict) or not isinstance(rows, list) or not all(isinstance(each, dict) for each in rows):
+        return False
+    texts = [results[name] for name in TEXTS] + [each.get(name) for each in rows for name in ("rule", "kind")]
+    return (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(values, dict) for values in points.values())
+        and all(each.get("verdict") in list(Verdict) for each in rows)
+    )
 
 
 def _result(outcome: Outcome, result: Result) -> dict[str, Any]:

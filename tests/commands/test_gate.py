@@ -160,11 +160,36 @@ def test_a_run_compared_with_itself_differs_in_nothing(reports: tuple[Path, Path
     assert ended.stdout.endswith("\nno difference\n")
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '{"schema_version": 99}', "hello"])
+@pytest.mark.parametrize("text", ["{}", "[]", '{"schema_version": 99}', "hello", "[" * 100_000])
 def test_other_files_are_not_compared(reports: tuple[Path, Path], tmp_path: Path, text: str) -> None:
     path = tmp_path / "results.json"
     path.write_text(text, "utf-8")
     assert command("compare", reports[0], path).returncode == 4
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"results": "x"},
+        {"results": [1]},
+        {"results": [{"rule": "a.b", "kind": "domains", "verdict": "odd"}]},
+        {"results": [{"rule": ["a"], "kind": "domains", "verdict": "pass"}]},
+        {"open_points": []},
+        {"open_points": {"order": 5}},
+        {"base_url": 5},
+        {"word": None},
+    ],
+    ids=str,
+)
+def test_results_of_another_shape_are_not_compared(
+    reports: tuple[Path, Path], tmp_path: Path, spoilt: dict[str, Any]
+) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(json.loads((reports[0] / "results.json").read_text("utf-8")) | spoilt), "utf-8")
+    for options in ((), ("--baseline", reports[0])):
+        ended = command("compare", *options, reports[0], path)
+        assert (ended.returncode, ended.stderr.count("\n")) == (4, 1), ended.stderr
+        assert "is no results.json of schema version 1" in ended.stderr
 
 
 def test_one_run_is_not_compared(reports: tuple[Path, Path]) -> None:
