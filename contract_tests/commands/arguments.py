@@ -27,7 +27,7 @@ def add_prove(add: Add) -> None:
 
 def add_run(add: Add) -> None:
     """Add the options of `contract-tests run`."""
-    add("--base-url", type=_url, required=True, metavar="URL", help="URL of the implementation, with its path prefix")
+    add("--base-url", type=base_url, required=True, metavar="URL", help="URL of the implementation, with its prefix")
     add_target(add)
     add("--allow-writes", action="store_true", help="allow writes to a host other than this machine")
     add("--read-only", action="store_true", help="write nothing; judge only what reads show")
@@ -42,7 +42,7 @@ def add_run(add: Add) -> None:
         help="rules to judge, such as 'pagination.*' (default: all)",
     )
     add("--strict", action="store_true", help="let advisory rules fail the run")
-    add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
+    add("--public-base-url", type=base_url, metavar="URL", help="what page links begin with, if not with the base URL")
     add("--splash-create-path", metavar="PATH", help="path that creates splash pages, if not the documented one")
     _add_measures(add)
     _add_files(add)
@@ -95,8 +95,8 @@ def _add_files(add: Add) -> None:
 def add_judge(add: Add) -> None:
     """Add the options of `contract-tests judge`."""
     add("file", type=Path, metavar="FILE", help="an HTTP archive: a browser's, a proxy's or a run's record.har")
-    add("--base-url", type=_url, metavar="URL", help="which service to judge (default: that of most requests)")
-    add("--public-base-url", type=_url, metavar="URL", help="what page links begin with, if not with the base URL")
+    add("--base-url", type=base_url, metavar="URL", help="which service to judge (default: that of most requests)")
+    add("--public-base-url", type=base_url, metavar="URL", help="what page links begin with, if not with the base URL")
     add("--strict", action="store_true", help="let advisory rules fail")
     add("--verbose", action="store_true", help="print also the areas and the server's choices")
 
@@ -113,7 +113,7 @@ def add_compare(add: Add) -> None:
 def add_cleanup(add: Add) -> None:
     """Add the options of `contract-tests cleanup`."""
     add("ledger", type=Path, metavar="LEDGER", help="ledger of the interrupted run")
-    add("--base-url", type=_url, metavar="URL", help="where it answers, if the ledger does not say so any more")
+    add("--base-url", type=base_url, metavar="URL", help="where it answers, if the ledger does not say so any more")
     add_target(add)
 
 
@@ -148,7 +148,12 @@ def add_target(add: Add) -> None:
     add("--client-key", type=Path, metavar="FILE", help="key of the client certificate, if in a file of its own")
 
 
-def _url(text: str) -> str:
+def base_url(text: str) -> str:
+    """The text, if it is a base URL.
+
+    Raises:
+        argparse.ArgumentTypeError: if it is not.
+    """
     try:
         parts = urlsplit(text)
         plain = not (parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[^!-~]", text))

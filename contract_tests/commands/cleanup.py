@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from contract_tests.commands.arguments import base_url
 from contract_tests.commands.run import tell_left
 from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, UsageError
@@ -38,6 +39,10 @@ def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:
         ledger.base_url = (given.base_url or ledger.base_url).rstrip("/")
         if not ledger.base_url:
             raise UsageError(f"{given.ledger} names no target any more; say where it is with --base-url")
+        try:
+            base_url(ledger.base_url)
+        except argparse.ArgumentTypeError as error:
+            raise UsageError(f"{given.ledger}: {error}") from error
         if not ledger.account and not given.base_url:
             raise UsageError(
                 f"{given.ledger} does not say which account its run used, so the key may not be meant for"

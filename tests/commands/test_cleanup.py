@@ -112,13 +112,14 @@ def test_a_record_that_others_have_changed_since_is_left_alone_and_told_of(
         (None, "cannot be read: No such file or directory"),
         ("hello\n", "is no ledger of a run"),
         ("", "it names no target"),
+        ('{"event": "begun", "base_url": "http://[::1"}\n', '"http://[::1" is no base URL; give one such as https://'),
         ('{"event": "begun", "base_url": "http://127.0.0.1:1"}\n', "does not say which account its run used"),
         (
             f'{{"event": "begun", "base_url": "http://127.0.0.1:1", "account": "{digest_of(HARBOUR)}"}}\n',
             "target unusable: unreachable",
         ),
     ],
-    ids=["missing", "another file", "empty", "no account", "unreachable"],
+    ids=["missing", "another file", "empty", "no base URL", "no account", "unreachable"],
 )
 def test_a_ledger_that_is_of_no_use_is_a_line_that_says_why(tmp_path: Path, text: str | None, message: str) -> None:
     path = tmp_path / "ledger.jsonl"
