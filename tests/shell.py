@@ -18,6 +18,7 @@ from unittest.mock import patch
 from wire import ALPINE, HARBOUR, Client, over_network
 
 from contract_tests import cli as suite
+from contract_tests.commands import run
 from contract_tests.survey import waiting
 from contract_tests.target import target
 from mock_server import MockServer
@@ -42,6 +43,7 @@ def command(*arguments: str | Path, without: str = "", **more: str) -> subproces
         patch.dict(os.environ, environment, clear=True),
         patch.multiple(waiting, PAUSES=(0.0,), SETTLING=0.0),
         patch.object(target, "PAUSE", 0.0),
+        patch.object(run, "BETWEEN_LINES", 3600),  # seconds: a busy machine may need longer than is usual for a line
     ):
         return in_process(suite.main, *arguments)
 
