@@ -17,7 +17,7 @@ from wire import HARBOUR, Client, over_network
 from mock_server import MockServer
 
 MOST_MEMORY = 300  # MB
-SOON = 10.0  # seconds, of the minute or so for which a hostile client is held
+SOON = 40.0  # seconds, of the minute or so for which a hostile client is held
 
 
 @pytest.fixture

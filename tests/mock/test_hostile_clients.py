@@ -30,7 +30,8 @@ MOST_GROWTH = 150  # MB
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[MockServer]:
-    with MockServer() as running:
+    with pytest.MonkeyPatch.context() as patch, MockServer() as running:
+        patch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 300.0)  # however busy this machine is
         yield running
 
 
