@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from werkzeug.serving import WSGIRequestHandler, make_server
+
+from mock_server import MockServer
+from mock_server.journal.journal import Entry
 
 Script = Callable[[socket.socket], None]
 
@@ -93,6 +97,20 @@ def answer(body: bytes = b'{"data": []}', *headers: str, status: str = "200 OK")
     """The bytes of an answer."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
+
+
+def wait_for(done: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait until something is so."""
+    until = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def kept(server: MockServer, count: int = 1) -> list[Entry]:
+    """The entries of a journal once there are so many, as one is kept only after its answer was sent."""
+    wait_for(lambda: len(server.running.journal.find()) >= count)
+    return server.running.journal.find()
 
 
 class _Quiet(WSGIRequestHandler):

@@ -57,6 +57,7 @@ def test_a_private_authority_is_trusted_once_it_is_named(behind_tls: TlsProxy) -
     )
 
 
+@pytest.mark.slow
 def test_any_certificate_is_trusted_only_loudly(behind_tls: TlsProxy, tmp_path: Path) -> None:
     url, reports = f"https://localhost:{behind_tls.port}/prefix", tmp_path / "reports"
     ended = command("run", "--base-url", url, "--insecure", "--report-dir", reports, *QUICK)
@@ -182,6 +183,7 @@ def test_a_further_header_is_sent_and_told_nowhere(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_neither_keys_nor_what_others_have_written_stand_in_any_output(tmp_path: Path) -> None:
     key = f"{CANARY}-key"
     with MockServer(api_keys=(key,), defects=("listed-name-is-cut", "total-is-one-more")) as server:

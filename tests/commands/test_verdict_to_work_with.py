@@ -172,7 +172,7 @@ def test_a_watch_waits_for_a_server_that_comes_back() -> None:
     process.stdout.close()
 
 
-@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow), "3"])
+@pytest.mark.parametrize("jobs", ["3", *(pytest.param(jobs, marks=pytest.mark.slow) for jobs in "12")])
 def test_the_verdict_is_the_same_however_many_resources_are_visited_at_once(tmp_path: Path, jobs: str) -> None:
     with MockServer(fixture="empty", records=40, defects=("total-is-one-more",)) as broken:
         command("run", "--base-url", broken.base_url, "--jobs", jobs, "--lag", "0", "--report-dir", tmp_path)

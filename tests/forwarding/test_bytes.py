@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import requests
 from tls import TlsProxy
-from upstream import Upstream, answer
+from upstream import Upstream, answer, kept
 
 from mock_server import MockServer
 from mock_server.errors import SettingsError
@@ -147,6 +147,7 @@ def test_with_rewrite_links_page_links_and_redirects_lead_here() -> None:
         }
         assert got.json()["data"] == [{"name": f"{there}/api/kept"}]
         assert up.head["accept-encoding"] == "identity"
+        kept(server)
         assert f"{there}/api/x?page=1" in server.running.archive().replace("\\", "")  # the archive has what was sent
     sent = answer(b"", "Location: /login", status="302 Found")
     moved = Upstream(lambda conn: conn.sendall(sent.replace(b"/login", f"{moved.url}/login".encode())))

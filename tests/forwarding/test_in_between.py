@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import requests
-from upstream import Upstream, answer
+from upstream import Upstream, answer, kept
 
 from mock_server import MockServer
 from mock_server.errors import SettingsError
@@ -60,7 +60,7 @@ class TestPreferences:
         with pytest.raises(requests.RequestException):
             get(server, Prefer=f"lost={when}")
         assert len(up.requests) == times
-        (entry,) = server.running.journal.find()
+        (entry,) = kept(server)
         assert (entry.status, entry.broken) == (None, "dropped")
 
     def test_a_defect_is_refused_with_the_reason(self, server: MockServer, up: Upstream) -> None:
@@ -128,7 +128,7 @@ class TestConditions:
         with in_front(up, conditions={"gateway-errors": 1}) as server:
             assert [get(server).status_code for _ in range(2)] == [502, 502]
             assert len(up.requests) == 1
-            assert [entry.own for entry in server.running.journal.find()] == [True, True]
+            assert [entry.own for entry in kept(server, 2)] == [True, True]
 
     @pytest.mark.parametrize("name", ["dropped-before", "dropped-after", "cut-off"])
     def test_answers_that_break_off(self, up: Upstream, name: str) -> None:
@@ -136,7 +136,7 @@ class TestConditions:
             with pytest.raises(requests.RequestException):
                 get(server)
             assert len(up.requests) == (name != "dropped-before")
-            (entry,) = server.running.journal.find()
+            (entry,) = kept(server)
             assert entry.broken == ("cut off" if name == "cut-off" else "dropped")
 
     def test_limits(self, up: Upstream) -> None:
@@ -160,14 +160,15 @@ class TestConditions:
 class TestWhatIsKept:
     def test_a_request_with_its_answer(self, server: MockServer) -> None:
         get(server, "/api/domains/1?sort=host")
-        (entry,) = server.running.journal.find()
+        (entry,) = kept(server)
         assert (entry.account, entry.status, entry.own) == ("account 1", 200, False)
         assert [remark.rule for remark in entry.remarks] == []
         get(server, "/api/domains/?sort=host")
-        assert [each.rule for each in server.running.journal.find()[1].remarks] == ["client.unknown-parameter"]
+        assert [each.rule for each in kept(server, 2)[1].remarks] == ["client.unknown-parameter"]
 
     def test_keys_are_in_nothing_that_is_kept(self, server: MockServer) -> None:
         get(server, "/api/domains/1?api_key=the-key-of-a-deployment")
+        kept(server)
         told = requests.get(f"{server.origin}/_mock/journal", timeout=60).text
         saved = requests.get(f"{server.origin}/_mock/journal.har", timeout=60)
         page = requests.get(f"{server.origin}/_mock/console/journal/1", timeout=60).text
@@ -184,6 +185,7 @@ class TestWhatIsKept:
         with Upstream(sent) as up, in_front(up) as server:
             got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY, stream=True, timeout=60)
             assert got.raw.read(decode_content=False) == said[coding]
+            kept(server)
             saved = json.loads(server.running.archive())["log"]["entries"][0]["response"]
             told = requests.get(f"{server.origin}/_mock/journal", timeout=60).text
         assert "the-key-of" not in told + json.dumps(saved)
@@ -193,6 +195,7 @@ class TestWhatIsKept:
         body = json.dumps({"data": ["x" * 1000] * 8000}).encode()
         with Upstream(answer(gzip.compress(body), "Content-Encoding: gzip")) as up, in_front(up) as server:
             assert get(server, "/api/domains/").content == body
+            kept(server)
             saved = json.loads(server.running.archive())["log"]["entries"][0]["response"]["content"]
         assert "text" not in saved
         assert saved["size"] > 0
@@ -206,6 +209,7 @@ class TestWhatIsKept:
         requests.post(
             f"{server.base_url}/api/domains", files={"host": (None, "a.example.com")}, headers=KEY, timeout=60
         )
+        kept(server, 4)
         entries = json.loads(server.running.archive())["log"]["entries"]
         assert [(each["request"]["method"], each["request"]["url"]) for each in entries] == [
             ("GET", f"{up.url}/api/domains/1"),
@@ -218,12 +222,13 @@ class TestWhatIsKept:
         with Upstream(answer(body)) as up, in_front(up) as server:
             for _ in range(20):
                 get(server, "/api/domains/")
+            kept(server, 20)
             entries = json.loads(server.running.archive())["log"]["entries"]
-        kept = [each["response"]["content"].get("text") for each in entries]
-        assert len(kept) == 20
-        assert kept[0] is None
-        assert kept[-1].encode() == body
-        assert sum(len(each or "") for each in kept) <= 16 * 2**20
+        bodies = [each["response"]["content"].get("text") for each in entries]
+        assert len(bodies) == 20
+        assert bodies[0] is None
+        assert bodies[-1].encode() == body
+        assert sum(len(each or "") for each in bodies) <= 16 * 2**20
         assert entries[0]["response"]["content"]["size"] > 0
 
     def test_without_a_journal_it_keeps_nothing(self, up: Upstream) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import requests
-from upstream import Upstream, answer
+from upstream import Upstream, answer, kept, wait_for
 from wire import PNG
 
 from mock_server import MockServer
@@ -114,7 +114,7 @@ def test_a_deployment_that_gives_no_answer(script: Any, status: int, kind: str) 
         assert error["status"] == status
         assert up.url in error["title"]
         assert got.headers["access-control-allow-origin"] == "*"
-        (entry,) = server.running.journal.find()
+        (entry,) = kept(server)
         assert (entry.status, entry.own) == (status, True)
         assert 'entries":[]' in server.running.archive().replace(" ", "").replace("\n", "")
 
@@ -153,7 +153,7 @@ def test_a_deployment_whose_answer_breaks_off_is_seen_to(script: Any) -> None:
     with Upstream(script) as up, in_front(up.url) as server:
         with pytest.raises(requests.RequestException):
             print(requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=60).content)
-        (entry,) = server.running.journal.find()
+        (entry,) = kept(server)
         assert entry.broken == "cut off by the deployment"
         assert requests.get(f"{server.base_url}/openapi.yaml", timeout=60).ok
 
@@ -176,7 +176,7 @@ def test_an_answer_without_an_end_is_passed_on_within_a_bound(monkeypatch: pytes
             came.extend(map(len, got.iter_content(65_536)))
         got.close()
         assert 4 << 20 < sum(came) <= 6 << 20
-        (entry,) = server.running.journal.find()
+        (entry,) = kept(server)
         assert entry.broken == "longer than 5 MiB"
 
 
@@ -214,8 +214,7 @@ class TestClients:
             with self.connection(server) as conn:
                 conn.sendall(b"POST /api/projects HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\nxx" % size)
                 time.sleep(0.2)
-            wait_for(lambda: bool(server.running.journal.find()))
-            (entry,) = server.running.journal.find()
+            (entry,) = kept(server)
             assert (entry.status, entry.own) == (400, True)
             wait_for(lambda: len(up.ended) == (size > 64 * 1024))
             assert True not in up.ended
@@ -238,8 +237,7 @@ class TestClients:
             self.connection(server) as conn,
         ):
             conn.sendall(b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\n\r\n")
-            wait_for(lambda: bool(server.running.journal.find()))
-            (entry,) = server.running.journal.find()
+            (entry,) = kept(server)
             assert entry.broken == "the client did not read the answer"
 
     def test_others_are_served_while_some_hang(self) -> None:
@@ -271,14 +269,7 @@ class TestClients:
                 conn.sendall(f"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\n{prefer}\r\n".encode())
                 time.sleep(0.3)
             wait_for(lambda: bool(left))
-            wait_for(lambda: len(server.running.journal.find()) == 1)
-
-
-def wait_for(done: Callable[[], bool], seconds: float = 60.0) -> None:
-    until = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < until
-        time.sleep(0.01)
+            kept(server)
 
 
 def test_the_bound_of_an_answer_is_a_gibibyte() -> None:
@@ -340,7 +331,7 @@ def test_an_answer_that_nobody_reads_to_its_end_is_in_the_journal_once() -> None
         got = requests.get(f"{server.base_url}/api/domains/1", stream=True, timeout=60)
         got.raw.read(10)
         got.close()
-        wait_for(lambda: len(server.running.journal.find()) == 1)
+        kept(server)
         time.sleep(0.1)
         assert len(server.running.journal.find()) == 1
 
@@ -365,7 +356,7 @@ def test_remarks_about_long_uploads_are_made_as_long_as_there_is_room() -> None:
     with Upstream(answer()) as up, in_front(up.url) as server:
         files = {"logo": ("logo.png", PNG + b"\0" * (8 << 20), "image/png")}
         assert requests.post(f"{server.base_url}/api/projects", data={"nam": "x"}, files=files, headers=KEY).ok
-        (entry,) = server.running.journal.find()
+        (entry,) = kept(server)
         assert entry.files["logo"].size == len(PNG) + (8 << 20)
         assert [remark.rule for remark in entry.remarks] == ["client.unknown-field"]
         assert json.loads(server.running.archive())["log"]["entries"][0]["request"]["postData"]["params"]

@@ -279,7 +279,7 @@ def troubles(
     return {name: what for name, what in found.items() if what}
 
 
-LONG = ("scripts in every text", "keys in every text")
+LONG = ("scripts in every text", "keys in every text", "a pause", *LIMITED)
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ def test_any_combination_of_values_conforms(no_pauses: None, seed: int) -> None:
     assert [result.id for result in results if result.verdict not in KEPT] == []
 
 
+@pytest.mark.slow
 def test_each_detector_sees_a_choice(no_pauses: None) -> None:
     seen: dict[str, Counter[str]] = {}
     for records, clock, choices in ((0, None, {}), (40, None, {"domain-starts": "enabled"}), (0, system_clock, {})):
