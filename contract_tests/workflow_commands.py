@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from secrets import token_hex
 
 
@@ -17,10 +17,14 @@ def runs_here() -> bool:
 def without_commands() -> Iterator[None]:
     """Keep a runner from taking any printed line for a command; a target may answer some, and wrapping may make one."""
     token = token_hex(16)
-    if runs_here():
-        print(f"::stop-commands::{token}", flush=True)
+    _print(f"::stop-commands::{token}")
     try:
         yield
     finally:
-        if runs_here():
-            print(f"\n::{token}::", flush=True)
+        _print(f"\n::{token}::")
+
+
+def _print(line: str) -> None:
+    if runs_here():
+        with suppress(BrokenPipeError):  # nobody reads it, so nobody can take it for a command
+            print(line, flush=True)

@@ -88,7 +88,8 @@ def _tell(given: argparse.Namespace, outcome: Outcome, told: dict[str, Any]) -> 
 def _gated(outcome: Outcome, told: dict[str, Any], baseline: dict[str, Any]) -> int:
     """The exit status of a run that only has to be no worse than an earlier one; what has changed is printed."""
     regression = compare.Regression.of(baseline, told)
-    say("\n".join(["", *regression.lines]))
+    with without_commands():
+        say("\n".join(["", *regression.lines]))
     if regression.worse:
         return FAILED
     return 0 if outcome.status in (FAILED, UNDECIDED) and not outcome.stale else outcome.status
