@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from handmade import BASE_URL, D, S, answer, listing, page, rows, said, visit
 
 from contract_tests.evidence import BeforeAfter, Evidence, PagingScan
-from contract_tests.exchange import Exchange, Expect
+from contract_tests.exchange import Exchange, Expect, Request
 
 TEN = {"results_per_page": "10"}
 ONE, TWO, TEN_TWO = {"page": "1"}, {"page": "2"}, TEN | {"page": "2"}
@@ -339,3 +340,9 @@ def test_a_whole_on_one_page_is_counted(total: int, expected: str) -> None:
 
 def test_another_resources_pages_are_not_looked_at() -> None:
     assert said("pagination.page-is-filled", visit(page(rows(S, 1), S, total=9))) == ""
+
+
+@pytest.mark.parametrize("data", [{"7": {"id": 7}}, [[7]], None], ids=str)
+def test_a_list_of_anything_but_records_is_no_page(data: object) -> None:
+    request = Request("list", "domains", "GET", "/api/domains/")
+    assert Exchange(request, 1, 200, body=json.dumps({"data": data, "meta": {}}).encode()).page is None
