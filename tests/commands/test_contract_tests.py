@@ -144,6 +144,9 @@ def test_a_target_that_is_not_this_api_is_unusable(status: int, body: bytes, mes
             4,
             "the second API key is the first",
         ),
+        (["run", "--base-url", "http://127.0.0.1:1", "--read-only", "--allow-writes"], 4, "contradict each other"),
+        (["prove", "--jobs", "1", "--defect", "total-is-1-more"], 4, "did you mean total-is-one-more"),
+        (["prove", "--seeds", "0"], 4, 'argument --seeds: "0" is no number; give 1 or more'),
         (["fix"], 4, "invalid choice: 'fix'"),
     ],
 )

@@ -132,12 +132,6 @@ def test_a_run_that_reads_alone_writes_nothing_and_claims_nothing_more() -> None
         assert command("run", "--base-url", server.base_url, "--read-only").returncode == 1
 
 
-def test_reading_alone_and_writing_are_not_asked_for_at_once() -> None:
-    ended = command("run", "--base-url", "https://links.example.com", "--read-only", "--allow-writes")
-    assert ended.returncode == 4
-    assert "--read-only and --allow-writes contradict each other" in ended.stderr
-
-
 @pytest.mark.parametrize("most", [8, 12, 40, 100, 200])
 def test_no_more_requests_are_sent_than_allowed_and_nothing_is_left(most: int) -> None:
     with MockServer(fixture="empty", records=3) as server:

@@ -98,6 +98,12 @@ def test_two_servers_never_share_a_port() -> None:
         (["--public-base-url", "http://[::1"], "is no base URL"),
         (["--api-key", HARBOUR], "is the fixture's already; give another"),
         (["--colour"], "unrecognized arguments: --colour"),
+        (["--defect", "total-is-1-more"], 'no defect "total-is-1-more"; did you mean total-is-one-more'),
+        (["--condition", "rain"], '"rain" is no condition; give NAME or NAME=N, such as lag=0.3'),
+        (["--condition", "rain=1"], 'no condition "rain"; conditions are latency, lag'),
+        (["--condition", "lag=soon"], '"lag=soon" is no condition; give NAME or NAME=N, such as lag=0.3'),
+        (["--condition", "lag=-1"], 'the condition "lag" is -1.0; expected a number from 0 to 1000'),
+        (["--rate-limit", "60/m", "--condition", "rate-limit=5"], "give one of them"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(options: list[str], message: str) -> None:
@@ -166,22 +172,6 @@ def test_it_says_what_is_wrong_with_it_and_what_befalls_it() -> None:
 )
 def test_it_lists_defects_and_conditions(option: str, lines: list[str]) -> None:
     assert set(lines) <= set(printed(option).splitlines())
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("--defect", "total-is-1-more", 'no defect "total-is-1-more"; did you mean total-is-one-more'),
-        ("--condition", "rain", '"rain" is no condition; give NAME or NAME=N, such as lag=0.3'),
-        ("--condition", "rain=1", 'no condition "rain"; conditions are latency, lag'),
-        ("--condition", "lag=soon", '"lag=soon" is no condition; give NAME or NAME=N, such as lag=0.3'),
-        ("--condition", "lag=-1", 'the condition "lag" is -1.0; expected a number from 0 to 1000'),
-    ],
-)
-def test_a_wrong_defect_or_condition_is_told_in_a_line(option: str, value: str, message: str) -> None:
-    told = failure(option, value)
-    assert message in told
-    assert told.count("\n") == 1
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 0), (("--fail-on-remarks",), 1)], ids=["told", "failed"])
@@ -277,10 +267,6 @@ def test_signals_one_upon_the_other_end_it_too() -> None:
             process.send_signal(signal.SIGINT)
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=120) == 0
-
-
-def test_a_rate_limit_is_given_once() -> None:
-    assert "give one of them" in failure("--rate-limit", "60/m", "--condition", "rate-limit=5")
 
 
 @pytest.mark.slow

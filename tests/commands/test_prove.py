@@ -34,20 +34,6 @@ def test_a_matrix_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "contract-tests: the matrix could not be written: [Errno 2]" in ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--defect", "total-is-1-more"], 'no defect "total-is-1-more"; did you mean total-is-one-more'),
-        (["--seeds", "0"], 'argument --seeds: "0" is no number; give 1 or more'),
-    ],
-)
-def test_a_wrong_option_is_told_in_a_line(options: list[str], message: str) -> None:
-    ended = command("prove", *options, "--jobs", "1")
-    assert (ended.returncode, ended.stdout) == (4, "")
-    assert message in ended.stderr
-    assert ended.stderr.count("\n") == 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("under_way", [1, 3], ids=["while its mock starts", "while a worker judges"])
 def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None, under_way: int) -> None:
