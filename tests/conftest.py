@@ -98,7 +98,7 @@ def chromium() -> str:
     return str(path)
 
 
-@pytest.fixture(scope="module")  # no longer: its event loop is that of the whole thread
+@pytest.fixture(scope="session")
 def browser(chromium: str) -> Iterator[Browser]:
     """Chromium, under way."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - most tests do without
