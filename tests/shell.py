@@ -81,6 +81,11 @@ def in_process(main: Callable[[list[str]], int | None], *arguments: str | Path) 
     return subprocess.CompletedProcess(arguments, int(status or 0), *texts)
 
 
+def beside_progress(errors: str) -> str:
+    """What a run printed to standard error besides lines on how far it is, which a busy machine makes it print."""
+    return "".join(line for line in errors.splitlines(keepends=True) if " requests  ·  " not in line)
+
+
 def installed(target: str) -> None:
     """Let `make` install what a test needs; one worker at a time, since two `npm ci` in a folder undo each other."""
     with (ROOT / "Makefile").open("rb") as lock:
