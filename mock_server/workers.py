@@ -8,13 +8,24 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any, Self
 
 from mock_server.server import MockServer
 
 SECONDS_TO_STOP = 3
-SECONDS_BETWEEN = 1.0  # from the start of a process to that of the one that replaces it
+SECONDS_BETWEEN, MOST_SECONDS_BETWEEN = 1.0, 60.0  # from the start of a process to that of the one that replaces it
+SECONDS_TO_PROVE_ITSELF = 10.0  # for which a process has to run; if one ends sooner, the next start waits twice as long
+
+
+@dataclass
+class _Worker:
+    """A further process, when it was started, and how many seconds after that another may take its place."""
+
+    process: BaseProcess
+    started: float
+    delay: float
 
 
 class Workers:
@@ -33,7 +44,7 @@ class Workers:
         self._listener = listener
         self._arguments = (listener, prepare, given)
         self._context = multiprocessing.get_context("spawn")
-        self._running: list[tuple[BaseProcess, float]] = [self._started() for _ in range(count)]
+        self._running = [self._start(SECONDS_BETWEEN) for _ in range(count)]
 
     def __enter__(self) -> Self:
         """They are under way already."""
@@ -41,27 +52,33 @@ class Workers:
 
     def __exit__(self, *reason: object) -> None:
         """Let them finish the requests under way, and end them."""
-        for process, _ in self._running:
-            process.terminate()
-        for process, _ in self._running:
-            process.join(SECONDS_TO_STOP)
-            process.kill()
+        for worker in self._running:
+            worker.process.terminate()
+        for worker in self._running:
+            worker.process.join(SECONDS_TO_STOP)
+            worker.process.kill()
         if self._listener:
             self._listener.close()
 
     def replaced(self) -> list[int]:
-        """Start a process for each that has ended; the ids of those."""
-        ended = [
-            each for each in self._running if not each[0].is_alive() and time.monotonic() - each[1] > SECONDS_BETWEEN
-        ]
-        for each in ended:
-            self._running[self._running.index(each)] = self._started()
-        return [process.pid or 0 for process, _ in ended]
+        """Start a process for each that has ended; the ids of those.
 
-    def _started(self) -> tuple[BaseProcess, float]:
+        Processes that end as soon as they start are replaced with increasing delays, up to a minute.
+        """
+        ended = []
+        for position, worker in enumerate(self._running):
+            age = time.monotonic() - worker.started
+            if worker.process.is_alive():
+                worker.delay = SECONDS_BETWEEN if age > SECONDS_TO_PROVE_ITSELF else worker.delay
+            elif age > worker.delay:
+                ended.append(worker.process.pid or 0)
+                self._running[position] = self._start(min(2 * worker.delay, MOST_SECONDS_BETWEEN))
+        return ended
+
+    def _start(self, delay: float) -> _Worker:
         process = self._context.Process(target=_work, args=self._arguments, daemon=True)
         process.start()
-        return process, time.monotonic()
+        return _Worker(process, time.monotonic(), delay)
 
 
 def _work(listener: socket.socket, prepare: Callable[[], Any], given: dict[str, Any]) -> None:

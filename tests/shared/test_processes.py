@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +25,7 @@ from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
 from mock_server.shared.store import StoreError
+from mock_server.workers import Workers
 
 pytestmark = pytest.mark.slow
 
@@ -65,6 +69,21 @@ def test_a_mock_of_three_processes_conforms_and_replaces_one_that_ends(redis_url
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 0
         assert [each for each in rest if Path(f"/proc/{each}").exists()] == []
+
+
+def test_a_process_that_cannot_start_is_tried_again_with_increasing_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("mock_server.workers.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def replaced_at(seconds: float) -> bool:
+        for process in multiprocessing.active_children():
+            process.join()
+        now[0] = seconds
+        return workers.replaced() != []
+
+    with Workers(1, None, sys.exit, {}) as workers:
+        found = [at for at in (0.9, 1.1, 3.0, 3.2, 7.1, 7.3, 15.2, 15.4) if replaced_at(at)]
+    assert found == [1.1, 3.2, 7.3, 15.4]
 
 
 @pytest.fixture
