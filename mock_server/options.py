@@ -212,7 +212,7 @@ OPTIONS = (
     _option(
         "--store-lifetime",
         SHARED,
-        "forget all that long after the last request (default: never)",
+        "forget all that long after the last request, or up to twice as long (default: never)",
         "store_lifetime",
         type=_count,
         metavar="SECONDS",

@@ -100,7 +100,7 @@ class Settings:
         store: the URL of a Redis database for all that it holds, which other mocks with the same settings then share;
             None for this process's memory.
         store_prefix: what the keys in that database begin with.
-        store_lifetime: for how many seconds they are kept after the last request, about; if 0, for ever.
+        store_lifetime: for how many seconds they are kept after the last request, at least; if 0, for ever.
     """
 
     fixture: str | Path | Mapping[str, Any] = "demo"

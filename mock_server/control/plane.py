@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from mock_server.control.shared_instance import SharedInstance
 from mock_server.errors import Refusal, SettingsError
 from mock_server.http.request_notes import notes_of
 from mock_server.settings import FORWARDS, Settings
+from mock_server.shared.store import DamagedHeadError
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -86,7 +88,7 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
     plane.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
     protect(plane, guard)
     plane.before_request(_refuse_unread)
-    plane.before_request(running.follow)
+    plane.before_request(partial(_follow, running))
     if deployment := running.settings.deployment:
         plane.before_request(partial(_refuse_what_needs_records, deployment.url))
     plane.register_blueprint(create_api(running), url_prefix=PREFIX)
@@ -95,6 +97,12 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
     plane.register_error_handler(Refusal, lambda error: _told(error.title, error.status))
     plane.register_error_handler(SettingsError, lambda error: _told(str(error), 400))
     return plane
+
+
+def _follow(running: Instance) -> None:
+    """Take over what other processes have changed; a reset needs nothing of that."""
+    with suppress(DamagedHeadError) if request.path == f"{PREFIX}/reset" else nullcontext():
+        running.follow()
 
 
 def _refuse_what_needs_records(url: str) -> None:

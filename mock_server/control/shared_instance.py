@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mock_server.api.operations import Service
 from mock_server.app import create_app
 from mock_server.contract import Contract
-from mock_server.control.instance import Instance
+from mock_server.control.instance import MOST_BYTES, MOST_SNAPSHOTS, Instance
 from mock_server.control.switches import read_switches, told
 from mock_server.errors import SettingsError
 from mock_server.faults.forced import ForcedAnswers
@@ -70,7 +70,7 @@ class SharedInstance(Instance):
             return self._store.renew()
         with self._following:
             raw = self._store.head  # another thread may have followed meanwhile
-            head = json.loads(raw or b"{}")
+            head = self._store.read_head(raw)
             if not head:  # it has expired, or somebody has emptied the store
                 return self._begin()
             if (head["epoch"], head["switches"]) != (self._epoch, self._switches):
@@ -106,7 +106,11 @@ class SharedInstance(Instance):
     def _kept(self, contract: Contract) -> tuple[Journal, ForcedAnswers, MutableMapping[str, str]]:
         settings = self.settings
         self._forced_here = SharedForcedAnswers(contract.resources, settings.base_path, self._store)
-        return SharedJournal(self._store, settings.journal), self._forced_here, SharedSnapshots(self._store)
+        return (
+            SharedJournal(self._store, settings.journal),
+            self._forced_here,
+            SharedSnapshots(self._store, MOST_SNAPSHOTS, MOST_BYTES),
+        )
 
     def _put(self, settings: Settings, before: Service | None = None, *, switched: Settings | None = None) -> None:
         """Let all processes answer in another way from now on."""
@@ -134,7 +138,7 @@ class SharedInstance(Instance):
             if not self._store.edit(publish, is_first=True):  # another was faster
                 self._store.remove(str(epoch))
         if found := self._store.head:
-            self._take_over(json.loads(found))
+            self._take_over(self._store.read_head(found))
 
     def _take_over(self, head: dict[str, Any]) -> None:
         """Answer as the head says.
@@ -169,14 +173,15 @@ class SharedInstance(Instance):
         return epoch
 
     def _publish(self, epoch: int, switches: dict[str, Any]) -> None:
-        """Let all processes use another space."""
+        """Let all processes use another space; a head that was damaged is replaced."""
 
         def edit(head: dict[str, Any]) -> int:
-            before: int = head["epoch"]
-            head |= {"epoch": epoch, "switches": switches}
+            before: int = head.get("epoch", self._epoch)
+            head |= {"epoch": epoch, "switches": switches, "meant": head.get("meant", {})}
+            head.setdefault("start", _told_start(self._start))
             return before
 
-        self._store.remove(str(self._store.edit(edit)))
+        self._store.remove(str(self._store.edit(edit, is_first=True)))
 
 
 def _switches(settings: Settings, others: Settings) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,7 +20,7 @@ from mock_server.settings import Settings, is_sandbox
 from mock_server.shared.collection import SharedCollection
 from mock_server.shared.loading import beginning, load
 from mock_server.shared.places import Arrangement, Place, SharedClock, arranged, moment, seconds
-from mock_server.shared.store import Space, StoreError
+from mock_server.shared.store import FullStoreError, Space, StoreError
 from mock_server.store import accounts as in_memory
 from mock_server.store.accounts import Account, Accounts
 from mock_server.store.arrangement import following, unique_field
@@ -108,11 +109,13 @@ class SharedAccounts(Accounts):
             return None
         if not is_sandbox(key):
             return self._account(key, self._space.store.ask("HGET", self._places, key))
-        raw, _ = self._space.store.ask_all([["HGET", self._places, key], ["ZADD", self._used, "XX", *_now(), key]])
-        if raw is None:
+        raw = self._space.store.ask("HGET", self._places, key)
+        while raw is None:
             while int(self._space.store.ask("ZCARD", self._used)) >= self._settings.sandboxes:
                 self._discard(self._oldest(owner) or self._oldest(self._greediest(lambda _: 1)[0]))
             raw = self._make_place(key, self._begun["bases"][self._first], key, owner, is_new=True)
+        with suppress(FullStoreError):  # it can still be read
+            self._space.store.ask("ZADD", self._used, "XX", *_now(), key)
         return self._account(key, raw)
 
     def start_again(self, key: str, like: Account | None = None) -> Account:
@@ -200,8 +203,11 @@ class SharedAccounts(Accounts):
 
     def _make_place(  # noqa: PLR0913 - keywords
         self, key: str, base: int, name: str, owner: str, like: Account | None = None, *, is_new: bool = False
-    ) -> bytes:
-        """A new place for an account, which holds what another does at first; a new account may have one by now."""
+    ) -> bytes | None:
+        """A new place for an account, which holds what another does at first; a new account may have one by now.
+
+        None if there are as many sandboxes as there may be.
+        """
         store, space = self._space.store, self._space
         number = int(store.ask("INCR", space.key("count")))
         place = Place(number, number if like else base, name, owner)
@@ -216,9 +222,10 @@ class SharedAccounts(Accounts):
         checks = [[["HEXISTS", self._places, key], 0]] if is_new else []
         if like:
             store.keep()
-        if space.carry_out(checks=checks, commands=commands):
+        room = [self._used, self._settings.sandboxes] if is_new else None
+        if space.carry_out(checks=checks, commands=commands, room=room):
             return raw.encode()
-        found: bytes = store.ask("HGET", self._places, key)  # another process was faster
+        found: bytes | None = store.ask("HGET", self._places, key)  # another process was faster
         return found
 
     def _account(self, key: str, raw: bytes | None) -> SharedAccount | None:

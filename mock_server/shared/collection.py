@@ -13,6 +13,7 @@ from typing import Any
 from mock_server.settings import is_sandbox
 from mock_server.shared.places import Arrangement, Place, moment, seconds
 from mock_server.shared.store import Space, StoreError
+from mock_server.store import accounts as in_memory
 from mock_server.store.collection import PLACE, Collection, Tally, UnknownIdError, ValueTakenError
 from mock_server.store.records import NUMBER, Generated, Record, Values, size_of
 from mock_server.store.uploads import Upload
@@ -232,11 +233,13 @@ class SharedCollection(Collection):
 
         Raises:
             StoreError: if the account began again meanwhile, or was dropped, so that there is nothing to write to.
+            Refusal: if it would take too much memory.
         """
         size = (size_of(new) if new else 0) - (size_of(old) if old else 0)
         counted, is_here = [self._number, "all"], ["HEXISTS", self._written_key, self._number]
         counting = [["HINCRBY", self._written_key, each, str(size)] for each in counted]
-        plan = {"price": self._price, "written": self._written_key, "counted": counted}
+        plan = {"price": self._price, "written": self._written_key, "counted": counted, "size": size}
+        plan["most"] = [in_memory.MOST_OF_ONE, in_memory.MOST_OF_ALL]
         checks = [[is_here, 1], *checks]
         if self._space.carry_out(self._places, checks=checks, commands=[*commands, *counting], **plan):
             return True

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
 from mock_server.contract import Resource
+from mock_server.errors import SettingsError
 from mock_server.faults.forced import Forced, ForcedAnswers, State
 from mock_server.journal.journal import MOST_BYTES, MOST_OF_ANSWERS, Count, Entry, File, Journal, Remark, matches
-from mock_server.shared.store import Store, StoreError
+from mock_server.shared.store import FullStoreError, Store, StoreError
 
 SECONDS_TO_LOOK = 0.2  # for new requests, while somebody follows them
 Result = TypeVar("Result")
@@ -72,7 +74,8 @@ class SharedJournal(Journal):
         remarks = [[json.dumps([each.what, each.rule]), first] for each in entry.remarks if not each.is_meant]
         bounds = [self.most_entries, MOST_BYTES, MOST_OF_ANSWERS, self._store.lifetime]
         told = [json.dumps(asdict(entry)), answer, json.dumps(remarks), json.dumps(bounds)]
-        entry.number = int(self._add([self._at], told))
+        with suppress(FullStoreError):  # the request is answered all the same
+            entry.number = int(self._add([self._at], told))
 
     @property
     def remarked(self) -> dict[tuple[str, str], Count]:
@@ -129,21 +132,23 @@ class SharedJournal(Journal):
         until = time.monotonic() + seconds
         while self._latest <= last and time.monotonic() < until:
             time.sleep(min(SECONDS_TO_LOOK, seconds))
-        return [entry for entry in self._every() if entry.number > last]
+        return self._read(range(max(last, self._latest - self.most_entries) + 1, self._latest + 1))
 
     @property
     def _latest(self) -> int:
         return int(self._store.ask("GET", f"{self._at}:count") or 0)
 
     def _every(self) -> list[Entry]:
-        numbers = [int(each) for each in self._store.ask("LRANGE", f"{self._at}:entries-order", "0", "-1")]
+        return self._read([int(each) for each in self._store.ask("LRANGE", f"{self._at}:entries-order", "0", "-1")])
+
+    def _read(self, numbers: Sequence[int]) -> list[Entry]:
         return [
             _entry(number, found)
             for number, found in zip(numbers, self._ask_for("entries", numbers), strict=True)
             if found is not None
         ]
 
-    def _ask_for(self, kind: str, numbers: list[int]) -> list[bytes | None]:
+    def _ask_for(self, kind: str, numbers: Sequence[int]) -> list[bytes | None]:
         found: list[bytes | None] = (
             self._store.ask("HMGET", f"{self._at}:{kind}", *map(str, numbers)) if numbers else []
         )
@@ -188,15 +193,30 @@ def _state(head: dict[str, Any]) -> State:
     return State([Forced(**each) for each in head.get("forced", ())], head.get("forced_count", 0))
 
 
+# Keeps a snapshot if there is room for it: 1, or 0.
+SNAPSHOT = """
+local at, name, text, most, most_bytes, lifetime = KEYS[1], ARGV[1], ARGV[2], unpack(cjson.decode(ARGV[3]))
+local bytes = #text - redis.call('HSTRLEN', at, name)
+for _, other in ipairs(redis.call('HKEYS', at)) do bytes = bytes + redis.call('HSTRLEN', at, other) end
+if bytes > most_bytes or redis.call('HEXISTS', at, name) == 0 and redis.call('HLEN', at) >= most then return 0 end
+redis.call('HSET', at, name, text)
+if lifetime > 0 then redis.call('EXPIRE', at, lifetime) end
+return 1
+"""
+
+
 class SharedSnapshots(MutableMapping[str, str]):
     """Fixtures by name, as YAML, in Redis.
 
     Args:
         store: where they are.
+        most: how many there may be.
+        most_bytes: how much they may take together.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store, self._key = store, f"{store.prefix}:snapshots"
+    def __init__(self, store: Store, most: int, most_bytes: int) -> None:
+        self._store, self._key, self._bounds = store, f"{store.prefix}:snapshots", (most, most_bytes)
+        self._keep = store.script(SNAPSHOT)
 
     def __getitem__(self, name: str) -> str:
         """A fixture."""
@@ -206,8 +226,14 @@ class SharedSnapshots(MutableMapping[str, str]):
         return found.decode()
 
     def __setitem__(self, name: str, text: str) -> None:
-        """Keep a fixture."""
-        self._store.carry_out(commands=[["HSET", self._key, name, text]])
+        """Keep a fixture.
+
+        Raises:
+            SettingsError: if there is no room for it, which other processes may just have taken.
+        """
+        if not self._keep([self._key], [name, text, json.dumps([*self._bounds, self._store.lifetime])]):
+            most, most_bytes = self._bounds
+            raise SettingsError(f"there may be {most} snapshots, of {most_bytes >> 20} MiB together; delete one")
 
     def __delitem__(self, name: str) -> None:
         """Remove a fixture."""

@@ -7,17 +7,17 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from mock_server.errors import Refusal, SettingsError
 
 PREFIX = re.compile(r"[\w ./-]{1,200}", re.ASCII)
 SECONDS_TO_ANSWER = 5  # for one command
+SECONDS_OF_REST = 2.0  # after a command without an answer, during which no other is sent
 SECONDS_OF_GRACE = 20  # for which what is replaced can still be read
 # Gives a key a lifetime, unless it was replaced and is in its grace.
 KEEP = """
@@ -25,12 +25,14 @@ local left = redis.call('TTL', KEYS[1])
 if left == -1 or left > tonumber(ARGV[2]) then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
 """
 PIECE = 1000  # commands sent at a time
+TOO_MUCH = -2  # what a plan returns that would take too much memory
 RENEWALS = 4  # of all keys, in a lifetime
 Command = Sequence[str]
 Result = TypeVar("Result")
 
-# Carries a plan out if no check fails: 1, or 0 if one does, or -1 if the mock was reset. Keys that begin with a colon
-# are those of one collection; one that shares the records of another has its own copy before its first change.
+# Carries a plan out if no check fails: 1, or 0 if one does, -1 if the mock was reset, or -2 if that would take too much
+# memory. Keys that begin with a colon are those of one collection; one that shares the records of another has its own
+# copy before its first change.
 PLAN = """
 local plan = cjson.decode(ARGV[1])
 local own, base = KEYS[1], KEYS[2]
@@ -43,9 +45,16 @@ if plan.epoch and redis.call('GET', plan.epoch[1]) ~= plan.epoch[2] then return 
 for _, check in ipairs(plan.checks) do
   if run(check[1], owns and own or base) ~= check[2] then return 0 end
 end
+if type(plan.room) == 'table' and redis.call('ZCARD', plan.room[1]) >= plan.room[2] then return 0 end
+local price = own and not owns and redis.call('ZCARD', base .. ':ids') * plan.price or 0
+if plan.size and plan.size > 0 then
+  for number, field in ipairs(plan.counted) do
+    local written = tonumber(redis.call('HGET', plan.written, field) or 0)
+    if written + plan.size + price > plan.most[number] then return -2 end
+  end
+end
 if own and not owns then
   for _, name in ipairs({':records', ':ids', ':names', ':hosts'}) do redis.call('COPY', base .. name, own .. name) end
-  local price = redis.call('ZCARD', own .. ':ids') * plan.price
   for _, field in ipairs(plan.counted) do redis.call('HINCRBY', plan.written, field, price) end
   redis.call('SET', own .. ':own', '1')
   if plan.lifetime > 0 then redis.call('EXPIRE', own .. ':own', plan.lifetime) end
@@ -57,6 +66,8 @@ end
 return 1
 """
 
+SILENT = "The store behind this mock does not answer; send the request again later."
+
 log = logging.getLogger("mock_server")
 
 
@@ -67,13 +78,24 @@ class StoreError(Refusal):
         super().__init__("503", title, mistake=False)
 
 
+class FullStoreError(StoreError):
+    """The store has no room for what a request writes."""
+
+
+class DamagedHeadError(StoreError):
+    """What all processes look at before each request is not what a mock wrote."""
+
+
 class Store:
     """A database of a Redis server.
 
     Args:
         url: such as `redis://localhost/0`, with user and password if it needs them; `rediss://` for TLS.
         prefix: what its keys begin with.
-        lifetime: for how many seconds keys are kept after the last request, about; if 0, for ever.
+        lifetime: for how many seconds keys are kept after the last request, at least; if 0, for ever.
+
+    Attributes:
+        lifetime: of all keys but the head, in seconds; if 0, they have none.
 
     Raises:
         SettingsError: if the prefix is none, redis-py is missing, or no server answers.
@@ -90,21 +112,24 @@ class Store:
             raise SettingsError(
                 f"--store needs redis-py 6 or later; install it, or the extra [redis]: {error}"
             ) from error
-        self.prefix, self.lifetime, self._renewed = prefix, lifetime, -float("inf")
-        self._error: type[Exception] = redis.exceptions.RedisError
+        self.prefix, self.lifetime, self._renewed = prefix, 2 * lifetime, -float("inf")
+        self._promised, self._rests_until = lifetime, 0.0
+        errors = redis.exceptions
+        self._error, self._slow, self._full = errors.RedisError, errors.TimeoutError, errors.OutOfMemoryError
         once = import_module("redis.retry").Retry(import_module("redis.backoff").NoBackoff(), 0)  # no write is repeated
         patience = {"socket_timeout": SECONDS_TO_ANSWER, "socket_connect_timeout": SECONDS_TO_ANSWER}
         try:
             self._redis = redis.Redis.from_url(url, **patience, retry=once, health_check_interval=10)
             self._redis.ping()
-        except (redis.exceptions.RedisError, ValueError, OSError) as error:
-            reason = str(error).rstrip(".")
+        except (redis.exceptions.RedisError, ValueError, TypeError, OSError) as error:  # the latter for its options
+            reason = hidden(str(error).rstrip("."), url)
             raise SettingsError(
                 f"the store {shown(url)} cannot be used: {reason}; start Redis there, or give another URL"
             ) from error
         self._scripts: dict[str, Callable[..., Any]] = {}
         self._plan, self._keep = self.script(PLAN), self.script(KEEP)
         self.grace = str(min(SECONDS_OF_GRACE, max(1, lifetime // (2 * RENEWALS))) if lifetime else SECONDS_OF_GRACE)
+        self._head = f"{prefix}:head"
 
     def script(self, text: str) -> Callable[..., Any]:
         """A function that Redis carries out as one step; takes its keys and its arguments."""
@@ -148,15 +173,33 @@ class Store:
     @property
     def head(self) -> bytes | None:
         """What all processes look at before each request, as JSON; None if there is none yet."""
-        found: bytes | None = self.ask("GET", f"{self.prefix}:head")
+        found: bytes | None = self.ask("GET", self._head)
         return found
+
+    def read_head(self, raw: bytes | None) -> dict[str, Any]:
+        """What the head says; empty if there is none.
+
+        Raises:
+            DamagedHeadError: if it is not what a mock wrote.
+        """
+        try:
+            head = json.loads(raw or b"{}")
+        except ValueError:
+            head = None
+        parts = {"epoch": int, "start": dict, "switches": dict, "meant": dict}
+        if isinstance(head, dict) and all(isinstance(head.get(name), kind) for name, kind in parts.items() if head):
+            return head
+        title = (
+            f'The store holds something under "{self._head}" that no mock wrote; reset the mock, or delete that key.'
+        )
+        raise DamagedHeadError(title)
 
     def edit(self, change: Callable[[dict[str, Any]], Result], *, is_first: bool = False) -> Result:
         """Change the head, with no other change in between.
 
         Args:
             change: changes an object; it may be called again.
-            is_first: whether there may be no head yet; the object is then empty.
+            is_first: whether there may be no head yet, or a damaged one; the object is then empty.
 
         Raises:
             StoreError: if there is none.
@@ -165,37 +208,45 @@ class Store:
             before = self.head
             if before is None and not is_first:
                 raise StoreError("The store has lost what this mock held; send the request again.")
-            head = json.loads(before or b"{}")
+            checks = []
+            try:
+                head = self.read_head(before)
+                checks = [[["GET", self._head], before.decode() if before else False]]
+            except DamagedHeadError:
+                if not is_first:
+                    raise
+                head = {}
             result = change(head)
-            key, epoch = f"{self.prefix}:head", f"{self.prefix}:epoch"
-            commands = [["SET", epoch, str(head.get("epoch"))], ["SET", key, json.dumps(head)]]
-            commands += [["EXPIRE", key, self._shorter]] if self.lifetime else []
-            expected = before.decode() if before else False
-            if self.carry_out(checks=[[["GET", key], expected]], commands=commands):
+            commands = [["SET", f"{self.prefix}:epoch", str(head.get("epoch"))], ["SET", self._head, json.dumps(head)]]
+            commands += [["EXPIRE", self._head, self._shorter]] if self.lifetime else []
+            if self.carry_out(checks=checks, commands=commands):
                 return result
 
     def renew(self) -> None:
         """Let all keys live on, if they have a lifetime and none did that lately."""
         now = time.monotonic()
-        if not self.lifetime or now - self._renewed < self.lifetime / RENEWALS / 2:
+        if not self.lifetime or now - self._renewed < self._promised / RENEWALS / 2:
             return
         self._renewed = now
-        if self.ask("SET", f"{self.prefix}:renewed", "1", "NX", "EX", str(max(1, self.lifetime // RENEWALS))):
-            self.keep()
+        with suppress(FullStoreError):
+            if self.ask("SET", f"{self.prefix}:renewed", "1", "NX", "EX", str(max(1, self._promised // RENEWALS))):
+                self.keep()
 
     def keep(self) -> None:
         """Give all keys their lifetime, from now on."""
         if self.lifetime:
-            head, passed_over = f"{self.prefix}:head", f"{self.prefix}:renewed"
             for key in self._keys():
-                if key not in (head, passed_over):
+                if key not in (self._head, f"{self.prefix}:renewed"):
                     self._keep([key], [self.lifetime, self.grace])
-            self.ask("EXPIRE", head, self._shorter)
+            self.ask("EXPIRE", self._head, self._shorter)
 
     @property
     def _shorter(self) -> str:
-        """The lifetime of the head, which goes first: whoever finds it has all that it stands for."""
-        return str(max(1, self.lifetime // 2))
+        """The lifetime of the head, which goes first: whoever finds it has all that it stands for.
+
+        The last renewal may have been three eighths of the promised time before the last request.
+        """
+        return str(self._promised + max(1, self._promised // 2))
 
     def remove(self, *parts: str) -> None:
         """Let all keys that begin in a way expire, once requests under way are over."""
@@ -208,11 +259,23 @@ class Store:
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
+        """Send commands, unless Redis has just left one without an answer: then the next try waits for a moment."""
+        now = time.monotonic()
+        if now < self._rests_until:
+            raise StoreError(SILENT)
+        if self._rests_until:  # one request tries whether Redis answers again, while others still fail at once
+            self._rests_until = now + SECONDS_TO_ANSWER
         try:
             yield
+        except self._full as error:
+            self._rests_until = 0.0
+            log.warning("The store is full: %s", error)
+            raise FullStoreError("The store behind this mock is full: free some memory, or reset the mock.") from error
         except self._error as error:
+            self._rests_until = time.monotonic() + SECONDS_OF_REST if isinstance(error, self._slow) else 0.0
             log.warning("The store did not answer: %s", error)
-            raise StoreError("The store behind this mock does not answer; send the request again later.") from error
+            raise StoreError(SILENT) from error
+        self._rests_until = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,16 +315,31 @@ class Space:
 
         Raises:
             StoreError: if it was.
+            Refusal: if the writes would take too much memory.
         """
+        if done == TOO_MUCH:
+            raise Refusal("413", "The records would take too much memory; delete some, or reset the mock.")
         if done < 0:
             raise StoreError("The mock was reset while this request was under way; send it again.")
         return done
 
 
 def shown(url: str) -> str:
-    """A store's URL without user and password."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    """A store's URL without user, password and options, wherever they stand in it."""
+    scheme, separator, rest = url.partition("://")
+    address = rest.rpartition("@")[2]  # a password may hold any character, so everything before the last @ goes
+    return (
+        f"{scheme}{separator}{address.partition('?')[0].partition('#')[0]}" if separator else scheme.partition("@")[0]
+    )
+
+
+def hidden(text: str, url: str) -> str:
+    """A text about a store without the user and the password of its URL."""
+    secret = url.partition("://")[2].rpartition("@")[0]
+    parts = {secret, *secret.split(":"), *re.split("[/?#:@]", secret)}
+    for part in sorted((each for each in parts if each), key=len, reverse=True):
+        text = text.replace(part, "...")
+    return text
 
 
 def _literal(text: str) -> str:
