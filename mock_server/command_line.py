@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from mock_server.clock import system_clock
-from mock_server.errors import SettingsError
+from mock_server.errors import SettingsError, shown_url
 from mock_server.options import BEHAVIOUR, DATA, FRONT, OPTIONS, SHARED, Option
 from mock_server.settings import FORWARDS, Deployment, read_profile
 
@@ -48,7 +48,7 @@ def _deployment(given: argparse.Namespace) -> Deployment | None:
     for each in used:
         is_of_a_mock = each.group in (DATA, BEHAVIOUR, SHARED) and each.flag not in ("--journal", "--condition")
         if is_of_a_mock:
-            raise SettingsError(f"{each.flag} does not apply: {FORWARDS.format(given.forward_to)}")
+            raise SettingsError(f"{each.flag} does not apply: {FORWARDS.format(shown_url(given.forward_to))}")
     if given.verbatim and not given.record:
         raise SettingsError("--verbatim goes with --record FILE; give both")
     if given.client_key and not given.client_cert:

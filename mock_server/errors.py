@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 REFUSAL = "mock_server.refusal"  # key in a request's environment: its refusal, whatever it asks for
 
 
@@ -54,3 +56,21 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure
 
 class SettingsError(ValueError):
     """A setting or fixture that the mock cannot use; the message is one line for people."""
+
+
+def shown_url(url: str) -> str:
+    """A URL as messages may show it: without user, password and query, wherever they stand in it."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:  # perhaps a URL without its scheme
+        scheme, rest = "", url
+    address = rest.rpartition("@")[2]  # a password may hold any character, so everything before the last @ goes
+    return f"{scheme}{separator}{address.partition('?')[0].partition('#')[0]}"
+
+
+def without_secrets_of(url: str, text: str) -> str:
+    """A text without the user and the password of a URL that it may repeat, whole or in part."""
+    secret = url.partition("://")[2].rpartition("@")[0]
+    parts = {secret, *re.split("[/?#:@]", secret)}
+    for part in sorted(filter(None, parts), key=len, reverse=True):
+        text = re.sub(rf"(?<!\w){re.escape(part)}(?!\w)", "...", text)
+    return text

@@ -11,7 +11,7 @@ from mock_server.client_contract import client_contract
 from mock_server.contract import shipped_contract
 from mock_server.control import is_loopback
 from mock_server.documents import write_document
-from mock_server.errors import SettingsError
+from mock_server.errors import SettingsError, shown_url
 from mock_server.faults.conditions import CONDITIONS
 from mock_server.faults.defects import DEFECTS
 from mock_server.forwarding.sightings import Sightings
@@ -19,7 +19,6 @@ from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import HEADER
 from mock_server.server import MockServer
 from mock_server.settings import SANDBOX_PREFIX, Deployment
-from mock_server.shared.store import shown
 from mock_server.store.fixture_schema import beginning, fixture_schema
 
 NO_CONSOLE = (
@@ -47,7 +46,7 @@ def banner(server: MockServer) -> str:
         ),
         *(f"Defect       {name}: {DEFECTS[name].what} ({DEFECTS[name].rule})" for name in server.settings.defects),
         *(f"Condition    {name}={measure:g}" for name, measure in server.settings.conditions.items()),
-        *([f"Store        {shown(server.settings.store)}"] if server.settings.store else []),
+        *([f"Store        {shown_url(server.settings.store)}"] if server.settings.store else []),
         f"Console      {server.origin}/" if server.is_controlled else NO_CONSOLE,
         f"Contract     {server.base_url}/openapi.yaml",
         "Stop         Ctrl-C",

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from mock_server.clock import Clock
 from mock_server.documents import read_document
-from mock_server.errors import SettingsError
+from mock_server.errors import SettingsError, shown_url
 
 SANDBOX_PREFIX = "sandbox-"
 LONGEST_KEY = 200
@@ -59,7 +59,7 @@ class Deployment:
         """
         if not URL.fullmatch(self.url):
             expected = "one such as https://links.example.com/prefix, without a slash, user or query"
-            raise SettingsError(f'"{self.url}" is no base URL to forward to; give {expected}')
+            raise SettingsError(f'"{shown_url(self.url)}" is no base URL to forward to; give {expected}')
         try:
             is_port = urlsplit(self.url).port != 0
         except ValueError:
@@ -140,7 +140,7 @@ class Settings:
             raise SettingsError(f'"{self.base_path}" is no path prefix; give one such as /prefix')
         if self.public_base_url is not None and not URL.fullmatch(self.public_base_url):
             expected = "one such as https://links.example.com/prefix, without a slash at the end"
-            raise SettingsError(f'"{self.public_base_url}" is no base URL; give {expected}')
+            raise SettingsError(f'"{shown_url(self.public_base_url)}" is no base URL; give {expected}')
         for origin in self.cors_origins:
             if origin != "*" and not ORIGIN.fullmatch(origin):
                 raise SettingsError(f'"{origin}" is no origin; give one such as http://localhost:5173, without a path')

@@ -91,7 +91,10 @@ class Connection:
                 urllib3.ProxyManager(proxy, retries=False, timeout=timeout, ssl_context=context, proxy_headers=headers)
             )
         except (urllib3.exceptions.HTTPError, ValueError) as error:
-            raise UsageError(f"the proxy that the environment names cannot be used: {error}") from error
+            raise UsageError(
+                "the proxy that the environment names cannot be used; expected one such as"
+                " http://proxy.example.com:3128, or its host in NO_PROXY"
+            ) from error  # which may repeat its password
 
     def _context(self) -> ssl.SSLContext:
         try:

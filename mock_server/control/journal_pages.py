@@ -24,6 +24,8 @@ METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS")
 DEEPEST = 20  # levels that are shown
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^\s"{}\[\],:]+')
 VARIABLE = "$API_KEY"
+CONTROL = "/_mock"
+MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
 SAFE = "/:@!$&'()*+,;=~-._[]"
 KEPT = ("Accept", "Content-Type", "Prefer", "X-Http-Method-Override")  # headers that a request is sent again with
 
@@ -108,7 +110,12 @@ def why_not(entry: Entry) -> str:
 
 
 def curl(entry: Entry) -> str:
-    """The request as a curl command; keys are left to a variable, as the journal shows none, and files are named."""
+    """The request as a curl command; keys are left to a variable, as the journal shows none.
+
+    Whatever the client sent, it names no file of the machine that the command runs on: FILE stands for each.
+    """
+    if any("=" in name for name in entry.files):
+        return "# curl cannot send a part whose name has an equals sign"
     words = ["--head"] if entry.method == "HEAD" else ["-X", entry.method]
     is_form = bool(entry.fields or entry.files)
     for name, value in _headers(entry).items():
@@ -118,12 +125,16 @@ def curl(entry: Entry) -> str:
     for name, text in entry.fields.items():
         words += [flag, f"{quote(name) if flag == '--data-urlencode' else name}={text}"]
     for name, file in entry.files.items():
-        file_name = re.split(r"[/\\]", file.name)[-1].replace('"', "") or "FILE"
-        words += ["-F", f'{name}=@"{file_name}";type={file.media_type}']
+        file_name = file.name.replace("\\", "\\\\").replace('"', '\\"')
+        media_type = f";type={file.media_type}" if MEDIA_TYPE.fullmatch(file.media_type) else ""
+        words += ["-F", f'{name}=@FILE;filename="{file_name}"{media_type}']
     if entry.body:
         words += ["--data-raw", entry.body]
     query = "?" + "".join(each if "!" <= each <= "~" else quote(each) for each in entry.query) if entry.query else ""
-    words.append(request.host_url.rstrip("/") + quote(entry.path, safe=SAFE) + query)
+    path = quote(entry.path, safe=SAFE)
+    if path.startswith(CONTROL):  # it was sent in other characters, as the control plane is not in the journal
+        path = path.replace("_", "%5F", 1)
+    words.append(request.host_url.rstrip("/") + path + query)
     key = f' -H "Authorization: Bearer {VARIABLE}"' if entry.account and not is_sandbox(entry.account) else ""
     return f"curl -i --globoff --path-as-is{key} {shlex.join(words)}"
 

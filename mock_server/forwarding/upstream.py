@@ -14,7 +14,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from mock_server.errors import SettingsError
+from mock_server.errors import SettingsError, shown_url, without_secrets_of
 from mock_server.settings import Deployment
 
 LONGEST_LINE = 64 * 2**10  # bytes of a header
@@ -152,7 +152,7 @@ class Upstream:
         return self._session
 
     def _failure(self, error: Exception) -> UpstreamError:
-        by = f" by the proxy {self._proxy}" if self._proxy else ""
+        by = f" by the proxy {shown_url(self._proxy)}" if self._proxy else ""
         there, seconds = self._deployment.url + by, f"{self._deployment.timeout:g} seconds"
         match error:
             case aiohttp.ClientConnectorDNSError():
@@ -176,7 +176,8 @@ class Upstream:
                 told = (502, "http_protocol_error", f"What {there} sent is no answer of HTTP: {_line(error)}.")
             case _:
                 told = (502, "connection_terminated", f"{there} closed the connection without an answer.")
-        return UpstreamError(*told)
+        status, kind, title = told
+        return UpstreamError(status, kind, without_secrets_of(self._proxy or "", title))
 
 
 def _check(answer: aiohttp.ClientResponse) -> None:
@@ -217,7 +218,9 @@ def _proxy_of(base_url: str) -> str | None:
         return None
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if proxy and not proxy.startswith(("http://", "https://")):
-        raise SettingsError(f"the proxy {proxy} of the environment is not one of HTTP; set another, or NO_PROXY")
+        raise SettingsError(
+            f"the proxy {shown_url(proxy)} of the environment is not one of HTTP; set another, or NO_PROXY"
+        )
     return proxy
 
 

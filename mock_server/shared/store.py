@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
-from mock_server.errors import Refusal, SettingsError
+from mock_server.errors import Refusal, SettingsError, shown_url, without_secrets_of
 
 PREFIX = re.compile(r"[\w ./-]{1,200}", re.ASCII)
 SECONDS_TO_ANSWER = 5  # for one command
@@ -122,9 +122,9 @@ class Store:
             self._redis = redis.Redis.from_url(url, **patience, retry=once, health_check_interval=10)
             self._redis.ping()
         except (redis.exceptions.RedisError, ValueError, TypeError, OSError) as error:  # the latter for its options
-            reason = hidden(str(error).rstrip("."), url)
+            reason = without_secrets_of(url, str(error).rstrip("."))
             raise SettingsError(
-                f"the store {shown(url)} cannot be used: {reason}; start Redis there, or give another URL"
+                f"the store {shown_url(url)} cannot be used: {reason}; start Redis there, or give another URL"
             ) from error
         self._scripts: dict[str, Callable[..., Any]] = {}
         self._plan, self._keep = self.script(PLAN), self.script(KEEP)
@@ -322,24 +322,6 @@ class Space:
         if done < 0:
             raise StoreError("The mock was reset while this request was under way; send it again.")
         return done
-
-
-def shown(url: str) -> str:
-    """A store's URL without user, password and options, wherever they stand in it."""
-    scheme, separator, rest = url.partition("://")
-    address = rest.rpartition("@")[2]  # a password may hold any character, so everything before the last @ goes
-    return (
-        f"{scheme}{separator}{address.partition('?')[0].partition('#')[0]}" if separator else scheme.partition("@")[0]
-    )
-
-
-def hidden(text: str, url: str) -> str:
-    """A text about a store without the user and the password of its URL."""
-    secret = url.partition("://")[2].rpartition("@")[0]
-    parts = {secret, *secret.split(":"), *re.split("[/?#:@]", secret)}
-    for part in sorted((each for each in parts if each), key=len, reverse=True):
-        text = text.replace(part, "...")
-    return text
 
 
 def _literal(text: str) -> str:

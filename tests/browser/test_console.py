@@ -398,7 +398,7 @@ def test_a_request_is_sent_again_and_told_as_curl(page: Page, client: Client) ->
     client.post("/api/projects", {"name": "A", "logo": ("a.png", b"\x89PNG", "image/png")})
     page.goto("/_mock/console/journal/5")
     expect(page.get_by_text("It cannot be sent again: the journal does not keep the files.")).to_be_visible()
-    assert """-F 'logo=@"a.png";type=image/png'""" in (page.locator("#curl").text_content() or "")
+    assert """-F 'logo=@FILE;filename="a.png";type=image/png'""" in (page.locator("#curl").text_content() or "")
 
 
 def test_one_account_starts_again(page: Page, client: Client) -> None:

@@ -107,6 +107,15 @@ def test_the_proxy_of_the_environment_is_used_but_for_this_machine() -> None:
     assert asked == [f"http://links.example.com/api/{resource}/" for resource in RESOURCES]
 
 
+@pytest.mark.parametrize(
+    "proxy", ["http://user:s3cret@:x", "socks9://user:s3cret@127.0.0.1:1", "http://u:s3/c#ret@h:1"]
+)
+def test_a_proxy_that_cannot_be_used_is_told_without_its_password(proxy: str) -> None:
+    ended = command("run", "--base-url", "http://links.example.com", "--read-only", *QUICK, http_proxy=proxy)
+    assert "the proxy that the environment names cannot be used; expected one such as" in ended.stderr
+    assert "s3" not in ended.stdout + ended.stderr
+
+
 def test_a_plan_sends_nothing_and_tells_what_would_be_sent() -> None:
     ended = command("run", "--base-url", "https://links.example.com", "--plan", "--rate", "60/m", "--explore", "0")
     assert (ended.returncode, ended.stderr) == (0, "")

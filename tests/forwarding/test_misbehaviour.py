@@ -22,7 +22,7 @@ from mock_server import MockServer
 from mock_server.errors import SettingsError
 from mock_server.forwarding import passage
 from mock_server.http import incoming
-from mock_server.settings import Deployment
+from mock_server.settings import Deployment, Settings
 
 KEY = {"Authorization": "Bearer the-key-of-a-deployment"}
 PATIENCE = 0.4  # seconds
@@ -360,3 +360,28 @@ def test_remarks_about_long_uploads_are_made_as_long_as_there_is_room() -> None:
         assert entry.files["logo"].size == len(PNG) + (8 << 20)
         assert [remark.rule for remark in entry.remarks] == ["client.unknown-field"]
         assert json.loads(server.running.archive())["log"]["entries"][0]["request"]["postData"]["params"]
+
+
+def test_no_answer_and_no_message_shows_the_password_of_a_proxy_or_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = Deployment(url="http://links.example.com")
+    for proxy, named in (
+        ("http://user:s3cret@127.0.0.1:1", "by the proxy http://127.0.0.1:1 cannot be reached"),
+        ("http://user:s3cret@127.0.0.1:99999", "by the proxy http://127.0.0.1:99999"),
+        ("http://user:s3/c#ret@127.0.0.1:1", "by the proxy http://127.0.0.1:1"),
+    ):
+        monkeypatch.setenv("http_proxy", proxy)
+        with MockServer(deployment=there) as server:
+            got = requests.get(f"{server.base_url}/api/domains/", timeout=60, proxies={"http": ""})
+            (entry,) = kept(server)
+        assert got.status_code == 502
+        assert named in got.text
+        assert "s3" not in got.text + entry.answer
+    monkeypatch.setenv("http_proxy", "socks5://user:s3cret@127.0.0.1:1")
+    with pytest.raises(SettingsError, match=r"the proxy socks5://127\.0\.0\.1:1 of the environment"):
+        MockServer(deployment=there)
+    for url in ("http://user:s3cret@links.example.com", "http://user:s3/c?r#et@links.example.com", "u:s3@links"):
+        with pytest.raises(SettingsError) as refused:
+            Deployment(url=url)
+        with pytest.raises(SettingsError) as also:
+            Settings(public_base_url=url)
+        assert "s3" not in f"{refused.value}{also.value}"

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
+from html import unescape
 from typing import Any
 
 import pytest
@@ -258,6 +260,23 @@ def test_no_journal_keeps_and_remarks_nothing_and_answers_break_off_all_the_same
             ask(server, "GET", "/api/domains/1", headers={"Prefer": "lost=after"})
         assert server.running.journal.find() == []
         assert server.running.journal.remarked == {}
+
+
+def test_a_curl_command_names_no_file_of_this_machine_and_controls_nothing(server: MockServer) -> None:
+    client = Client(over_network(server.base_url))
+
+    def command() -> str:
+        number = server.running.journal.find()[-1].number
+        shown = requests.get(f"{server.base_url}/_mock/console/journal/{number}", timeout=60).text
+        return unescape(shown.partition('<pre id="curl" tabindex="0">')[2].partition("</pre>")[0])
+
+    client.post("/api/projects", {"x=@/etc/passwd;y": ("a.png", PNG, "image/png")})
+    assert command() == "# curl cannot send a part whose name has an equals sign"
+    client.post("/api/projects", {"name": "Page", "logo": ('@/etc/"a.png', PNG, "image/png,/etc/passwd")})
+    words = shlex.split(command())
+    assert words[words.index("-F") + 1] == 'logo=@FILE;filename="@/etc/\\"a.png"'
+    assert ask(server, "POST", "/_mock%2freset").status_code == 404
+    assert shlex.split(command())[-1] == f"{server.base_url}/%5Fmock/reset"
 
 
 def test_json_that_was_cut_off_is_laid_out_too() -> None:
