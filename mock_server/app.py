@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import yaml
-from flask import Flask, Response, current_app, jsonify, request
+from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import Map, RequestRedirect
 
@@ -43,6 +44,18 @@ from mock_server.store.new_record import NewRecords
 from mock_server.store.uploads import Uploads
 
 YAML = "application/yaml"
+PLACEHOLDER = "https://the-base-url-of-each-request.invalid"
+RENDERINGS: dict[str, tuple[Callable[[Contract], str], str]] = {
+    "openapi.yaml": (lambda contract: contract.text_for(PLACEHOLDER), YAML),
+    "openapi.json": (
+        lambda contract: json.dumps(contract.document | {"servers": [{"url": PLACEHOLDER}]}),
+        "application/json",
+    ),
+    "openapi.client.yaml": (
+        lambda contract: write_document(client_contract(contract, PLACEHOLDER)),
+        YAML,
+    ),
+}
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -111,10 +124,10 @@ def _another(settings: Settings, before: Service | None, space: Space | None) ->
 
 
 def _add_contract(app: Flask, service: Service) -> None:
-    base_path = service.settings.base_path
-    app.add_url_rule(f"{base_path}/openapi.yaml", "contract", lambda: _contract(service))
-    app.add_url_rule(f"{base_path}/openapi.json", "contract_json", lambda: _contract_json(service))
-    app.add_url_rule(f"{base_path}/openapi.client.yaml", "client_contract", lambda: _client_contract(service))
+    for name, (rendering, media_type) in RENDERINGS.items():
+        text = cache(partial(rendering, service.contract))  # made when it is first asked for
+        path, endpoint = f"{service.settings.base_path}/{name}", name.replace(".", "_")
+        app.add_url_rule(path, endpoint, partial(_contract, service, text, media_type))
 
 
 def _in_front(app: Flask, service: Service, deployment: Deployment) -> Flask:
@@ -205,16 +218,9 @@ def contract_of(settings: Settings) -> Contract:
         raise SettingsError(f'contract "{path}" cannot be read: {error!r}; give an openapi.yaml of this API') from error
 
 
-def _contract(service: Service) -> Response:
-    return Response(service.contract.text_for(service.base_url()), content_type=YAML)
-
-
-def _contract_json(service: Service) -> Response:
-    return jsonify(service.contract.document | {"servers": [{"url": service.base_url()}]})
-
-
-def _client_contract(service: Service) -> Response:
-    return Response(write_document(client_contract(service.contract, service.base_url())), content_type=YAML)
+def _contract(service: Service, text: Callable[[], str], media_type: str) -> Response:
+    """A rendering of the contract, with the base URL of this request."""
+    return Response(text().replace(PLACEHOLDER, service.base_url()), content_type=media_type)
 
 
 def _refuse() -> None:

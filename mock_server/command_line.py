@@ -21,6 +21,8 @@ def settings_of(given: argparse.Namespace) -> dict[str, Any]:
         raise SettingsError("--rate-limit and --condition rate-limit are the same; give one of them")
     if not given.store and (used := [each.flag for each in OPTIONS if each.group == SHARED and _is_used(given, each)]):
         raise SettingsError(f"{used[0]} goes with --store URL; give both")
+    if given.cors == "off" and given.cors_origin:
+        raise SettingsError("--cors off and --cors-origin contradict each other; give one of them")
     deployment = _deployment(given)
     values = {each.setting: _given(given, each) for each in OPTIONS if each.setting}
     return {

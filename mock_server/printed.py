@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -81,10 +82,16 @@ def check_writable(file: Path) -> None:
 def wrote(file: Path, text: str, hint: str) -> tuple[str, bool]:
     """Write a file at the end; what is said of it, and whether it could be written."""
     try:
-        file.write_text(text, "utf-8")
+        with open(file, "w", encoding="utf-8", opener=_private) as opened:
+            opened.write(text)
     except OSError as error:
         return printable(f"{file} cannot be written: {error.strerror}"), False
     return printable(f"Wrote {file}. {hint}"), True
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that other users of the machine cannot read: it may hold what a deployment keeps of people."""
+    return os.open(path, flags, 0o600)
 
 
 def recorded(file: Path, sightings: Sightings, *, verbatim: bool) -> tuple[str, bool]:

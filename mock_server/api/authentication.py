@@ -36,7 +36,12 @@ def owner_of(environ: WSGIEnvironment) -> str:
 
 
 def _site(origin: str) -> str:
-    """The part of an origin's host that a page cannot choose: a whole address, or the last two labels of a name."""
+    """The part of an origin's host that a page cannot choose: a whole address, or the last two labels of a name.
+
+    Pages without an origin of their own, such as those in a sandboxed frame, are one site of that name.
+    """
+    if origin == "null":
+        return origin
     host = origin.partition("://")[2].lower()
     name = host.rpartition(":")[0] or host if not host.endswith("]") else host
     return name if name.replace(".", "").isdecimal() or "[" in name else ".".join(name.split(".")[-2:])

@@ -15,7 +15,7 @@ from mock_server.faults.defects import DEFECTS
 OURS = ("code", "delay", "defect", "lost")
 OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered preferences that the mock ignores
 MOST, MOST_DEFECTS = 20, 3  # preferences of one request
-LONGEST_DELAY = 60.0
+LONGEST, LONGEST_DELAY = 2000, 60.0  # characters of a header, and seconds
 STATUS = re.compile(r"[0-9]{3}")
 SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(?:-(\d{1,9}(?:\.\d{1,9})?))?", re.ASCII)
 LEAST_CODE, MOST_CODE = 400, 599
@@ -39,7 +39,7 @@ def preferences_of(header: str) -> Preferred:
         ValueError: if something in it is invalid; the message is one sentence for people.
     """
     preferred = Preferred()
-    for name, value in _bounded(list(_pairs(header))):
+    for name, value in _bounded(header):
         match name:
             case "code":
                 preferred.code = _code(value)
@@ -70,10 +70,13 @@ def _pairs(header: str) -> Iterator[tuple[str, str]]:
         yield name.strip().lower(), unquote_header_value(value.strip())
 
 
-def _bounded(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Refuse too many preferences, because each defect may serve a request once more."""
-    if len(pairs) > MOST:
-        raise ValueError(f"Prefer: {len(pairs)} preferences are too many; give {MOST} at most.")
+def _bounded(header: str) -> list[tuple[str, str]]:
+    """Names and values, unless there are too many: each defect may serve a request once more."""
+    if header.count(",") >= MOST:
+        raise ValueError(f"Prefer: {header.count(',') + 1} preferences are too many; give {MOST} at most.")
+    if len(header) > LONGEST:
+        raise ValueError(f"Prefer: {len(header):,} characters are too many; give {LONGEST:,} at most.")
+    pairs = list(_pairs(header))
     defects = [value for name, value in pairs if name == "defect"]
     if len(defects) > MOST_DEFECTS or len(set(defects)) < len(defects):
         raise ValueError(f"Prefer: give {MOST_DEFECTS} defects at most, each once.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
-from urllib.parse import unquote_plus
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.incoming import has_body
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 READS = ("GET", "HEAD", "OPTIONS")
 NEVER = ("CONNECT", "TRACE")
-OVERRIDE = re.compile("HTTP_X_.*(METHOD|VERB).*")
-PARAMETERS = ("_method", "x-http-method-override")
+OVERRIDE = re.compile("HTTP_(?!ACCESS_CONTROL_REQUEST_METHOD).*(METHOD|VERB).*")
+PARAMETER = re.compile(".*(method|verb|methodoverride)")  # without anything but letters
 PLACEHOLDER = b"to be forwarded"
 
 
@@ -34,6 +34,7 @@ class Front:
 
     def __init__(self, inner: WSGIApplication, deployment: Deployment, base_path: str, own: Collection[str]) -> None:
         self._inner, self._deployment = inner, deployment
+        self._has_prefix = bool(urlsplit(deployment.url).path)
         self._base_path, self._own = base_path, frozenset(own)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -55,6 +56,8 @@ class Front:
         if method == "OPTIONS" and {"HTTP_ORIGIN", "HTTP_ACCESS_CONTROL_REQUEST_METHOD"} <= environ.keys():
             title = f"Pages of {environ['HTTP_ORIGIN']} may not call this server; --cors-origin lets them."
             return Refusal("403", title, mistake=False)
+        if self._has_prefix and _leaves(environ.get("RAW_PATH") or environ["PATH_INFO"]):
+            return Refusal("400", "This path leads out of the deployment's base URL; send one that stays within it.")
         if self._deployment.read_only and (method not in READS or _is_overridden(environ)):
             title = "This server forwards reads alone: it was started with --read-only."
             return Refusal("405", title, mistake=False)
@@ -64,5 +67,16 @@ class Front:
 def _is_overridden(environ: WSGIEnvironment) -> bool:
     """Whether a deployment might take a read for a write: it has a body, or says that it is something else."""
     names = (unquote_plus(each.partition("=")[0]) for each in re.split("[&;]", environ["QUERY_STRING"]))
-    asks = any(name.strip().casefold().rstrip("[]") in PARAMETERS for name in names)
+    asks = any(PARAMETER.fullmatch(re.sub("[^a-z]", "", name.casefold())) for name in names)
     return has_body(environ) or asks or any(map(OVERRIDE.fullmatch, environ))
+
+
+def _leaves(path: str) -> bool:
+    """Whether a path has more `..` than segments before them, in any spelling."""
+    depth = 0
+    for segment in re.split(r"[/\\]", unquote(path)):
+        name = segment.partition(";")[0]
+        depth += -1 if name == ".." else name not in ("", ".")
+        if depth < 0:
+            return True
+    return False

@@ -21,7 +21,7 @@ from mock_server.http.codings import plain
 from mock_server.http.gateway import Gateway, Receive, Send, Site, called
 from mock_server.http.incoming import Message, environ_of, has_body
 from mock_server.http.masking import masked_key
-from mock_server.http.tokens import shows_token
+from mock_server.http.tokens import holds_token
 from mock_server.journal.recorder import HARMLESS, Head, Keeper
 from mock_server.settings import URL, Deployment, Settings
 
@@ -128,10 +128,10 @@ class ForwardingGateway(Gateway):
             if isinstance(sent, bytes):  # once it is on its way, it is read while the deployment is at work
                 loop = asyncio.get_running_loop()
                 loop.call_soon(loop.call_soon, self._keeper.read_form, passage.environ, sent)
-            headers = scope["headers"]
-            if shows_token(passage.environ, self._token):  # the deployment is not to learn it
-                headers = [each for each in headers if each[0].lower() != b"authorization"]
-            async with self._upstream.answering(method, path, query, headers, sent) as answer:
+            # The deployment is not to learn the token of this server.
+            headers = [each for each in scope["headers"] if not holds_token(each[1], self._token)]
+            is_coming = not passage.is_received
+            async with self._upstream.answering(method, path, query, headers, sent, is_coming=is_coming) as answer:
                 passage.head = Head(answer.status, _told(answer.raw_headers))
                 if start["status"] == PASSED_ON:
                     return await self._pass_back(passage, answer, start)

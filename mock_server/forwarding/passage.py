@@ -45,6 +45,7 @@ class Passage:
         is_begun: whether the client has been sent the beginning of an answer.
         is_kept: whether the journal has it.
         pieces: how many parts of the answer the client was sent.
+        is_received: whether the request has come whole.
         trouble: why the request did not come whole, or an empty string.
     """
 
@@ -53,7 +54,7 @@ class Passage:
         self._receive, self._send = receive, send
         self.head, self.sent, self.answered = Head(), Copy(room, LONGEST_SENT), Copy(room, LONGEST_ANSWER)
         self.is_begun = self.is_kept = False
-        self._is_received = True
+        self.is_received = True
         self._parts = 0
         self.trouble = ""
         self._began = perf_counter()
@@ -69,24 +70,28 @@ class Passage:
     async def body(self) -> AsyncIterator[bytes] | bytes | None:
         """The request's body: whole if it is short, or its parts as they come; None if it has none.
 
+        Either way it takes no connection to the deployment before its first 64 KiB have come.
+
         Raises:
-            SlowClientError: if a short one does not come in time.
+            SlowClientError: if that much does not come in time.
         """
         if not has_body(self.environ):
             return None
-        length = self.environ.get("CONTENT_LENGTH", "")
-        parts = self._body()
-        if length.isdecimal() and len(length) <= len(str(SHORT)) and int(length) <= SHORT:
-            return b"".join([part async for part in parts])
-        return parts
+        parts, beginning = self._body(), bytearray()
+        async for part in parts:
+            beginning += part
+            if len(beginning) > SHORT:
+                break
+        is_short = self.is_received and "CONTENT_LENGTH" in self.environ  # what comes in chunks goes on in chunks
+        return bytes(beginning) if is_short else _chained(bytes(beginning), parts)
 
     async def _body(self) -> AsyncIterator[bytes]:
-        self._is_received = False
+        self.is_received = False
         more, patience, clock = True, incoming.SECONDS_FOR_A_BODY, asyncio.get_running_loop().time
         while more:
             before = clock()
             try:
-                async with asyncio.timeout(patience):
+                async with asyncio.timeout(min(patience, incoming.SECONDS_FOR_A_BODY)):
                     message = await self._receive()
             except TimeoutError:
                 self.trouble = f"The body did not come; send it within {incoming.SECONDS_FOR_A_BODY:g} seconds."
@@ -99,7 +104,7 @@ class Passage:
             self.sent.add(part)
             if part:
                 yield part
-        self._is_received = True
+        self.is_received = True
 
     async def coming(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """The parts of the answer's body as they come, each of which is copied.
@@ -110,7 +115,7 @@ class Passage:
         async for part in parts:
             self.answered.add(part)
             self._parts += 1
-            if self._parts > PARTS_BEFORE_WATCHING and self._is_received and not self._gone:
+            if self._parts > PARTS_BEFORE_WATCHING and self.is_received and not self._gone:
                 self._gone = asyncio.create_task(client_gone(self._receive))
             if self._gone and self._gone.done():
                 raise SlowClientError(GONE)
@@ -136,7 +141,7 @@ class Passage:
         clock = asyncio.get_running_loop().time
         before = clock()
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(min(self._patience, incoming.SECONDS_FOR_A_BODY)):
                 await self._send(message)
         except TimeoutError:
             raise SlowClientError("the client did not read the answer") from None
@@ -149,3 +154,10 @@ class Passage:
         self.answered.release()
         if self._gone:
             self._gone.cancel()
+
+
+async def _chained(beginning: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    if beginning:
+        yield beginning
+    async for part in rest:
+        yield part

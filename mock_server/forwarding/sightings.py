@@ -19,7 +19,7 @@ from mock_server.store.new_record import TIME_FORMAT
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-MOST_RECORDS = 50_000
+MOST_RECORDS, MOST_BYTES = 50_000, 32 * 2**20  # kept of all accounts together; bytes of JSON
 LONGEST_ID = len(str(HIGHEST_ID))
 
 
@@ -35,7 +35,7 @@ class Sightings:
         self._contract, self._base_path = contract, base_path
         self._accounts: dict[str, dict[str, dict[int, dict[str, Any]]]] = {}
         self._totals: dict[tuple[str, str], int] = {}
-        self._count = 0
+        self._count = self._bytes = 0
 
     def learn(self, account: str, environ: WSGIEnvironment, status: int, body: bytes) -> None:
         """Note what an answer shows.
@@ -53,7 +53,7 @@ class Sightings:
         resource, identifier = found
         records = self._accounts.setdefault(account, {}).setdefault(resource.name, {})
         if environ["REQUEST_METHOD"] == "DELETE" and identifier:
-            self._count -= records.pop(identifier, None) is not None
+            self._keep(records, identifier, None)
         if environ["REQUEST_METHOD"] != "GET":
             return
         try:
@@ -128,11 +128,24 @@ class Sightings:
         values = {name: value for name, value in _values(resource, row) if _is_text(value)}
         if not all(field.name in values for field in resource.fields.values() if field.required):
             return
-        if identifier not in records:
-            if self._count >= MOST_RECORDS:
-                return
-            self._count += 1
-        records[identifier] = values
+        self._keep(records, identifier, values)
+
+    def _keep(self, records: dict[int, dict[str, Any]], identifier: int, values: dict[str, Any] | None) -> None:
+        """Keep a record as it is shown now, if there is room for it; None if there is none any more."""
+        before = records.get(identifier)
+        count = self._count + bool(values) - bool(before)
+        size = self._bytes + _size(values) - _size(before)
+        if values is None:
+            records.pop(identifier, None)
+        elif (count > self._count and count > MOST_RECORDS) or (size > self._bytes and size > MOST_BYTES):
+            return
+        else:
+            records[identifier] = values
+        self._count, self._bytes = count, size
+
+
+def _size(values: dict[str, Any] | None) -> int:
+    return len(json.dumps(values)) if values else 0
 
 
 def _values(resource: Resource, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

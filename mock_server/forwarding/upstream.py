@@ -6,7 +6,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from urllib.parse import quote_from_bytes, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -18,7 +18,7 @@ from mock_server.errors import SettingsError, shown_url, without_secrets_of
 from mock_server.settings import Deployment
 
 LONGEST_LINE = 64 * 2**10  # bytes of a header
-MOST_CONNECTIONS = 200
+MOST_CONNECTIONS, MOST_UPLOADS = 200, 150  # of all requests, and of those whose bodies are still to come
 LEAST_STATUS = 200  # lower ones are not final
 SECONDS_KEPT = 1.5  # that a connection is kept without use: less than servers keep it, which might close it just then
 # What belongs to one connection (RFC 9110, 7.6.1).
@@ -35,6 +35,8 @@ OF_THE_CONNECTION = frozenset(
         "upgrade",
     }
 )
+# What would act on the console, which has the same origin, or on whatever else this machine serves.
+OF_THE_ORIGIN = frozenset({"alt-svc", "clear-site-data", "strict-transport-security", "x-content-type-options"})
 NOT_SENT = OF_THE_CONNECTION | {"host", "expect"}
 OF_AIOHTTP = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")  # headers that it would add
 TROUBLE = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
@@ -73,15 +75,31 @@ class Upstream:
         self._deployment, self._base_path = deployment, base_path
         self._context = _context(deployment)
         self._session: aiohttp.ClientSession | None = None
+        self._uploads = asyncio.Semaphore(MOST_UPLOADS)
         self._proxy = _proxy_of(deployment.url)
         self._base = URL(deployment.url)
         self._seconds = 2 * deployment.timeout  # for a connection and a head, each of which has less
 
     @asynccontextmanager
-    async def answering(
-        self, method: str, path: bytes, query: bytes, headers: Headers, body: AsyncIterator[bytes] | bytes | None
+    async def answering(  # noqa: PLR0913 - the parts of a request
+        self,
+        method: str,
+        path: bytes,
+        query: bytes,
+        headers: Headers,
+        body: AsyncIterator[bytes] | bytes | None,
+        *,
+        is_coming: bool,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request, and hand out the answer once its head has come.
+
+        Args:
+            method: as it was sent, as are path, query, headers and body.
+            path: see above.
+            query: see above.
+            headers: see above.
+            body: whole or in parts; None if there is none.
+            is_coming: whether some of the body is still to come, so that the request may take long.
 
         Raises:
             UpstreamError: if none comes.
@@ -90,17 +108,18 @@ class Upstream:
         asked = f"?{_ascii(query)}" if query else ""
         url = URL(f"{self._base.origin()}{target}{asked}", encoded=True)
         told = CIMultiDict(_sent(headers, readable=self._deployment.rewrite_links))
-        try:
-            async with asyncio.timeout(self._seconds) as limit:
-                data = self._pushing(limit, body) if isinstance(body, AsyncIterator) else body
-                answer = await self._opened().request(
-                    method, url, headers=told, data=data, allow_redirects=False, proxy=self._proxy
-                )
-            _check(answer)
-        except TROUBLE as error:
-            raise self._failure(error) from error
-        async with answer:
-            yield answer
+        async with self._uploads if is_coming else nullcontext():
+            try:
+                async with asyncio.timeout(self._seconds) as limit:
+                    data = self._pushing(limit, body) if isinstance(body, AsyncIterator) else body
+                    answer = await self._opened().request(
+                        method, url, headers=told, data=data, allow_redirects=False, proxy=self._proxy
+                    )
+                _check(answer)
+            except TROUBLE as error:
+                raise self._failure(error) from error
+            async with answer:
+                yield answer
 
     async def parts(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         """The body of an answer as it comes.
@@ -194,14 +213,14 @@ def _check(answer: aiohttp.ClientResponse) -> None:
 
 
 def kept_headers(answer: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer, without those of its connection, and without those that let pages read it."""
+    """The headers of an answer, without those of its connection or origin, and those that let pages read it."""
     named = {name.strip().lower() for text in answer.headers.getall("Connection", ()) for name in text.split(",")}
     if "Transfer-Encoding" in answer.headers:
         named.add("content-length")  # which does not count then (RFC 9112, 6.3)
     return [
         (name, text)
         for name, text in answer.raw_headers
-        if (lower := name.decode("latin-1").lower()) not in OF_THE_CONNECTION
+        if (lower := name.decode("latin-1").lower()) not in OF_THE_CONNECTION | OF_THE_ORIGIN
         and lower not in named
         and not lower.startswith("access-control-")  # which pages may call is decided here
     ]

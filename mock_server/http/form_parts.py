@@ -13,7 +13,7 @@ from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, Multip
 
 MOST_PARTS, MOST_HEADERS = 1000, 20  # of a form, and of a part
 LONGEST_HEAD, LONGEST_TEXT = 2 * 2**10, 4 * 2**20  # bytes of a part's headers, and of a text
-LONGEST_URLENCODED = 2**20  # bytes
+LONGEST_URLENCODED, LONGEST_PREAMBLE = 2**20, 64 * 2**10  # bytes; of a form, and before the first part of one
 PIECE = 16 * 2**10  # bytes that are parsed at a time
 BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 LONGEST_NAME = 1000  # of a file and of a media type, in characters
@@ -59,6 +59,9 @@ def multipart(body: bytes, boundary: str) -> dict[str, Part]:
     """
     if not boundary:
         raise MalformedFormError("its Content-Type has no boundary; let your client set that header")
+    first = rb"--%s(?:--)?[^\S\n\r]*[\r\n]" % re.escape(boundary.encode())
+    if len(body) > LONGEST_PREAMBLE and not re.search(first, body[:LONGEST_PREAMBLE]):
+        raise MalformedFormError(f"it has over {LONGEST_PREAMBLE:,} bytes before the boundary that was announced")
     try:
         return _last(part for part in _decoded(body, boundary) if not part.is_unchosen_file)
     except RequestEntityTooLarge as error:

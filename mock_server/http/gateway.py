@@ -194,11 +194,12 @@ class Gateway:
     @staticmethod
     async def _send_long(body: list[bytes], send: Send) -> None:
         """Send a long answer in pieces, because it may fill the memory; a client that reads too slowly loses it."""
-        deadline = asyncio.get_running_loop().time() + incoming.SECONDS_FOR_A_BODY
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + incoming.SECONDS_FOR_A_BODY
         with suppress(TimeoutError):
             for part in body:
                 for start in range(0, len(part), PIECE):
-                    async with asyncio.timeout_at(deadline):
+                    async with asyncio.timeout_at(min(deadline, clock() + incoming.SECONDS_FOR_A_BODY)):
                         piece = part[start : start + PIECE]
                         await send({"type": "http.response.body", "body": piece, "more_body": True})
                     deadline += len(piece) / incoming.LEAST_RATE

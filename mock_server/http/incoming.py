@@ -56,7 +56,8 @@ class Body:
     @property
     def deadline(self) -> float:
         """The time by which more has to arrive, by the loop's clock."""
-        return self._began + SECONDS_FOR_A_BODY + self._came / LEAST_RATE + self.waited
+        by_rate = self._began + SECONDS_FOR_A_BODY + self._came / LEAST_RATE + self.waited
+        return min(by_rate, asyncio.get_running_loop().time() + SECONDS_FOR_A_BODY)
 
     def take(self, message: Message) -> None:
         """Take a part of the body that arrived."""

@@ -6,15 +6,22 @@ import json
 import re
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, unquote_plus
+from urllib.parse import unquote_plus, unquote_to_bytes
 
 MASKED = "[key]"
 HIDDEN = "[not shown: it may hold a key]"
+UNREADABLE = "[not shown: it cannot be decompressed]"
 SCHEMES = ("bearer", "basic", "digest", "token")
 WORDS = ("key", "token", "secret", "passw", "credential", "authorization", "cookie", "session")
 PAIR = re.compile(r"(?<![\w%.\[\]-])([\w%.\[\]-]{1,300})=([^&;,\s\"'<>]+)")
+MEMBER = re.compile(
+    r'("([^"\\]{1,300})"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s,}\]"]+)'
+)  # of JSON, perhaps cut off in its value
 SHORTEST_KEY = 8  # characters; a shorter one may stand in other words, too
 LONGEST_KEPT = 2000  # characters
+LONGEST_LETTER = 6  # characters that stand for one of a key, in JSON
+LONGEST_KEY = 200  # characters of a key that is found however it is written; where a longer one is, all is hidden
+ESCAPE = re.compile(rb"\\u00([2-7][0-9a-fA-F])")
 LONGEST_JSON = 64 * 2**10  # characters that are parsed
 
 
@@ -47,31 +54,51 @@ def masked_query(query: str) -> str:
 
 def masked_key(key: str, content: bytes) -> bytes:
     """A part of a request or an answer without a key, which may stand anywhere in it."""
-    for form in _forms(key) if len(key) >= SHORTEST_KEY else ():
-        if form in content:
-            content = content.replace(form, MASKED.encode())
+    if len(key) < SHORTEST_KEY:
+        return content
+    plain = key.encode("latin-1", "replace")
+    if plain in content:
+        content = content.replace(plain, MASKED.encode())
+    if (b"%" in content or b"\\" in content) and plain in _unescaped(content):
+        return _written(key).sub(MASKED.encode(), content) if len(key) <= LONGEST_KEY else MASKED.encode()
     return content
 
 
+def masked_text(key: str, text: str, longest: int = LONGEST_KEPT) -> str:
+    """The beginning of a text without a key, not even a part of one that it would be cut off in."""
+    beginning = text[: longest + LONGEST_LETTER * len(key)]
+    return masked_key(key, beginning.encode()).decode("utf-8", "replace")[:longest]
+
+
+def _unescaped(content: bytes) -> bytes:
+    """A content without the escapes of URLs and JSON."""
+    content = content.replace(b"\\/", b"/").replace(b'\\"', b'"').replace(b"\\\\", b"\\")
+    return unquote_to_bytes(ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), content))
+
+
 @lru_cache(64)
-def _forms(key: str) -> tuple[bytes, ...]:
-    """A key as it may be written: as it is, in JSON, in a URL."""
-    forms = (key, json.dumps(key)[1:-1], key.replace("/", "\\/"), quote(key, safe=""), quote(key))
-    return tuple(dict.fromkeys(each.encode("latin-1", "replace") for each in forms))
+def _written(key: str) -> re.Pattern[bytes]:
+    """A key as it may be written: each character as it is, in JSON or in a URL."""
+    return re.compile(b"".join(map(_letter, key.encode("latin-1", "replace"))))
+
+
+def _letter(code: int) -> bytes:
+    return rb"(?:\\?%s|(?i:%%%02x|\\u%04x))" % (re.escape(bytes([code])), code, code)
 
 
 def masked_pairs(text: str) -> str:
-    """A text that may contain `name=value`, as in a URL, without secrets."""
-    if "=" not in text or not is_secret(unquote_plus(text)):
+    """A text that may contain `name=value`, as in a URL, or `"name": "value"`, without secrets."""
+    if not (("=" in text or ":" in text) and is_secret(unquote_plus(text))):
         return text
-    return PAIR.sub(lambda found: f"{found[1]}={MASKED}" if is_secret(unquote_plus(found[1])) else found[0], text)
+    text = PAIR.sub(lambda found: f"{found[1]}={MASKED}" if is_secret(unquote_plus(found[1])) else found[0], text)
+    return MEMBER.sub(lambda found: f'{found[1]}"{MASKED}"' if is_secret(found[2]) else found[0], text)
 
 
 def masked_body(text: str) -> str:
     """A body that is not a form: JSON without secrets, or any other text only if it mentions none."""
     if len(text) <= LONGEST_JSON:
         try:
-            return _dumped(json.loads(text), text)
+            return _masked_json(text)
         except (ValueError, RecursionError):
             pass
     return HIDDEN if is_secret(text) or "\\u" in text else text
@@ -86,7 +113,11 @@ def masked_answer(text: str, longest: int) -> str:
     """
     if not is_secret(text[:longest]):  # a secret stands after its name
         return text[:longest]
-    return _without_repeated(text)[:longest]
+    try:
+        is_json = len(text) < LONGEST_JSON and text.lstrip()[:1] in ("{", "[")  # a longer one was cut off
+        return (_masked_json(text) if is_json else masked_pairs(text[:longest]))[:longest]
+    except (ValueError, RecursionError):
+        return masked_pairs(text[:longest])
 
 
 def masked_whole(text: str) -> str:
@@ -96,20 +127,26 @@ def masked_whole(text: str) -> str:
 
 def _without_repeated(text: str, longest: int = LONGEST_JSON) -> str:
     try:
-        return _dumped(json.loads(text), text) if len(text) <= longest else masked_pairs(text)
+        return _masked_json(text) if len(text) <= longest else masked_pairs(text)
     except (ValueError, RecursionError):
         return masked_pairs(text)
 
 
-def _dumped(document: Any, text: str) -> str:
-    without = _without_secrets(document)
-    return text if without == document else json.dumps(without, ensure_ascii=False)
+def _masked_json(text: str) -> str:
+    """JSON without secrets; as it is, if it has none.
 
+    Raises:
+        ValueError: if it is none.
+        RecursionError: if it is nested too deep.
+    """
+    secret: list[str] = []
 
-def _without_secrets(document: Any) -> Any:
-    if isinstance(document, dict):
-        return {name: MASKED if is_secret(name) else _without_secrets(value) for name, value in document.items()}
-    return [_without_secrets(each) for each in document] if isinstance(document, list) else document
+    def masked(members: list[tuple[str, Any]]) -> dict[str, Any]:  # a name may come twice
+        secret.extend(name for name, _ in members if is_secret(name))
+        return {name: MASKED if is_secret(name) else value for name, value in members}
+
+    document = json.loads(text, object_pairs_hook=masked)
+    return json.dumps(document, ensure_ascii=False) if secret else text
 
 
 def _without_key(text: str) -> str:

@@ -27,13 +27,16 @@ from mock_server.http.codings import plain
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.incoming import has_body
 from mock_server.http.masking import (
+    LONGEST_LETTER,
     MASKED,
+    UNREADABLE,
     is_secret,
     masked_answer,
     masked_body,
     masked_header,
     masked_key,
     masked_query,
+    masked_text,
 )
 from mock_server.http.request_notes import Notes, notes_of
 from mock_server.journal.journal import Entry, File, Journal
@@ -122,15 +125,15 @@ class Keeper:
             answer: the body of the answer, or its beginning.
             milliseconds: from the request to the answer.
         """
+        key = scheme_and_key(environ)[1]
         if self.reads_bodies:
             body = plain(answer, head.headers)
             whole = head.is_whole and body is not None
-            key = scheme_and_key(environ)[1]
-            body = masked_key(key, answer[:LONGEST_TEXT] if body is None else body)
+            body = masked_key(key, UNREADABLE.encode() if body is None else body)
             self._journal.add(self._entry(environ, key, head, sent, body, milliseconds), body if whole else b"")
         if log.isEnabledFor(logging.INFO):
-            ignored = _ignored(notes_of(environ))
-            told = (environ["REQUEST_METHOD"], _target(environ), head.status, milliseconds, ignored)
+            ignored = masked_text(key, _ignored(notes_of(environ)))
+            told = (environ["REQUEST_METHOD"], _target(key, environ), head.status, milliseconds, ignored)
             log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, LINE, told, None))  # seeks no caller
 
     def account_of(self, environ: WSGIEnvironment) -> str:
@@ -147,23 +150,24 @@ class Keeper:
             time=_now(),
             account=self._name_of(key),
             method=environ["REQUEST_METHOD"],
-            path=_hidden(key, _path(environ)),
-            query=_hidden(key, masked_query(environ["QUERY_STRING"])[:LONGEST_TEXT]),
-            headers=_masked(headers),
+            path=masked_text(key, _path(environ)),
+            query=_query(key, environ),
+            headers=_masked(key, headers),
             status=None if notes.broken == "dropped" else head.status,
             forced=notes.forced,
             broken=notes.broken,
             own=head.is_own,
-            answer_headers=_masked(_without_key(key, head.headers)),
+            answer_headers=_masked(key, head.headers),
             answer=masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT),
             milliseconds=round(milliseconds, 1),
         )
         if sent:
             notes.parts = _parts(entry, environ, sent)
-            _note_form(entry, notes.parts, masked_key(key, sent))
-            entry.fields = {name: _hidden(key, text) for name, text in entry.fields.items()}
+            _note_form(entry, key, notes.parts, sent)
         if BY_HAND not in environ:
             entry.remarks = list(self._remarks.about(entry, notes, body))
+            for remark in entry.remarks:
+                remark.what = masked_text(key, remark.what)
         return entry
 
 
@@ -221,22 +225,14 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _hidden(key: str, text: str) -> str:
-    """A text without a key."""
-    return masked_key(key, text.encode()).decode("utf-8", "replace") if text else text
-
-
-def _without_key(key: str, headers: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """The headers of an answer without a key, which hardly any answer repeats."""
-    sent = "\n".join(text for _, text in headers).encode("latin-1", "replace")
-    if masked_key(key, sent) == sent:
-        return headers
-    return [(name, masked_key(key, text.encode("latin-1", "replace")).decode("latin-1")) for name, text in headers]
-
-
 def _path(environ: WSGIEnvironment) -> str:
     path: str = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
-    return path[:LONGEST_TEXT]
+    return path
+
+
+def _query(key: str, environ: WSGIEnvironment) -> str:
+    query: str = environ["QUERY_STRING"]
+    return masked_text(key, masked_query(query[: LONGEST_TEXT + LONGEST_LETTER * len(key)]))
 
 
 @lru_cache(128)  # not more, because a client may send long names
@@ -246,8 +242,9 @@ def _header_name(key: str) -> str:
     return known.replace("_", "-").title()
 
 
-def _masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    return {name: masked_header(name, text[:LONGEST_TEXT]) for name, text in islice(headers, MOST_FIELDS)}
+def _masked(key: str, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers without a key, and without what their names say is secret."""
+    return {name: masked_text(key, masked_header(name, text)) for name, text in islice(headers, MOST_FIELDS)}
 
 
 def _parts(entry: Entry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
@@ -271,22 +268,25 @@ def _read_form(environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
     return {}
 
 
-def _note_form(entry: Entry, parts: Mapping[str, Part], body: bytes) -> None:
+def _note_form(entry: Entry, key: str, parts: Mapping[str, Part], sent: bytes) -> None:
+    """Note a form, or another body, without a key."""
     for name, part in list(parts.items())[:MOST_FIELDS]:
-        shown = name[:LONGEST_TEXT]
+        shown = masked_text(key, name)
         if isinstance(part.content, bytes):
-            file_name = MASKED if is_secret(name) else (part.file_name or "")[:LONGEST_TEXT]
+            file_name = MASKED if is_secret(name) else masked_text(key, part.file_name or "")
             entry.files[shown] = File(file_name, part.media_type, len(part.content))
         else:
-            entry.fields[shown] = MASKED if is_secret(name) else part.content[:LONGEST_TEXT]
+            entry.fields[shown] = MASKED if is_secret(name) else masked_text(key, part.content)
     if not parts and entry.media_type not in (MULTIPART, URLENCODED):
-        entry.body = masked_body(body[:LONGEST_READ].decode("utf-8", "replace"))[:LONGEST_TEXT]
+        body = plain(sent, entry.headers.items())
+        text = UNREADABLE if body is None else masked_key(key, body[:LONGEST_READ]).decode("utf-8", "replace")
+        entry.body = masked_body(text)[:LONGEST_TEXT]
 
 
-def _target(environ: WSGIEnvironment) -> str:
+def _target(key: str, environ: WSGIEnvironment) -> str:
     """Path and query on one line, whatever is in them."""
-    path, query = environ["PATH_INFO"], masked_query(environ["QUERY_STRING"])
-    shown = path if PLAIN.fullmatch(path) else quote(path.encode("latin-1"), safe="/:@!$&'()*+,;=~-._")
+    path, query = masked_text(key, _path(environ)), _query(key, environ)
+    shown = path if PLAIN.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._[]")
     if not query:
         return shown
     return shown + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")

@@ -162,6 +162,8 @@ class Accounts:
             if before is None and not is_sandbox(key):
                 raise SettingsError(f'no account has the key "{key}"')
             name, owner = (before.name, before.owner) if before else (key, "")
+            if before is None:
+                self._keep_within_bounds(owner)
             account = every[key] = self._copy(like or self._pristine.get(key, self._model), name, owner)
         for collection in before.collections.values() if before else ():
             collection.forget()
@@ -224,11 +226,15 @@ class Accounts:
         with self._lock:
             account = self._sandboxes.pop(key, None)
             if account is None:
+                self._keep_within_bounds(owner)
                 account = self._copy(self._model, key, owner)
-                while len(self._sandboxes) >= self._settings.sandboxes:
-                    self._discard(self._oldest(owner) or self._oldest(self._greediest(lambda _: 1)[0]))
             self._sandboxes[key] = account
             return account
+
+    def _keep_within_bounds(self, owner: str) -> None:
+        """Discard sandboxes until there may be one more, for one who has the lock."""
+        while len(self._sandboxes) >= self._settings.sandboxes:
+            self._discard(self._oldest(owner) or self._oldest(self._greediest(lambda _: 1)[0]))
 
     def _oldest(self, owner: str, but: Account | None = None) -> str:
         """The key of an owner's least recently used sandbox, or an empty string."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -190,9 +191,17 @@ def test_pages_of_origins_that_are_not_named_may_not_call() -> None:
 def test_the_control_token_stays_here(up: Upstream) -> None:
     token = "a-token-that-nobody-guesses"
     with MockServer(deployment=Deployment(url=up.url), control_token=token) as server:
-        for given in ({"auth": ("x", token)}, {"headers": {"Authorization": f"Bearer {token}"}}):
-            assert requests.get(f"{server.base_url}/favicon.ico", **given).ok
-            assert "authorization" not in up.head
+        basic = b64encode(f"x:{token}".encode()).decode()
+        for name, given in (
+            ("authorization", f"Basic {basic}"),
+            ("authorization", f"Bearer {token}"),
+            ("authorization", f"Token {token}"),
+            ("authorization", f"Bearer the-key-of-a-deployment, Basic {basic}"),
+            ("x-key", token),
+            ("cookie", f"a=b; token={token}"),
+        ):
+            assert requests.get(f"{server.base_url}/favicon.ico", headers={name: given}).ok
+            assert name not in up.head
         assert requests.get(f"{server.base_url}/api/domains/1", headers=KEY).ok
         assert up.head["authorization"] == KEY["Authorization"]
 
@@ -226,13 +235,36 @@ def test_read_only_refuses_whatever_may_write(up: Upstream) -> None:
             assert refused.status_code == 405
             assert "--read-only" in refused.json()["errors"][0]["title"]
             assert refused.headers["proxy-status"] == "mock-server; error=http_request_denied"
-        for name in ("X-HTTP-Method-Override", "X-Method", "X-HTTP-Verb"):
+        for name in ("X-HTTP-Method-Override", "X-Method", "X-HTTP-Verb", "Method-Override", "HTTP-Method", "Verb"):
             assert requests.get(there, headers=KEY | {name: "DELETE"}).status_code == 405
-        for query in ("_method=DELETE", "%5fmethod", "_METHOD=DELETE", "_method[]=DELETE", "a=1;_method=DELETE"):
+        queries = (
+            "_method=DELETE %5fmethod _METHOD=DELETE _method[]=DELETE a=1;_method=DELETE .method=DELETE x-method verb"
+        )
+        for query in queries.split():
             assert requests.get(f"{there}?{query}", headers=KEY).status_code == 405
         assert requests.get(there, headers=KEY, data={"_method": "DELETE"}).status_code == 405
         assert up.requests == []
         assert requests.get(there, headers=KEY).ok
+
+
+@pytest.mark.parametrize(
+    "path", ["/../admin", "/api/../../admin", "/api/%2e%2E/..%2fadmin", "/x/..;/../a", "/..\\admin"]
+)
+def test_no_path_leads_out_of_the_prefix_of_a_deployment(up: Upstream, path: str) -> None:
+    with in_front(f"{up.url}/prefix") as server:
+        got = raw(server, f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+        assert got.startswith(b"HTTP/1.1 400 ")
+        assert up.requests == []
+        raw(server, b"GET /api/x/../domains/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        assert up.line == "GET /prefix/api/x/../domains/1 HTTP/1.1"
+
+
+def test_a_deployment_does_nothing_to_the_consoles_origin() -> None:
+    headers = "X-Content-Type-Options: off", "Clear-Site-Data: *", "Alt-Svc: h3", "Strict-Transport-Security: max-age=9"
+    with Upstream(answer(b"{}", *headers)) as up, in_front(up) as server:
+        got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=60)
+    assert got.headers["X-Content-Type-Options"] == "nosniff"
+    assert not {"Clear-Site-Data", "Alt-Svc", "Strict-Transport-Security"} & set(got.headers)
 
 
 def test_headers_with_underscores_are_not_sent_because_some_servers_take_them_for_others(up: Upstream) -> None:

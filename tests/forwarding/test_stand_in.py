@@ -23,6 +23,7 @@ from mock_server import MockServer
 from mock_server.contract import shipped_contract
 from mock_server.documents import write_document
 from mock_server.forwarding.sightings import Sightings
+from mock_server.printed import recorded
 
 DOCUMENTED = {resource.name: list(resource.shape) for resource in shipped_contract().resources}
 SIZES = "?results_per_page=100"
@@ -190,6 +191,21 @@ def test_a_recording_shows_what_there_was_and_not_whose_it_was(sightings: Sighti
     assert sightings.fixture() != fixture  # nobody can tell what a text was
     with MockServer(fixture=fixture):
         pass
+
+
+def test_a_recording_is_bounded_in_bytes_and_private(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("mock_server.forwarding.sightings.MOST_BYTES", 3000)
+    made = Sightings(shipped_contract(), "")
+    for number in (*range(1, 9), 1, 2):
+        body = json.dumps({"data": {"id": number, "name": "n" * 900}}).encode()
+        made.learn("account 1", {"REQUEST_METHOD": "GET", "PATH_INFO": f"/api/splash-pages/{number}"}, 200, body)
+    assert [row["id"] for row in records(made.fixture(), "splash-pages")] == [1, 2, 3]
+    made.learn("account 1", {"REQUEST_METHOD": "DELETE", "PATH_INFO": "/api/splash-pages/2"}, 200, b"")
+    body = json.dumps({"data": {"id": 8, "name": "n" * 900}}).encode()
+    made.learn("account 1", {"REQUEST_METHOD": "GET", "PATH_INFO": "/api/splash-pages/8"}, 200, body)
+    assert [row["id"] for row in records(made.fixture(), "splash-pages")] == [1, 3, 8]
+    recorded(tmp_path / "recording.yaml", made, verbatim=True)
+    assert (tmp_path / "recording.yaml").stat().st_mode & 0o777 == 0o600
 
 
 def test_verbatim_it_holds_the_texts_themselves(sightings: Sightings) -> None:

@@ -139,6 +139,23 @@ def test_an_account_holds_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -
 PAGE = {"name": "Page", "custom_css": "x" * 100_000}
 
 
+def test_a_page_without_an_origin_drops_no_sandbox_of_a_program() -> None:
+    send = in_process(mock(sandboxes=3))
+    mine = [Client(send, f"sandbox-mine-{number}") for number in range(2)]
+    for each in mine:
+        each.delete("/api/domains/1")
+    for number in range(5):
+        Client(send, f"sandbox-{number}").request("GET", "/api/domains/", headers={"Origin": "null"})
+    assert [each.get("/api/domains/1").status for each in mine] == [404, 404]
+
+
+def test_resets_keep_within_the_bound_of_sandboxes() -> None:
+    app = mock(sandboxes=3)
+    for number in range(5):
+        app.reset_account(f"sandbox-{number}")
+    assert list(app.service.accounts.sandboxes) == ["sandbox-2", "sandbox-3", "sandbox-4"]
+
+
 def test_the_oldest_sandboxes_of_an_owner_go_when_all_take_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ALL", 300_000)
     send = in_process(mock())
@@ -171,7 +188,7 @@ def test_a_stranger_who_takes_much_evicts_no_sandbox_but_their_own(monkeypatch: 
         ({"REMOTE_ADDR": "10.0.0.7", "HTTP_ORIGIN": "http://203.0.113.5:10007"}, "10.0.0.7 203.0.113.5"),
         ({"REMOTE_ADDR": "10.0.0.7", "HTTP_ORIGIN": "http://[2001:db8::1]:80"}, "10.0.0.7 [2001:db8::1]"),
         ({"REMOTE_ADDR": "::1", "HTTP_ORIGIN": "http://localhost:5173"}, "::/64 localhost"),
-        ({"REMOTE_ADDR": "2001:db8:1:2:3:4:5:6", "HTTP_ORIGIN": "null"}, "2001:db8:1:2::/64"),
+        ({"REMOTE_ADDR": "2001:db8:1:2:3:4:5:6", "HTTP_ORIGIN": "null"}, "2001:db8:1:2::/64 null"),
         ({"REMOTE_ADDR": "::ffff:10.0.0.7"}, "10.0.0.7"),
         ({"REMOTE_ADDR": "fe80::1%eth0"}, "fe80::/64"),
     ],

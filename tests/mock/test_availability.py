@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
+from unittest.mock import patch
 
 import hostile
 import pytest
@@ -133,19 +135,77 @@ def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
         assert told.startswith(b"HTTP/1.1 408 ")
 
 
+def test_a_body_that_stalls_is_given_up_however_much_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 0.3)
+    monkeypatch.setattr("mock_server.http.incoming.LEAST_RATE", 100)  # the next may be as late as 3,000 s by the rate
+    with MockServer() as server, connected(server) as connection:
+        head = hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length="500000")
+        connection.sendall(head + b"x" * 300_000)
+        assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer() as running:
+        yield running
+
+
+def test_junk_before_the_first_part_of_a_form_is_not_searched(server: MockServer) -> None:
+    form = hostile.form(b"x")
+    client = Client(over_network(server.base_url))
+    for junk, status in ((b"x" * 60_000 + b"\r\n", 201), (b"x" * 70_000 + b"\r\n", 400), (b"x--XX" * 20_000, 400)):
+        answer = client.request("POST", "/api/projects", body=junk + form, headers={"Content-Type": hostile.FORM})
+        assert answer.status == status
+    title = "The form cannot be read: it has over 65,536 bytes before the boundary that was announced."
+    assert answer.json["errors"][0]["title"] == title
+
+
+def test_the_contract_is_rendered_once_whatever_the_host(server: MockServer) -> None:
+    client = Client(over_network(server.base_url), None)
+    renderings = {
+        "yaml": "mock_server.contract.Contract.text_for",
+        "json": "mock_server.app.json.dumps",
+        "client.yaml": "mock_server.app.client_contract",
+    }
+    for name, rendering in renderings.items():
+        assert client.get(f"/openapi.{name}").status == 200
+        with patch(rendering) as rendered:
+            for host in ("a.localhost", "b.localhost"):
+                answer = client.request("GET", f"/openapi.{name}", headers={"Host": host})
+                assert f"http://{host}".encode() in answer.body
+        assert not rendered.called
+
+
+def test_a_long_preference_is_refused_before_it_is_read(server: MockServer) -> None:
+    with patch("mock_server.faults.preferences.parse_list_header") as read:
+        for header in ("code=400," * 6000, "x" * 60_000):
+            client = Client(over_network(server.base_url))
+            assert client.request("GET", "/api/domains/1", headers={"Prefer": header}).status == 400
+    assert not read.called
+
+
 def test_too_many_long_bodies_at_a_time_are_refused_and_short_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.http.gateway.MOST_LARGE", 300_000)
-    monkeypatch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 1)
+    monkeypatch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 3)
     long = hostile.form(b"x" * 200_000)
     with MockServer() as server, connected(server) as connection:
         client = Client(over_network(server.base_url))
         connection.sendall(
-            hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length=str(len(long))) + long[:-5]
+            hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length=str(len(long))) + long[:-15]
         )
         time.sleep(0.2)  # until it was read
+
+        def drip() -> None:
+            for start in range(-15, -5):
+                time.sleep(0.4)
+                connection.sendall(long[start : start + 1])
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
         refused = client.request("POST", "/api/projects", body=long, headers={"Content-Type": hostile.FORM})
         assert (refused.status, "send this one again later" in refused.json["errors"][0]["title"]) == (503, True)
         assert client.post("/api/projects", {"name": "short"}).status == 201
+        dripping.join()
         connection.sendall(long[-5:])
         assert connection.recv(65536).startswith(b"HTTP/1.1 201 ")
         assert client.request("POST", "/api/projects", body=long, headers={"Content-Type": hostile.FORM}).status == 201

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+import gzip
 import json
 import shlex
 import time
 from html import unescape
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import requests
-from asking import ask, journal
+from asking import ask, control, journal
 from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
 from mock_server.control.journal_pages import indented
+from mock_server.http.masking import UNREADABLE, masked_answer, masked_whole
 from mock_server.journal.journal import Count, Entry, Journal, Remark
 from mock_server.journal.recorder import LONGEST_TEXT
 
@@ -122,6 +125,65 @@ def test_keys_meant_for_others_are_masked_in_answers_and_addresses() -> None:
         (entry,) = journal(server)
     assert entry["headers"]["Referer"] == "http://localhost/?token=[key]"
     assert "a-secret" not in json.dumps(entry)
+
+
+@pytest.mark.parametrize("key", ["demo-key-harbour", 'a/key%of=odd"letters', "k" * 300])
+def test_a_clients_own_key_is_found_however_it_is_written(
+    server: MockServer, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    in_hex = "".join(f"%{ord(letter):02x}" for letter in key)
+    in_json = "".join(f"\\u00{ord(letter):02X}" for letter in key)
+    forms = [quote(key, safe=""), in_hex, in_hex.upper(), f"{in_hex[:12]}{quote(key[4:], safe='')}"]
+    headers = {"Authorization": f"Bearer {key}"}
+    for form in (*forms, "x" * (LONGEST_TEXT - 5) + quote(key, safe="")):
+        ask(server, "GET", f"/api/domains/{form}?x={form}", headers=headers | {"Referer": f"http://a/?x={form}"})
+    for body in (json.dumps({"x": key}), f'{{"x": "{in_json}"}}', json.dumps("x" * (LONGEST_TEXT - 5) + key)):
+        ask(server, "POST", "/api/domains", data=body, headers=headers | {"Content-Type": "application/json"})
+    ask(server, "POST", "/api/domains", data={"host": "x" * (LONGEST_TEXT - 5) + key, key: "x"}, headers=headers)
+    shown = json.dumps(journal(server)) + caplog.text
+    assert len(journal(server)) == 9
+    for form in (key, json.dumps(key)[1:-1], *forms, in_json, key[:5] if "%" in key or "kkk" in key else key[:7]):
+        assert form not in shown.replace("Harbour", "")
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({"Content-Encoding": "gzip"}, b"demo-key-elsewhere"),
+        ({"Content-Encoding": "br"}, b"demo-key-elsewhere"),
+        ({"Content-Encoding": "gzip"}, gzip.compress(b"x" * 100 + b"demo-key-elsewhere", 0)[:-9]),
+    ],
+    ids=["not compressed", "in another way", "cut off"],
+)
+def test_a_body_that_cannot_be_decompressed_is_not_shown(
+    server: MockServer, headers: dict[str, str], body: bytes
+) -> None:
+    ask(server, "POST", "/api/domains", data=body, headers=headers | {"Content-Type": "text/plain"})
+    given = {"path": "/api/domains/1", "body": body.decode("latin-1"), "headers": headers}
+    assert control(server, "POST", "/forced", json=given).ok
+    requests.get(
+        f"{server.base_url}/api/domains/1", headers={"Authorization": f"Bearer {HARBOUR}"}, timeout=60, stream=True
+    )
+    first, second = journal(server)
+    assert (first["body"], second["answer"]) == (UNREADABLE, UNREADABLE)
+    assert "demo-key-elsewhere" not in control(server, "GET", "/journal.har").text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        json.dumps({"token": "a-secret", "more": "x" * 70_000}),
+        '{"data": {"token": "a-secret"}, "data": 1}',
+        '{"more": "' + "x" * (LONGEST_TEXT - 30) + '", "token": "a-secret" ' + "x" * 70_000,
+    ],
+    ids=["long", "twice", "cut off in its value"],
+)
+def test_a_secret_in_json_that_cannot_be_read_whole_is_masked(server: MockServer, body: str) -> None:
+    ask(server, "POST", "/api/domains", data=body, headers={"Content-Type": "application/json"})
+    assert len(journal(server)) == 1
+    for shown in (json.dumps(journal(server)), masked_answer(body, LONGEST_TEXT), masked_whole(body)):
+        assert "a-sec" not in shown
 
 
 def test_an_answer_that_shows_a_key_is_kept_without_it() -> None:
