@@ -10,6 +10,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from contract_tests.cli import main, parse_run
@@ -60,9 +61,11 @@ def run(inputs: Mapping[str, str]) -> int:
     except StoppedError as error:
         print(f"::error::contract-tests: {' '.join(str(error).split())}")
         return error.status
-    status = main(line)
     folder = Path(inputs["INPUT_REPORT_DIR"])
     told = folder / results.FILE
+    with suppress(OSError):
+        told.unlink()  # of an earlier run
+    status = main(line)
     verdict = json.loads(told.read_text(encoding="utf-8"))["verdict"] if told.exists() else ""
     if inputs.get("GITHUB_OUTPUT"):
         with Path(inputs["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as outputs:

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from wire import HARBOUR
 
+from contract_tests.github_action import run
 from mock_server import MockServer
 
 ACTION: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "action.yml").read_text("utf-8"))
@@ -145,3 +146,16 @@ def test_the_action_leaves_the_jobs_python_alone() -> None:
     assert python["with"]["update-environment"] is False
     assert '"$PYTHON" -m venv "$HOME_OF_IT"' in install["run"]
     assert "${{" not in install["run"] + ACTION["runs"]["steps"][-1]["run"]
+
+
+def test_the_verdict_of_an_earlier_run_is_no_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "results.json").write_text('{"verdict": "conforms"}', "utf-8")
+    inputs = {
+        "INPUT_BASE_URL": "http://127.0.0.1:1",
+        "INPUT_REPORT_DIR": str(tmp_path),
+        "INPUT_ARGUMENTS": QUICK,
+        "GITHUB_OUTPUT": str(tmp_path / "outputs"),
+    }
+    monkeypatch.setenv("CONTRACT_API_KEY", HARBOUR)
+    assert run(inputs) == 7
+    assert (tmp_path / "outputs").read_text("utf-8") == f"verdict=\nreport-dir={tmp_path}\n"

@@ -54,6 +54,7 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         NothingSelectedError: if they select nothing.
         UnusableTargetError: if nothing can be judged there.
     """
+    _keep_examples_elsewhere()
     if given.plan:
         plan.show(contract, _options(contract, given), Screen())
         return 0
@@ -170,8 +171,7 @@ def carry_out(
         StoppedError: if nothing can be judged.
     """
     options = _options(contract, given)
-    cache = platformdirs.user_cache_path(PROGRAM) / "hypothesis"
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache))  # the default is in the working directory
+    _keep_examples_elsewhere()
     if options.connection.insecure:
         complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
     account, token = digest_of(options.api_key), secrets.token_hex(2)
@@ -184,6 +184,11 @@ def carry_out(
                 complain(f"to look again, and remove what is there, run: contract-tests cleanup {ledger.path}")
             if not ledger.needed:
                 ledger.discard()
+
+
+def _keep_examples_elsewhere() -> None:
+    """Let Hypothesis keep examples in the user's cache; it would keep them in the working directory."""
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(platformdirs.user_cache_path(PROGRAM) / "hypothesis"))
 
 
 def _options(contract: Contract, given: argparse.Namespace) -> Options:

@@ -51,6 +51,13 @@ tidy() {{
 }}
 trap tidy EXIT
 """
+FOREIGN = """
+foreign() {{  # whether another account has no record of its own under an id: accounts may share ids
+  id=$1; shift
+  "$@" "$base{record_path}$id" >"$dir/foreign"
+  grep -q "$mark" "$dir/foreign" || ! grep -q '"id"' "$dir/foreign"
+}}
+"""
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,8 @@ def script(base_url: str, rule: Rule, resource: Resource, finding: Violation, ex
     for number, exchange in enumerate(steps, 1):
         lines += _lines(number, exchange, ids, is_it=exchange.number == finding.exchange.number)
     lines += at_once(finding, ids, resource)
+    if any(" foreign " in line for line in lines):
+        head += FOREIGN.format(record_path=resource.record_path)
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
 
 
@@ -196,8 +205,13 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], *, is_it: bool)
             return noted
         ids[exchange.made_id] = f"id_{number}"
         return [*noted, f"id_{number}=$id"]
-    guarded = known and request.method != "GET" and request.identity == OWN
-    return [*prepared, f'mine "${ids[request.identifier or 0]}" && step {line}' if guarded else f"step {line}"]
+    if request.method == "GET" or request.identifier is None:
+        return [*prepared, f"step {line}"]
+    written = f'"${ids[request.identifier]}"' if known else f"{request.identifier}"
+    guards = f"mine {written} && "
+    if request.identity == OTHER:
+        guards += f"foreign {written} {' '.join(command)} && "
+    return [*prepared, f"{guards}step {line}"]
 
 
 def _stranger(identity: str) -> str:

@@ -69,6 +69,7 @@ class Connection:
     client_certificate: Path | None = None
     client_key: Path | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    _addresses: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def pool(self, base_url: str, timeout: float) -> urllib3.PoolManager:
         """Connections to a base URL, through the proxy that the environment names for it.
@@ -83,12 +84,13 @@ class Connection:
         context = self._context() if base_url.startswith("https:") else None
         proxy = proxy_of(base_url)
         if proxy is None:
-            return _timed(urllib3.PoolManager(retries=False, timeout=timeout, ssl_context=context))
+            return _timed(urllib3.PoolManager(retries=False, timeout=timeout, ssl_context=context), self._addresses)
         user = urlsplit(proxy).netloc.rpartition("@")[0]
         headers = urllib3.make_headers(proxy_basic_auth=user) if user else None
         try:
             return _timed(
-                urllib3.ProxyManager(proxy, retries=False, timeout=timeout, ssl_context=context, proxy_headers=headers)
+                urllib3.ProxyManager(proxy, retries=False, timeout=timeout, ssl_context=context, proxy_headers=headers),
+                self._addresses,
             )
         except (urllib3.exceptions.HTTPError, ValueError) as error:
             raise UsageError(
@@ -161,9 +163,13 @@ class _TimedResponse(HTTPResponse):
                 pass
 
 
-def _timed(pool: urllib3.PoolManager) -> urllib3.PoolManager:
-    """The same connections, with a timeout that applies to a whole answer."""
-    addresses: dict[str, str] = {}
+def _timed(pool: urllib3.PoolManager, addresses: dict[str, str]) -> urllib3.PoolManager:
+    """The same connections, with a timeout that applies to a whole answer.
+
+    Args:
+        pool: the connections.
+        addresses: the address that each host had at first, and keeps.
+    """
 
     class Http(HTTPConnection):
         response_class = _TimedResponse

@@ -75,9 +75,10 @@ def whole_lines(path: Path) -> str:
         UsageError: if it cannot be read.
     """
     try:
-        text = path.read_bytes().decode()  # line ends as they are: a ledger is continued where its last line ends
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
+        # As it is, whatever is damaged in it: a ledger is continued where its last line ends.
+        text = path.read_bytes().decode(errors="surrogateescape")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     return text[: text.rfind("\n") + 1]
 
 

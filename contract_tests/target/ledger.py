@@ -61,7 +61,7 @@ class Ledger:
         text = whole_lines(path)
         ledger.base_url, ledger.account, ledger.entries, ledger.unread = parsed(path, text)
         ledger.path, ledger._file = path, path.open("r+", encoding="utf-8", newline="\n")
-        ledger._file.seek(len(text.encode()))
+        ledger._file.seek(len(text.encode(errors="surrogateescape")))
         ledger._file.truncate()  # a last line that was cut off
         return ledger
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -15,6 +16,7 @@ from shell import COMMANDS, answering, beside_progress, command
 from tls import TlsProxy
 from wire import ALPINE, HARBOUR, Client, over_network
 
+from contract_tests.target.connection import Connection
 from mock_server import MockServer
 
 RESOURCES = ("splash-pages", "domains", "notification-handlers")
@@ -114,6 +116,30 @@ def test_a_proxy_that_cannot_be_used_is_told_without_its_password(proxy: str) ->
     ended = command("run", "--base-url", "http://links.example.com", "--read-only", *QUICK, http_proxy=proxy)
     assert "the proxy that the environment names cannot be used; expected one such as" in ended.stderr
     assert "s3" not in ended.stdout + ended.stderr
+
+
+def test_a_host_keeps_its_first_address_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved = iter(["127.0.0.1", "127.0.0.2"])
+    connection = Connection()
+    with answering(lambda _: (200, b"{}")) as base_url:
+        port = int(base_url.rpartition(":")[2])
+        real = socket.getaddrinfo
+
+        def resolve(host: str, *more: Any, **named: Any) -> Any:
+            return real(next(resolved) if host == "links.example.com" else host, *more, **named)
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+        for _ in range(2):  # each thread has a pool of its own
+            pool = connection.pool(f"http://links.example.com:{port}", 60)
+            assert pool.request("GET", f"http://links.example.com:{port}/").status == 200
+    assert next(resolved) == "127.0.0.2"
+
+
+def test_a_plan_leaves_nothing_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HYPOTHESIS_STORAGE_DIRECTORY", raising=False)
+    assert command("run", "--base-url", "https://links.example.com", "--plan", "--explore", "1").returncode == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_plan_sends_nothing_and_tells_what_would_be_sent() -> None:

@@ -98,6 +98,17 @@ def test_a_waiver_that_is_of_no_use_any_more_fails_the_run(
     assert "\na waiver is stale; not judged: " in ended.stdout
 
 
+def test_a_waiver_is_not_stale_where_only_a_part_of_what_it_matches_was_judged(
+    server: MockServer, tmp_path: Path
+) -> None:
+    entry = waiver(rule="pagination.*", kind="*", until=yaml.safe_load("2999-01-31"))
+    path = waivers(tmp_path / "waivers.yaml", entry)
+    chosen = ("--rules", "pagination.page-defaults-to-1", "--waivers", path)
+    ended = command("run", "--base-url", server.base_url, *QUICK, *chosen)
+    assert ended.returncode == 0
+    assert "stale" not in ended.stdout
+
+
 def test_a_waiver_whose_time_is_over_allows_nothing(broken: MockServer, tmp_path: Path) -> None:
     path = waivers(tmp_path / "waivers.yaml", waiver(until=yaml.safe_load("2026-01-31")))
     ended = command("run", "--base-url", broken.base_url, *QUICK, "--waivers", path)
@@ -117,6 +128,7 @@ def test_a_waiver_whose_time_is_over_allows_nothing(broken: MockServer, tmp_path
             "[{rule: x, kind: y, reason: z, until: 2099-01-01}, {rule: x, kind: y, reason: w, until: 2099-01-01}]",
             "waived 2",
         ),
+        ("#" * (2**20 + 1), "has 1,048,577 characters; 1,048,576 are read at most, so use patterns"),
         ("- {rule: x, kind: y, reason: z, until: soon}", "until is 'soon'; give a date such as 2027-01-31"),
     ],
 )

@@ -57,6 +57,21 @@ def test_a_script_shows_the_failure_and_leaves_nothing(tmp_path: Path, name: str
         assert "CONTRACT_API_KEY: is not set; set it to the API key of the account" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    "defects",
+    [("create-tells-no-id", "deletes-fail"), ("create-tells-no-id", "deletes-are-unknown"), ("other-account-deletes",)],
+    ids="+".join,
+)
+def test_a_script_writes_only_to_what_shows_its_mark(tmp_path: Path, defects: tuple[str, ...]) -> None:
+    with MockServer(defects=defects) as broken:
+        command("run", "--base-url", broken.base_url, *QUICK, "--report-dir", tmp_path)
+    scripts = list((tmp_path / "repro").iterdir())
+    lines = [line for script in scripts for line in script.read_text("utf-8").split("trap tidy EXIT")[1].splitlines()]
+    writes = [line for line in lines if re.search(r'step "\d+\. (DELETE|POST|PUT) /api/\S+/[\d$]', line)]
+    assert writes
+    assert [line for line in writes if not line.startswith("mine ")] == []
+
+
 def test_a_run_stops_once_enough_has_failed(tmp_path: Path) -> None:
     with MockServer(fixture="empty", records=40, defects=("total-is-one-more",)) as broken:
         before = records(broken)

@@ -244,10 +244,19 @@ def test_a_ledger_of_which_nothing_is_left_is_no_obstacle(tmp_path: Path) -> Non
         Ledger(path)
 
 
-DAMAGED = [b"\x00\n", b"{}\n", b'{"event": "seen", "number": 0, "kind": 5}\n', b"[1]\n", b'{"event": "seen"}\n']
+DAMAGED = [
+    b"\x00\n",
+    b'{"\xff\xfe\n',
+    b"{}\n",
+    b'{"event": "seen", "number": 0, "kind": 5}\n',
+    b"[1]\n",
+    b'{"event": "seen"}\n',
+]
 
 
-@pytest.mark.parametrize("damage", DAMAGED, ids=["no JSON", "no event", "another type", "no object", "no number"])
+@pytest.mark.parametrize(
+    "damage", DAMAGED, ids=["no JSON", "no text", "no event", "another type", "no object", "no number"]
+)
 def test_of_a_damaged_ledger_every_good_line_is_used(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "ledger.jsonl"
     with Ledger(path, "http://127.0.0.1:1") as ledger:
@@ -258,6 +267,8 @@ def test_of_a_damaged_ledger_every_good_line_is_used(tmp_path: Path, damage: byt
     with Ledger.resume(path) as resumed:
         assert {entry.identifier for entry in resumed.left} == {1, 2}
         assert [text.partition(" (")[0] for text in resumed.unread] == ["line 3"]
+        resumed.forget(resumed.left[0])
+    assert path.read_bytes().startswith(b"".join([*lines[:2], damage, *lines[2:]]))  # what is damaged stays
 
 
 def test_the_ledger_tells_what_was_created_and_removed(no_pauses: None, tmp_path: Path) -> None:

@@ -32,6 +32,6 @@ tidy() {
 trap tidy EXIT
 step "1. GET /api/splash-pages/" api "$base/api/splash-pages/"
 step "2. GET /api/splash-pages/9" api "$base/api/splash-pages/9"
-step "3. DELETE /api/splash-pages/9 <-- this answer" api -X DELETE "$base/api/splash-pages/9"
+mine 9 && step "3. DELETE /api/splash-pages/9 <-- this answer" api -X DELETE "$base/api/splash-pages/9"
 step "4. GET /api/splash-pages/9" api "$base/api/splash-pages/9"
 step "5. GET /api/splash-pages/" api "$base/api/splash-pages/"
