@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
@@ -20,12 +22,25 @@ from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
 from contract_tests.masking import printable
 from contract_tests.workflow_commands import without_commands
 
+UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")
 SELDOM = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
 
 
 class _Parser(argparse.ArgumentParser):
+    """Raises mistakes, with a hint where an option is unknown."""
+
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
+        unknown = UNKNOWN.match(message)
+        near = get_close_matches(unknown[1], set(self._options()), n=2, cutoff=0.5) if unknown else []
+        hint = f"; did you mean {' or '.join(near)}?" if near else "; --help lists all options" if unknown else ""
+        raise UsageError(message + hint)
+
+    def _options(self) -> Iterator[str]:
+        """The options of all commands."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse has no other way
+                for command in action.choices.values():
+                    yield from command._option_string_actions  # noqa: SLF001
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

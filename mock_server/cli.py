@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,6 +28,7 @@ from mock_server.store.fixtures import SHIPPED
 from mock_server.workers import Workers
 
 REMARKED, USAGE_ERROR = 1, 2
+UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")
 SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
 
 
@@ -33,7 +36,10 @@ class _Parser(argparse.ArgumentParser):
     """Reports a mistake in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE_ERROR, f"{self.prog}: {message}\n")
+        unknown = UNKNOWN.match(message)
+        near = get_close_matches(unknown[1], self._option_string_actions, n=2, cutoff=0.5) if unknown else []
+        hint = f"; did you mean {' or '.join(near)}?" if near else "; --help lists all options" if unknown else ""
+        self.exit(USAGE_ERROR, f"{self.prog}: {message}{hint}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 import sys
 from collections.abc import Sequence
+from http.client import HTTPConnection, HTTPException
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +34,7 @@ from mock_server.settings import Settings
 BACKLOG = 1024
 MOST_CONNECTIONS, SPARE_FILES = 1000, 100  # further connections wait until one is closed
 IDLE = HTTP1Settings(header_read_timeout=15_000, max_buffer_size=64 * 2**10)  # milliseconds, also between requests
-SECONDS_TO_FINISH = 1
+SECONDS_TO_FINISH, SECONDS_TO_ASK = 1, 2.0
 
 
 class _Worker(MTServer):  # type: ignore[misc]
@@ -220,7 +222,26 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         reason = getattr(error, "strerror", None) or error
+        who = f", by {_who_answers(host, port)}" if getattr(error, "errno", 0) == errno.EADDRINUSE else ""
         raise SettingsError(
-            f"cannot listen on {host}, port {port}: {reason}; try another, or 0 for a free port"
+            f"cannot listen on {host}, port {port}: {reason}{who}; try another, or 0 for a free port"
         ) from error
     return listener
+
+
+def _who_answers(host: str, port: int) -> str:
+    """What is in the way of a mock: another one, with its console, or some other program."""
+    here = "127.0.0.1" if host in ("0.0.0.0", "") else host  # noqa: S104 - nothing is bound to it here
+    connection = HTTPConnection(here, port, timeout=SECONDS_TO_ASK)
+    try:
+        connection.request("GET", "/_mock/state")
+        answer = connection.getresponse()
+        is_mock = b'"defects"' in answer.read(2**20) or 'realm="mock-server"' in (
+            answer.getheader("WWW-Authenticate") or ""
+        )
+    except (OSError, HTTPException):
+        is_mock = False
+    finally:
+        connection.close()
+    address = f"[{here}]" if ":" in here else here
+    return f"a mock whose console is at http://{address}:{port}/" if is_mock else "another program"

@@ -95,11 +95,7 @@ def apply(
             stale.append(f"{waiver}: the contract has no such rule for this resource")
         elif waiver.until < today:
             stale.append(f"{waiver}: its time is over")
-        elif (
-            len(judged) == len(matching)
-            and not violated
-            and all(each.verdict is not Verdict.INCONCLUSIVE for each in judged)
-        ):
+        elif len(judged) == len(matching) and all(each.verdict in MENDED for each in judged):
             stale.append(f"{waiver}: nothing fails there any more; take it out")
         else:
             told = f"{waiver.reason} (until {waiver.until})"

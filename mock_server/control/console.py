@@ -81,7 +81,8 @@ def marked(text: str) -> Markup:
 def _add_overview(console: Blueprint, running: Instance) -> None:
     @console.get("/")
     def overview() -> str:
-        requests = {"latest": running.journal.find()[-5:][::-1], "remarked": running.journal.most_remarked[:5]}
+        latest = [each for each in running.journal.find() if not each.is_preflight][-5:][::-1]
+        requests = {"latest": latest, "remarked": running.journal.most_remarked[:5]}
         if running.settings.deployment:
             return render_template(
                 "in_front.html", base_url=running.service.base_url(), switched=_switched(running), **requests

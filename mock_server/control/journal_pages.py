@@ -45,8 +45,12 @@ def add_journal(console: Blueprint, running: Instance) -> None:
         wanted = {name: value for name in FILTERS if (value := request.args.get(name, "").strip())}
         if "account" in wanted:
             wanted["account"] = running.account_named(wanted["account"])
-        entries = running.journal.find(**wanted)[-MOST_SHOWN:][::-1]
-        return render_template("journal.html", entries=entries, wanted=wanted, methods=METHODS)
+        shows_preflights = "preflights" in request.args or wanted.get("method") == "OPTIONS"
+        found = running.journal.find(**wanted)
+        entries = [entry for entry in found if shows_preflights or not entry.is_preflight][-MOST_SHOWN:][::-1]
+        return render_template(
+            "journal.html", entries=entries, wanted=wanted, methods=METHODS, shows_preflights=shows_preflights
+        )
 
     @console.get("/_mock/console/journal/<int:number>")
     def entry(number: int) -> str:

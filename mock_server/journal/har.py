@@ -32,7 +32,7 @@ def archive(exchanges: Iterable[tuple[Entry, bytes | None]], base_url: Callable[
         for entry, body in exchanges:
             if entry.status is None or entry.own or entry.forced or entry.broken:
                 continue
-            if "Preference-Applied" in entry.answer_headers:
+            if entry.is_preferred:
                 continue
             har.add_entry(
                 startedDateTime=datetime.fromisoformat(entry.time).replace(tzinfo=UTC),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import count
@@ -12,6 +12,7 @@ from itertools import count
 MOST_ENTRIES = 1000
 MOST_BYTES = 8 * 2**20
 MOST_OF_ANSWERS = 16 * 2**20  # bytes of whole answers
+PREFLIGHT = ("Access-Control-Request-Method", "HTTP_ACCESS_CONTROL_REQUEST_METHOD")
 BARE = 1000  # bytes of an entry without its texts, about
 
 
@@ -86,6 +87,16 @@ class Entry:
     milliseconds: float = 0.0
     remarks: list[Remark] = field(default_factory=list)
     number: int = 0
+
+    @property
+    def is_preflight(self) -> bool:
+        """Whether a browser sent it before another request."""
+        return is_preflight(self.method, self.headers)
+
+    @property
+    def is_preferred(self) -> bool:
+        """Whether it asked for its answer itself."""
+        return "Preference-Applied" in self.answer_headers
 
     @property
     def media_type(self) -> str:
@@ -223,6 +234,11 @@ class Journal:
     @property
     def _latest(self) -> int:
         return self._entries[-1][0].number if self._entries else 0
+
+
+def is_preflight(method: str, headers: Collection[str]) -> bool:
+    """Whether a request is one that browsers send before another (Fetch standard); its headers by either name."""
+    return method == "OPTIONS" and any(name in headers for name in PREFLIGHT)
 
 
 FILTERS: dict[str, Callable[[Entry, str], bool]] = {

@@ -39,7 +39,7 @@ from mock_server.http.masking import (
     masked_text,
 )
 from mock_server.http.request_notes import Notes, notes_of
-from mock_server.journal.journal import Entry, File, Journal
+from mock_server.journal.journal import Entry, File, Journal, is_preflight
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import is_sandbox
 
@@ -131,10 +131,11 @@ class Keeper:
             whole = head.is_whole and body is not None
             body = masked_key(key, UNREADABLE.encode() if body is None else body)
             self._journal.add(self._entry(environ, key, head, sent, body, milliseconds), body if whole else b"")
-        if log.isEnabledFor(logging.INFO):
-            ignored = masked_text(key, _ignored(notes_of(environ)))
-            told = (environ["REQUEST_METHOD"], _target(key, environ), head.status, milliseconds, ignored)
-            log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, LINE, told, None))  # seeks no caller
+        level = logging.DEBUG if is_preflight(environ["REQUEST_METHOD"], environ) else logging.INFO
+        if log.isEnabledFor(level):
+            more = masked_text(key, _more(notes_of(environ), self._name_of(key)))
+            told = (environ["REQUEST_METHOD"], _target(key, environ), head.status, milliseconds, more)
+            log.handle(log.makeRecord(log.name, level, __file__, 0, LINE, told, None))  # seeks no caller
 
     def account_of(self, environ: WSGIEnvironment) -> str:
         """The name of the account whose key a request carries, or an empty string."""
@@ -286,12 +287,16 @@ def _note_form(entry: Entry, key: str, parts: Mapping[str, Part], sent: bytes) -
 def _target(key: str, environ: WSGIEnvironment) -> str:
     """Path and query on one line, whatever is in them."""
     path, query = masked_text(key, _path(environ)), _query(key, environ)
-    shown = path if PLAIN.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._[]")
+    shown = path if PLAIN.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._").replace(quote(MASKED), MASKED)
     if not query:
         return shown
     return shown + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")
 
 
-def _ignored(notes: Notes) -> str:
-    """The parts of a form that had no influence."""
-    return f"  ignored: {', '.join(ascii(name)[1:-1] for name in notes.ignored)}" if notes.ignored else ""
+def _more(notes: Notes, account: str) -> str:
+    """Who sent a request, what was done to its answer on purpose, and which parts of its form had no influence."""
+    told = [account] if account else []
+    told += [f"forced: {notes.forced}"] if notes.forced else []
+    told += [notes.broken] if notes.broken else []
+    told += [f"ignored: {', '.join(ascii(name)[1:-1] for name in notes.ignored)}"] if notes.ignored else []
+    return "".join(f"  {each}" for each in told)

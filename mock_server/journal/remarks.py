@@ -102,12 +102,13 @@ class Remarks:
     @property
     def unread(self) -> list[Remark]:
         """What shows only at the end, and may be intended: collections of which nobody asked for more than page 1."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for (account, name), total in self._unread.items():
+            if total:
+                found.setdefault(name, []).append((account, total))
         return [
-            Remark(
-                f"Of the {total} pages of {name}, page 1 alone was read{account and f' by {account}'}.", "client.page-1"
-            )
-            for (account, name), total in self._unread.items()
-            if total
+            Remark(f"Of the {_common(places)}pages of {name}, page 1 alone was read{_by(places)}.", "client.page-1")
+            for name, places in found.items()
         ]
 
     def about(self, entry: Entry, notes: Notes, answer: bytes) -> Iterator[Remark]:
@@ -215,6 +216,18 @@ class Remarks:
             if path.rstrip("/") == each.paths["create"] or (path.startswith(record) and path != record):
                 return each
         return None
+
+
+def _common(places: list[tuple[str, str]]) -> str:
+    """How many pages there are, if that is the same for all."""
+    totals = {total for _, total in places}
+    return f"{totals.pop()} " if len(totals) == 1 else ""
+
+
+def _by(places: list[tuple[str, str]]) -> str:
+    """Who did something: one account, or several."""
+    first = places[0][0]
+    return f" by {len(places)} accounts, such as {first}" if len(places) > 1 else first and f" by {first}"
 
 
 @lru_cache(256)  # clients ask for the same pages again and again

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from html import unescape
 from http.client import HTTPConnection
 from pathlib import Path
@@ -399,6 +399,29 @@ def test_a_request_is_sent_again_and_told_as_curl(page: Page, client: Client) ->
     page.goto("/_mock/console/journal/5")
     expect(page.get_by_text("It cannot be sent again: the journal does not keep the files.")).to_be_visible()
     assert """-F 'logo=@FILE;filename="a.png";type=image/png'""" in (page.locator("#curl").text_content() or "")
+
+
+def test_the_journal_marks_answers_and_hides_preflights(page: Page, server: MockServer) -> None:
+    def send() -> None:
+        server.running.force({"status": 503, "times": 1})
+        client = Client(over_network(server.base_url))
+        client.get("/api/domains/1")
+        client.request("GET", "/api/domains/1", headers={"Prefer": "code=404"})
+        with suppress(requests.RequestException):
+            client.request("GET", "/api/domains/1", headers={"Prefer": "lost=after"})
+        preflight = {"Origin": "http://localhost:5173", "Access-Control-Request-Method": "POST"}
+        client.request("OPTIONS", "/api/domains", headers=preflight)
+
+    send()
+    page.goto("/_mock/console/journal")
+    marks = ["dropped lost", "404 preferred", "503 forced"]
+    expect(page.locator("#entries td:nth-child(3)")).to_have_text(marks)
+    expect(page.get_by_role("status")).to_contain_text("Live")
+    send()
+    expect(page.locator("#entries td:nth-child(3)")).to_have_text(marks * 2)
+    page.get_by_label("preflights").check()
+    page.get_by_role("button", name="Find").click()
+    expect(page.locator("#entries td:nth-child(3)")).to_have_text(["204", *marks] * 2)
 
 
 def test_one_account_starts_again(page: Page, client: Client) -> None:

@@ -244,3 +244,17 @@ def test_rules_explains_one(capsys: pytest.CaptureFixture[str]) -> None:
     explained = capsys.readouterr().out
     assert "A `color` is a number sign followed by six hex digits." in explained
     assert "Holds for  splash-pages\n" in explained
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("run", "--base-ulr", "http://127.0.0.1:1"), "required: --base-url"),
+        (("run", "--base-url", "http://127.0.0.1:1", "--resorces", "domains"), "did you mean --resources"),
+        (("compare", "a", "b", "--baselin2", "c"), "did you mean --baseline"),
+        (("rules", "--zzzzzz"), "--help lists all options"),
+    ],
+)
+def test_an_unknown_option_gets_a_hint(arguments: tuple[str, ...], hint: str) -> None:
+    ended = command(*arguments)
+    assert (ended.returncode, hint in ended.stderr, ended.stderr.count("\n")) == (4, True, 1), ended.stderr

@@ -17,6 +17,8 @@ import yaml
 from shell import MOCK_SERVER, failure, printed, running
 from wire import HARBOUR, Client, over_network
 
+from mock_server import MockServer
+
 
 def test_it_prints_its_url_its_keys_and_a_curl_line_that_works() -> None:
     with running("--api-key", "mine", "--base-path", "/v1/") as (_, lines):
@@ -38,7 +40,7 @@ def test_a_signal_ends_it_at_once_and_cleanly_with_a_connection_open(number: sig
         assert client.get("/api/domains/").status == 200
         process.send_signal(number)
         assert process.wait(timeout=120) == 0
-        assert re.fullmatch(r"\d\d:\d\d:\d\d GET /api/domains/ 200 \d+\.\d ms\n", process.stderr.read())
+        assert re.fullmatch(r"\d\d:\d\d:\d\d GET /api/domains/ 200 \d+\.\d ms  Harbour Books\n", process.stderr.read())
 
 
 @pytest.mark.slow
@@ -66,9 +68,28 @@ def test_a_port_in_use_is_told_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert failure("--port", str(port)) == (
-            f"mock-server: cannot listen on 127.0.0.1, port {port}: Address already in use; "
+            f"mock-server: cannot listen on 127.0.0.1, port {port}: Address already in use, by another program; "
             "try another, or 0 for a free port\n"
         )
+
+
+@pytest.mark.parametrize("token", [None, "a-token-that-nobody-guesses"])
+def test_a_port_in_use_by_a_mock_is_told_with_its_console(token: str | None) -> None:
+    with MockServer(control_token=token) as server:
+        told = failure("--port", server.origin.rpartition(":")[2])
+    assert f"Address already in use, by a mock whose console is at {server.origin}/; try another" in told
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("--fixtrue", "; did you mean --fixture"),
+        ("--defects", "; did you mean --defect"),
+        ("--zzzzz", "; --help lists all options"),
+    ],
+)
+def test_an_unknown_option_gets_a_hint(option: str, hint: str) -> None:
+    assert failure(option, "demo").startswith(f"mock-server: unrecognized arguments: {option} demo{hint}")
 
 
 @pytest.mark.slow

@@ -87,6 +87,24 @@ def test_each_request_is_a_line_in_the_log_with_the_fields_that_had_no_influence
     assert caplog.messages[-1].endswith("  ignored: colour, shade")
 
 
+def test_the_log_names_the_account_and_marks_what_was_forced_or_lost_and_hides_preflights(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    running = Instance(Settings(cors_origins=("*",)))
+    client = Client(in_process(running))
+    caplog.set_level(logging.INFO, "mock_server")
+    running.force({"status": 503, "times": 1})
+    client.get("/api/domains/1")
+    client.request("GET", "/api/domains/1", headers={"Prefer": "lost=after"})
+    preflight = {"Origin": "http://localhost:5173", "Access-Control-Request-Method": "POST"}
+    client.request("OPTIONS", "/api/domains", headers=preflight)
+    endings = [message.partition(" ms  ")[2] for message in caplog.messages]
+    assert endings == ["Harbour Books  forced: status=503", "Harbour Books  dropped"]
+    caplog.set_level(logging.DEBUG, "mock_server")
+    client.request("OPTIONS", "/api/domains", headers=preflight)
+    assert caplog.messages[-1].startswith("OPTIONS /api/domains 204 ")
+
+
 def test_a_line_in_the_log_is_one_line_whatever_was_asked(caplog: pytest.LogCaptureFixture) -> None:
     client = Client(in_process(Instance(Settings()).app))
     caplog.set_level(logging.INFO, "mock_server")

@@ -202,6 +202,20 @@ def test_who_reads_page_1_alone_is_told_of_at_the_end() -> None:
         assert server.running.remarks.unread == []
 
 
+def test_what_many_accounts_do_alike_is_told_in_one_line() -> None:
+    with MockServer() as server:
+        for number in range(5):
+            headers = {"Authorization": f"Bearer sandbox-{number}"}
+            ask(server, "GET", "/api/domains/?results_per_page=10", headers=headers)
+        assert [each.what for each in server.running.remarks.unread] == [
+            "Of the 6 pages of domains, page 1 alone was read by 5 accounts, such as sandbox-0."
+        ]
+        ask(server, "GET", "/api/domains/?results_per_page=25", headers={"Authorization": "Bearer sandbox-5"})
+        assert [each.what for each in server.running.remarks.unread] == [
+            "Of the pages of domains, page 1 alone was read by 6 accounts, such as sandbox-0."
+        ]
+
+
 HANDLER = "/api/notification-handlers"
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
 

@@ -35,16 +35,25 @@ function row(entry) {
     paragraph.className = "remark";
     return paragraph;
   });
-  const answered = cell("td", status, ...(entry.own ? [" ", labelled("quiet", "by the proxy")] : []));
+  const marks = [];
+  if (entry.broken) marks.push("lost");
+  if (entry.own) marks.push("by the proxy");
+  if (entry.forced) marks.push("forced");
+  else if ("Preference-Applied" in entry.answer_headers) marks.push("preferred");
+  const answered = cell("td", status, ...marks.flatMap((mark) => [" ", labelled("quiet", mark)]));
   return cell("tr", at, head, answered, cell("td", entry.account || "none"), time, cell("td", ...remarks));
 }
 
-const wanted = new URLSearchParams([...new URLSearchParams(location.search)].filter(([name, value]) => value && name !== "done"));
+const asked = new URLSearchParams(location.search);
+const wanted = new URLSearchParams([...asked].filter(([name, value]) => value && !["done", "preflights"].includes(name)));
+const showsPreflights = asked.has("preflights") || asked.get("method") === "OPTIONS";
 const events = new EventSource(`/_mock/journal/events?${wanted}`);
 events.addEventListener("open", () => { live.textContent = "Live: new requests appear at the top."; });
 events.addEventListener("error", () => { live.textContent = "The connection to the mock is lost; it is tried again."; });
 events.addEventListener("message", (event) => {
-  body.prepend(row(JSON.parse(event.data)));
+  const entry = JSON.parse(event.data);
+  if (!showsPreflights && entry.method === "OPTIONS" && "Access-Control-Request-Method" in entry.headers) return;
+  body.prepend(row(entry));
   while (body.rows.length > most) body.deleteRow(-1);
 });
 window.addEventListener("pagehide", () => events.close());
