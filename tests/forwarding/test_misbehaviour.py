@@ -28,11 +28,11 @@ from mock_server.settings import Deployment, Settings
 
 KEY = {"Authorization": "Bearer the-key-of-a-deployment"}
 UPLOAD = b"POST /api/projects HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
-PATIENCE = 0.4  # seconds
+LITTLE_PATIENCE, PATIENCE = 0.4, 60.0  # seconds; little where a deployment does hang
 
 
-def in_front(url: str, **settings: Any) -> MockServer:
-    return MockServer(deployment=Deployment(url=url, timeout=PATIENCE), **settings)
+def in_front(url: str, patience: float = PATIENCE) -> MockServer:
+    return MockServer(deployment=Deployment(url=url, timeout=patience))
 
 
 def reset(conn: socket.socket) -> None:
@@ -109,7 +109,8 @@ WITHOUT_AN_ANSWER: dict[str, tuple[Any, int, str]] = {
 
 @pytest.mark.parametrize(("script", "status", "kind"), WITHOUT_AN_ANSWER.values(), ids=WITHOUT_AN_ANSWER)
 def test_a_deployment_that_gives_no_answer(script: Any, status: int, kind: str) -> None:
-    with Upstream(script) as up, in_front(up.url) as server:
+    patience = LITTLE_PATIENCE if status == 504 else PATIENCE
+    with Upstream(script) as up, in_front(up.url, patience) as server:
         got = requests.get(f"{server.base_url}/api/domains/1", headers=KEY | {"Origin": "http://localhost"}, timeout=60)
         assert got.status_code == status
         assert got.headers["proxy-status"].startswith(f"mock-server; error={kind}")
@@ -137,7 +138,7 @@ def test_a_deployment_that_is_not_there() -> None:
 
 
 def test_a_deployment_that_speaks_no_tls() -> None:
-    with Upstream(answer()) as up, in_front(up.url.replace("http:", "https:")) as server:
+    with Upstream(answer()) as up, in_front(up.url.replace("http:", "https:"), LITTLE_PATIENCE) as server:
         got = requests.get(f"{server.base_url}/api/domains/1", timeout=60)
         assert got.status_code in (502, 504)
         assert "Traceback" not in got.text
@@ -151,9 +152,10 @@ ENDING_EARLY: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("script", ENDING_EARLY.values(), ids=ENDING_EARLY)
-def test_a_deployment_whose_answer_breaks_off_is_seen_to(script: Any) -> None:
-    with Upstream(script) as up, in_front(up.url) as server:
+@pytest.mark.parametrize("name", ENDING_EARLY)
+def test_a_deployment_whose_answer_breaks_off_is_seen_to(name: str) -> None:
+    patience = LITTLE_PATIENCE if name.startswith("stops") else PATIENCE
+    with Upstream(ENDING_EARLY[name]) as up, in_front(up.url, patience) as server:
         with pytest.raises(requests.RequestException):
             print(requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=60).content)
         (entry,) = kept(server)
@@ -236,7 +238,16 @@ class TestClients:
             assert True not in up.ended
 
     def test_uploads_that_stall_leave_connections_for_short_requests(self) -> None:
-        with Upstream(answer()) as up, in_front(up.url) as server, ExitStack() as held:
+        class Patient(Upstream):
+            def _serve(self, conn: socket.socket) -> None:
+                with suppress(OSError), conn:
+                    self.requests.append(conn.recv(65_536))
+                    if self.requests[-1].startswith(b"GET"):
+                        conn.sendall(answer())
+                    while conn.recv(65_536):
+                        pass
+
+        with Patient(b"") as up, in_front(up.url) as server, ExitStack() as held:
             for _ in range(210):
                 conn = held.enter_context(self.connection(server))
                 conn.sendall(
@@ -262,15 +273,12 @@ class TestClients:
         def script(conn: socket.socket) -> None:
             hang(conn) if b"/slow" in up.requests[-1] else conn.sendall(answer())
 
-        with Upstream(script) as up, in_front(up.url) as server:
-            held = [self.connection(server) for _ in range(50)]
-            for conn in held:
+        with Upstream(script) as up, in_front(up.url) as server, ExitStack() as held:
+            for _ in range(50):
+                conn = held.enter_context(self.connection(server))
                 conn.sendall(b"GET /api/slow HTTP/1.1\r\nHost: a\r\n\r\n")
-            time.sleep(0.1)
+            wait_for(lambda: len(up.requests) == 50)
             assert requests.get(f"{server.base_url}/api/domains/1", timeout=60).ok
-            for conn in held:
-                assert conn.recv(65_536).startswith(b"HTTP/1.1 504")
-                conn.close()
 
     @pytest.mark.parametrize("prefer", ["", "Prefer: lost=after\r\n"])
     def test_an_endless_answer_is_read_no_further_than_its_client_stays(self, prefer: str) -> None:

@@ -73,7 +73,7 @@ def test_a_mock_of_three_processes_conforms_and_replaces_one_that_ends(redis_url
         rest = children(process.pid)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 0
-        assert [each for each in rest if Path(f"/proc/{each}").exists()] == []
+        until(lambda: not any(Path(f"/proc/{each}").exists() for each in rest))
 
 
 def test_a_process_that_cannot_start_is_tried_again_with_increasing_delays(monkeypatch: pytest.MonkeyPatch) -> None:
