@@ -64,7 +64,7 @@ def test_a_script_shows_the_failure_and_leaves_nothing(tmp_path: Path, name: str
 )
 def test_a_script_writes_only_to_what_shows_its_mark(tmp_path: Path, defects: tuple[str, ...]) -> None:
     with MockServer(defects=defects) as broken:
-        command("run", "--base-url", broken.base_url, *QUICK, "--report-dir", tmp_path)
+        command("run", "--base-url", broken.base_url, *QUICK, "--report-dir", tmp_path, "--ledger", tmp_path / "ledger")
     scripts = list((tmp_path / "repro").iterdir())
     lines = [line for script in scripts for line in script.read_text("utf-8").split("trap tidy EXIT")[1].splitlines()]
     writes = [line for line in lines if re.search(r'step "\d+\. (DELETE|POST|PUT) /api/\S+/[\d$]', line)]

@@ -178,7 +178,9 @@ HEADS = {
     "a scheme without a key": answered(request(b"GET /api/domains/1", b"Authorization: Bearer "), 401),
     "a basic key that is no base64": answered(request(b"GET /api/domains/1", b"Authorization: Basic !"), 401),
     "two keys": answered(domain(KEY), 401),
-    "a preferred status of 5,000 digits": answered(domain(b"Prefer: code=" + b"4" * 5000), 400, says="from 400 to 599"),
+    "a preferred status of 5,000 digits": answered(
+        domain(b"Prefer: code=" + b"4" * 5000), 400, says="give 2,000 at most"
+    ),
     "a preferred 503": answered(domain(b"Prefer: code=503"), 503),
     "20,000 preferences": answered(domain(b"Prefer: " + b"a," * 20_000), 400),
     "HTTP/0.9": closed(b"GET /api/domains/1\r\n\r\n", 400),
