@@ -14,6 +14,7 @@ from urllib.parse import quote
 from contract_tests.exchange import Exchange, id_of
 
 SHORTEST = 4  # characters of a secret that is replaced anywhere; a shorter one occurs in too many words
+LONGEST_ESCAPED = 200  # characters of a secret that is found however its characters are escaped
 OF_THE_LIST = ("meta", "links", "errors", "error", "message")  # the parts of an answer that are not about a record
 TELLING = {  # fields of others' records that show a choice of the service and nothing about the account
     "type": re.compile(r"[a-z_]{1,20}"),
@@ -51,6 +52,7 @@ class Masking:
 
     Attributes:
         secrets: texts that are never reported, each with its replacement; the longest first.
+        escaped: patterns of the same, with any of their characters escaped as in URLs and JSON.
         own: the ids of the records that the run created, by resource and key; accounts may share ids.
         markers: the texts that mark those records, case-folded; a record that shows none may have got its id later.
     """
@@ -58,6 +60,7 @@ class Masking:
     secrets: Mapping[str, str]
     own: Mapping[tuple[str, str], frozenset[int]]
     markers: frozenset[str] = frozenset()
+    escaped: Mapping[re.Pattern[str], str] = field(default_factory=dict)
     _foreign: dict[int, list[str]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -81,12 +84,20 @@ class Masking:
         for resource, owner, identifier in own:
             ids.setdefault((resource, owner), set()).add(identifier)
         every_own = {place: frozenset(every) for place, every in ids.items()}
-        return cls(longest_first, every_own, frozenset(map(str.casefold, markers)))
+        escaped = {
+            re.compile("".join(map(_letter, secret))): place
+            for secret, place in secrets.items()
+            if SHORTEST <= len(secret) <= LONGEST_ESCAPED
+        }
+        return cls(longest_first, every_own, frozenset(map(str.casefold, markers)), escaped)
 
     def text(self, text: str) -> str:
         """A text without secrets."""
         for secret, place in self.secrets.items():
             text = text.replace(secret, place)
+        if "%" in text or "\\" in text:
+            for pattern, place in self.escaped.items():
+                text = pattern.sub(place, text)
         return text
 
     def exchange(self, exchange: Exchange) -> Exchange:
@@ -119,7 +130,16 @@ class Masking:
             self._foreign[exchange.number] = sorted(_foreign(exchange.data, self.markers), key=len, reverse=True)
         for told in self._foreign[exchange.number]:
             text = text.replace(told, shape(told))
-        return self.text(text)
+        return self._without_a_cut_one(self.text(text))
+
+    def _without_a_cut_one(self, text: str) -> str:
+        """A text that does not end with the beginning of a secret, as one does that was cut off within it."""
+        whole = text.rstrip("…\"'")
+        for secret, place in self.secrets.items():
+            for length in range(len(secret) - 1, SHORTEST - 1, -1):
+                if whole.endswith(secret[:length]):
+                    return f"{whole[:-length]}{place}{text[len(whole) :]}"
+        return text
 
     def _body(self, exchange: Exchange) -> bytes:
         try:
@@ -148,6 +168,12 @@ def _forms(secret: str) -> Iterator[str]:
     yield from (secret, quote(secret), quote(secret, safe=""), escape(secret))
     yield from (json.dumps(secret)[1:-1], json.dumps(secret)[1:-1].replace("/", "\\/"))
     yield from (b64encode(f"{secret}{end}".encode()).decode().rstrip("=") for end in (":", ""))
+
+
+def _letter(letter: str) -> str:
+    """A character as it may be written, as a pattern: as it is, in JSON or in a URL."""
+    in_url = "".join(f"%{code:02x}" for code in letter.encode())
+    return rf"(?:\\?{re.escape(letter)}|(?i:{in_url}|\\u{ord(letter):04x}))"
 
 
 def _marked(row: dict[str, Any], markers: Iterable[str]) -> bool:

@@ -65,6 +65,27 @@ def test_somebody_elses_record_keeps_its_shape_alone(body: Any, expected: Any) -
         assert masked.json == expected
 
 
+@pytest.mark.parametrize("key", ["demo-key/har%bour", "Kolibri-5f2c"])
+def test_a_key_is_masked_however_its_characters_are_escaped(key: str) -> None:
+    in_hex = "".join(f"%{ord(letter):02x}" for letter in key)
+    in_json = "".join(f"\\u00{ord(letter):02X}" for letter in key)
+    forms = (in_hex, in_hex.upper(), in_hex[:12] + key[4:], in_json, in_json[:12] + key[2:])
+    masking = Masking.of({key: "[own key]"}, [])
+    for form in forms:
+        assert masking.text(f"a {form} z") == "a [own key] z"
+        assert masking.exchange(exchange(f"no JSON: {form}".encode(), 500)).body == b"no JSON: [own key]"
+
+
+@pytest.mark.parametrize("end", ["", "…", '"'])
+def test_a_finding_that_was_cut_off_within_a_key_shows_no_part_of_it(end: str) -> None:
+    masking = Masking.of({"Kolibri-5f2c": "[own key]"}, [])
+    for length in (4, 8, 11):
+        assert masking.findings(exchange({}), f"the query key={'Kolibri-5f2c'[:length]}{end}") == (
+            f"the query key=[own key]{end}"
+        )
+    assert masking.findings(exchange({}), f"the query key=Kol{end}") == f"the query key=Kol{end}"
+
+
 def test_a_record_of_the_runs_own_is_shown_as_it_is() -> None:
     masked = Masking.of({}, [("notification-handlers", OWN, 12)], ["jane"]).exchange(exchange({"data": [ROW]}))
     assert masked.json == {"data": [ROW]}
