@@ -15,9 +15,10 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
+from link_management_contract import Contract, shipped_contract
+
 from contract_tests.commands.arguments import add_cleanup, add_compare, add_judge, add_prove, add_run
 from contract_tests.commands.rules import explain, overview
-from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
 from contract_tests.masking import printable
 from contract_tests.workflow_commands import without_commands
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         options = _parser().parse_args(arguments)
-        contract = Contract()
+        contract = shipped_contract()
         status = _rules(contract, options.rule) if options.command == "rules" else _carry_out(contract, options)
         sys.stdout.flush()
     except BrokenPipeError:

@@ -9,7 +9,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.exchange import OWN, Exchange, Expect, Page, id_of
 from contract_tests.markers import begins
 from contract_tests.rounds import Round

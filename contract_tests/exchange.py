@@ -10,7 +10,8 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.json_reading import LONGEST_NUMBER, integer, read_json
 from contract_tests.multipart import USUAL, Shape
 

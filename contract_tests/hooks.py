@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import schemathesis
+from link_management_contract import shipped_contract
 from schemathesis.core.failures import CustomFailure, FailureGroup
 
-from contract_tests.contract import Contract
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange, Expect
 from contract_tests.rules.observation import Violation
@@ -17,7 +17,7 @@ from contract_tests.run.recorded import request_of, settled
 from contract_tests.run.verdicts import observe
 from contract_tests.target.identities import NOBODY
 
-CONTRACT = Contract()
+CONTRACT = shipped_contract()
 RULES = [rule for rule in CONTRACT.rules.values() if rule.decided_by == "exchange" and rule.level != "advisory"]
 
 

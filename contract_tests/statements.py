@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from contract_tests.contract import ROOT
+from link_management_contract import shipped
 
 NAME = "specification.md"
 STATEMENT = re.compile(r'^- <a id="s(D?\d+)"></a>\*\*\1\*\* \(\w+\) (.*?)(?=\n\n|\n- |\Z)', re.MULTILINE | re.DOTALL)
@@ -12,6 +12,6 @@ STATEMENT = re.compile(r'^- <a id="s(D?\d+)"></a>\*\*\1\*\* \(\w+\) (.*?)(?=\n\n
 
 def statements() -> dict[str, str]:
     """The text of each statement by its number, such as `45` or `D2`."""
-    installed = ROOT / "link_management_contract" / NAME
-    path = installed if installed.exists() else ROOT / "docs" / NAME
+    installed = shipped(NAME)
+    path = installed if installed.exists() else shipped(f"docs/{NAME}")
     return {number: " ".join(text.split()) for number, text in STATEMENT.findall(path.read_text("utf-8"))}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from link_management_contract import shipped_contract
 
-from contract_tests.contract import Contract
 from contract_tests.plugin import given, results_of
 from contract_tests.reports.causes import Result
 from contract_tests.reports.junit import explain
@@ -16,7 +16,7 @@ from contract_tests.run.verdicts import Verdict
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Generate one item for each rule and resource."""
     overlaps = given(metafunc.config, "--overlap") not in (None, "0")
-    rules = [rule for rule in Contract().rules.values() if overlaps or rule.decided_by != "round"]
+    rules = [rule for rule in shipped_contract().rules.values() if overlaps or rule.decided_by != "round"]
     pairs = [(rule.id, resource) for rule in rules for resource in rule.resources]
     metafunc.parametrize("pair", pairs, ids=[f"{rule}-{resource}" for rule, resource in pairs])
 

@@ -24,15 +24,14 @@ import yaml
 from flask import Request
 
 from contract_tests.commands.judge import outcome_of
-from contract_tests.contract import Contract as RulesOfTheContract
 from contract_tests.errors import UsageError
 from contract_tests.exchange import Exchange
 from contract_tests.reports import har, results
 from contract_tests.run import recorded, waivers
 from contract_tests.target.entries import is_finished
 from contract_tests.target.ledger import Ledger
+from link_management_contract import shipped_contract
 from mock_server.api.forms import Forms
-from mock_server.contract import Contract, shipped_contract
 from mock_server.documents import read_document, write_document
 from mock_server.errors import Refusal, SettingsError
 from mock_server.http.form_parts import LONGEST_HEAD, LONGEST_URLENCODED, Part, multipart, urlencoded
@@ -57,8 +56,8 @@ def try_form(data: bytes) -> None:
     """A request with a form: its `Content-Type` is the first line, its body the rest."""
     media_type, _, body = data.partition(b"\n")
     for operation, chosen in (("create", LENIENT), ("update", STRICT)):
-        forms = Forms(_choices(**chosen), _contract().rules, Uploads(), max_body=2**20)
-        for resource in _contract().resources:
+        forms = Forms(_choices(**chosen), shipped_contract().rules, Uploads(), max_body=2**20)
+        for resource in shipped_contract().resources.values():
             request = Request(_environ(media_type, body))
             with suppress(Refusal):
                 form = forms.read(request, resource, operation)
@@ -101,15 +100,15 @@ def _head(part: Part) -> bytes:
 
 def try_fixture(data: bytes) -> None:
     """A fixture; what is accepted is saved as a snapshot, and restored."""
-    contract, choices, uploads = _contract(), _choices(), Uploads()
-    reader = FixtureReader(contract.resources, NewRecords(choices, 0), uploads)
+    contract, choices, uploads = shipped_contract(), _choices(), Uploads()
+    reader = FixtureReader(contract.resources.values(), NewRecords(choices, 0), uploads)
     with _file(data, "fixture.yaml") as path:
         try:
             fixture = reader.read(path)
             accounts = Accounts(Settings(fixture=path), contract, choices, reader)
         except SettingsError:
             return
-    text = write_document(fixture_of(accounts, contract.resources, uploads))
+    text = write_document(fixture_of(accounts, contract.resources.values(), uploads))
     restored = reader.read(read_document(text))
     assert _held(restored, uploads) == _held(fixture, uploads)
 
@@ -137,7 +136,7 @@ def _first(record: tuple[Any, ...]) -> Any:
 
 def try_recording(data: bytes) -> None:
     """A recording, as `contract-tests judge` reads it; what is accepted is judged, and written as an archive again."""
-    contract = _rules()
+    contract = shipped_contract()
     with _file(data, "record.har") as path:
         try:
             recording = recorded.read(path, contract)
@@ -186,7 +185,7 @@ def try_waivers(data: bytes) -> None:
             known = waivers.read(path)
         except UsageError:
             return
-        waivers.apply(known, [], _rules(), TODAY)
+        waivers.apply(known, [], shipped_contract(), TODAY)
         fields = [
             {"rule": each.rule, "kind": each.resource, "reason": each.reason, "until": each.until} for each in known
         ]
@@ -204,18 +203,8 @@ def _file(data: bytes, name: str) -> Iterator[Path]:
 
 
 @cache
-def _contract() -> Contract:
-    return shipped_contract()
-
-
-@cache
-def _rules() -> RulesOfTheContract:
-    return RulesOfTheContract()
-
-
-@cache
 def _choices(**chosen: str) -> Choices:
-    return Choices(_contract().open_points, chosen)
+    return Choices(shipped_contract().open_points, chosen)
 
 
 READERS: Mapping[str, Callable[[bytes], None]] = {

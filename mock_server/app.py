@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 from flask import Flask, Response, current_app, request
+from link_management_contract import Contract, shipped_contract
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import Map, RequestRedirect
 
@@ -20,7 +21,6 @@ from mock_server.api.paging import Paging
 from mock_server.api.representations import Representations
 from mock_server.api.routes import create_elsewhere
 from mock_server.client_contract import client_contract
-from mock_server.contract import Contract, shipped_contract
 from mock_server.documents import write_document
 from mock_server.errors import REFUSAL, SettingsError
 from mock_server.faults import conditions
@@ -106,7 +106,7 @@ def create_app(
 
 def _add_api(app: Flask, service: Service) -> None:
     base_path = service.settings.base_path
-    elsewhere = create_elsewhere(service.contract.resources, service.choices, base_path)
+    elsewhere = create_elsewhere(service.contract.resources.values(), service.choices, base_path)
     for routes in (create_blueprint(service), elsewhere):
         app.register_blueprint(routes, url_prefix=base_path or None)
     app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
@@ -152,7 +152,7 @@ def _service(settings: Settings, before: Service | None, space: Space | None) ->
     new_records = NewRecords(choices, settings.seed)
     representations = Representations(choices, None if settings.grease is None else Voice(settings.grease))
     uploads = before.forms.uploads if before else SharedUploads(space) if space else Uploads()
-    reader = FixtureReader(contract.resources, new_records, uploads)
+    reader = FixtureReader(contract.resources.values(), new_records, uploads)
     return Service(
         settings=settings,
         contract=contract,
@@ -178,7 +178,7 @@ def _accounts(  # noqa: PLR0913, PLR0917 - what either kind needs
     if not space:
         return Accounts(settings, contract, choices, reader, before)
     if space.is_new:
-        begin(Accounts(settings, contract, choices, reader), settings, contract.resources, space)
+        begin(Accounts(settings, contract, choices, reader), settings, contract.resources.values(), space)
     return SharedAccounts(settings, contract, choices, reader, space)
 
 

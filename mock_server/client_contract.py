@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mock_server.contract import OPERATIONS, Contract
+from link_management_contract import OPERATIONS, Contract
 
 STATUSES = {"list": ("200",), "create": ("200", "201"), "read": ("200",), "update": ("200",), "delete": ("200", "204")}
 DESCRIPTION = """\

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from link_management_contract import shipped_contract
+
 from mock_server.client_contract import client_contract
-from mock_server.contract import shipped_contract
 from mock_server.control import is_loopback
 from mock_server.documents import write_document
 from mock_server.errors import SettingsError, shown_url
@@ -181,7 +182,7 @@ def wrote_fixture(file: Path) -> str:
     if not file.name:
         raise SettingsError(f'"{file}" is not the name of a file; give one such as mine.yaml')
     schema = file.with_suffix(".schema.json")
-    told = json.dumps(fixture_schema(shipped_contract().resources), indent=2) + "\n"
+    told = json.dumps(fixture_schema(shipped_contract().resources.values()), indent=2) + "\n"
     try:
         for path in (file, schema):
             if path.exists():

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from contract_tests.contract import Contract
 from contract_tests.exchange import OWN, Exchange, FormValue, Request
 from contract_tests.masking import Masking
 from contract_tests.reports import folder, results
@@ -14,8 +13,9 @@ from contract_tests.rules.observation import Violation
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import Result, Verdict
 from contract_tests.target.entries import Entry
+from link_management_contract import shipped_contract
 
-CONTRACT = Contract()
+CONTRACT = shipped_contract()
 GOLDEN = Path(__file__).parent / "golden"
 BEGAN = 1_790_000_000.0
 KEY, TENANT, CANARY = "Kolibri-5f2c-key", "Zeisig-tenant", "Canary"

@@ -11,15 +11,14 @@ from pathlib import Path
 import walk
 import yaml
 
-from contract_tests.contract import Contract, OpenPoint, Rule
 from contract_tests.open_points import DETECTORS, UNSEEN
 from contract_tests.rules import AREAS, judge_of
-from mock_server.contract import shipped_contract
+from link_management_contract import OpenPoint, Rule, shipped_contract
 from mock_server.faults.defects import DEFECTS, table
 from mock_server.open_points.grease import EACH_REQUEST
 
 ROOT = Path(__file__).parents[1]
-CONTRACT = Contract()
+CONTRACT = shipped_contract()
 JUDGED_OTHERWISE = {"is_enabled": ("forms.one-enables", "forms.zero-disables")}  # what comes back of a form
 WHOLE_FORMS = {"splash-pages": "SplashPageMost", "domains": "DomainMost"}
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from link_management_contract import Contract
+
 from contract_tests.commands.arguments import base_url
 from contract_tests.commands.run import tell_left
-from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, UsageError
 from contract_tests.reports.screen import complain, say
 from contract_tests.run.options import connection_of, keys_of, limits_of

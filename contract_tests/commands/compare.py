@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from link_management_contract import Contract
 from rich.console import Console
 from rich.table import Table
 
-from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, FAILED, UsageError
 from contract_tests.masking import printable_values
 from contract_tests.reports import results

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from time import time
 
-from contract_tests.contract import Contract
+from link_management_contract import Contract
+
 from contract_tests.errors import NothingSelectedError
 from contract_tests.evidence import Evidence
 from contract_tests.reports import results, terminal

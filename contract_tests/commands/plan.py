@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from link_management_contract import Contract
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from contract_tests.contract import Contract
 from contract_tests.exchange import Exchange
 from contract_tests.proof import mocks
 from contract_tests.proof.mocks import KEY, SECOND_KEY

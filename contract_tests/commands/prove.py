@@ -16,10 +16,10 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
+from link_management_contract import Contract, shipped_contract
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, StoppedError, UsageError
 from contract_tests.proof import matrix, mocks
 from contract_tests.proof.mocks import Defect
@@ -138,7 +138,7 @@ def _work(base_url: str, tasks: Any, results: Any) -> None:
     """Judge trials from the queue, in a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command itself is interrupted, and ends the workers
     gc.set_threshold(100_000, 20, 20)  # the evidence of a trial is discarded as a whole
-    contract = Contract()
+    contract = shipped_contract()
     for trial in iter(tasks.get, None):
         try:
             results.put(judge(contract, base_url, trial))

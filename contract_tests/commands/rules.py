@@ -6,7 +6,8 @@ import textwrap
 from difflib import get_close_matches
 from itertools import groupby
 
-from contract_tests.contract import Contract, OpenPoint, Rule
+from link_management_contract import Contract, OpenPoint, Rule
+
 from contract_tests.statements import statements
 
 WIDTH = 80
@@ -35,9 +36,11 @@ def explain(contract: Contract, name: str) -> str:
     Raises:
         LookupError: if no rule or open point has that id; the message names the nearest ones.
     """
-    entry = contract.rules.get(name) or contract.open_points.get(name)
+    entry = contract.rules.get(name) or contract.open_points.get(name.removeprefix("open."))
     if entry is None:
-        near = get_close_matches(name, [*contract.rules, *contract.open_points], n=3, cutoff=0.4)
+        near = get_close_matches(
+            name, [*contract.rules, *(point.id for point in contract.open_points.values())], n=3, cutoff=0.4
+        )
         hint = f"did you mean {' or '.join(near)}?" if near else "`contract-tests rules` lists them all"
         raise LookupError(f'no rule "{name}"; {hint}')
     lines = [entry.id, textwrap.fill(entry.statement, WIDTH), ""]

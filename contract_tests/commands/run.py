@@ -18,10 +18,10 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 import platformdirs
+from link_management_contract import Contract
 
 from contract_tests.commands import compare, plan
 from contract_tests.commands.watch import watch
-from contract_tests.contract import Contract
 from contract_tests.errors import BROKEN, FAILED, UNDECIDED, InterruptedRunError, UsageError
 from contract_tests.reports import github, results, terminal
 from contract_tests.reports.screen import Screen, complain, say

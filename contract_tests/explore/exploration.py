@@ -16,9 +16,9 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 from hypothesis.strategies import one_of
+from link_management_contract import Contract
 from schemathesis.core.result import Ok
 
-from contract_tests.contract import Contract
 from contract_tests.explore.generated import Generated
 from contract_tests.explore.probes import Proceed, probe
 from contract_tests.explore.walk import Step, Walk

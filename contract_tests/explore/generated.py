@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 import schemathesis
+from link_management_contract import operation_of
 
-from contract_tests.contract import operation_of
 from contract_tests.exchange import Expect, FormValue
 from contract_tests.survey.lifecycle import delete
 from contract_tests.survey.samples import harmless

@@ -8,8 +8,8 @@ from functools import partial
 
 import hypothesis.strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule
+from link_management_contract import Resource
 
-from contract_tests.contract import Resource
 from contract_tests.evidence import BeforeAfter, Listing, Record
 from contract_tests.exchange import Expect, FormValue
 from contract_tests.rules.observation import TOGGLED

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from contract_tests.contract import Contract
+from link_management_contract import Contract
+
 from contract_tests.exchange import Exchange
 from contract_tests.open_points import answers, lists, records
 
@@ -42,7 +43,7 @@ def profile(seen: dict[str, Counter[str]], contract: Contract) -> dict[str, str]
     """The choices with which a mock behaves the same: for each point, the value seen most often."""
     chosen = {}
     for name, values in seen.items():
-        known = Counter({each: values[each] for each in contract.open_points[f"open.{name}"].values if values[each]})
+        known = Counter({each: values[each] for each in contract.open_points[name].values if values[each]})
         if known:
             chosen[name] = known.most_common(1)[0][0]
     return chosen

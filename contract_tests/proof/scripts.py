@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from link_management_contract import Contract, Resource, Rule
 from urllib3 import HTTPHeaderDict
 
-from contract_tests.contract import Contract, Resource, Rule
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange
 from contract_tests.proof import mocks

@@ -8,7 +8,8 @@ from statistics import median
 from time import monotonic
 from typing import Any, Self
 
-from contract_tests.contract import Contract
+from link_management_contract import Contract
+
 from contract_tests.proof import mocks
 from contract_tests.proof.mocks import KEY, SECOND_KEY, Defect
 from contract_tests.proof.scripts import shows

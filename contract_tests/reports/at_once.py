@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.exchange import Exchange, Request
 from contract_tests.reports.shell_words import form, quoted
 from contract_tests.rules.observation import Violation

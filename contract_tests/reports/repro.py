@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from contract_tests.contract import Contract, Resource, Rule
+from link_management_contract import Contract, Resource, Rule
+
 from contract_tests.exchange import OTHER, OWN, Exchange, Request, id_of
 from contract_tests.reports.at_once import at_once, before
 from contract_tests.reports.shell_words import form, quoted

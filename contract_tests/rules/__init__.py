@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from contract_tests.contract import Resource, Rule
+from link_management_contract import Resource, Rule
+
 from contract_tests.evidence import Evidence
 from contract_tests.rules import (
     accounts,

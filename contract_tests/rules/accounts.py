@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import AccessAttempt, Evidence, Record
 from contract_tests.exchange import OTHER, id_of
 from contract_tests.markers import begins

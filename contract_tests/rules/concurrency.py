@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange, id_of
 from contract_tests.rounds import Fate, Round, fate_of, orders, told

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import Exchange, Expect
 from contract_tests.markers import shows

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import BeforeAfter, Creation, Evidence, Record
 from contract_tests.exchange import Exchange
 from contract_tests.rules.observation import (

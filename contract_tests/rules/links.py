@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Expect, Page
 from contract_tests.json_reading import integer
@@ -31,7 +32,7 @@ def links_have_the_stated_path(evidence: Evidence, resource: Resource) -> Observ
         kept = re.fullmatch(r"(?:.*[^/])?/api/[^/]+", path) is not None
         yield decide(
             page.exchange,
-            f"{name} with the path /api/{resource.collection}",
+            f"{name} with the path /api/{resource.link_collection}",
             f"the path {path}",
             kept=kept,
             at=f"/links/{name}",
@@ -43,10 +44,10 @@ def links_name_the_collection(evidence: Evidence, resource: Resource) -> Observa
     for page, name, link in _links(evidence, resource):
         found = re.search(r".*/api/([^/]+)", _path(link))
         if found:
-            kept = found[1] == resource.collection
+            kept = found[1] == resource.link_collection
             yield decide(
                 page.exchange,
-                f"{name} with the collection {resource.collection}",
+                f"{name} with the collection {resource.link_collection}",
                 found[1],
                 kept=kept,
                 at=f"/links/{name}",

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, id_of
 from contract_tests.masking import shape

@@ -5,7 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import TRIES, Exchange, id_of
 from contract_tests.rules.observation import (

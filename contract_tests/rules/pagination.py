@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import BeforeAfter, Evidence, PagingScan, Record
 from contract_tests.exchange import Exchange, Expect, Page
 from contract_tests.rules.observation import (

@@ -8,7 +8,8 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, Expect, id_of, is_integer
 from contract_tests.rules.observation import (

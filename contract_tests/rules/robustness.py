@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import TRIES, Exchange, Expect
 from contract_tests.multipart import USUAL

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import Change, Evidence
 from contract_tests.markers import begins
 from contract_tests.multipart import NOTHING_CHOSEN

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from contract_tests.contract import Contract, Resource
+from link_management_contract import Contract, Resource
+
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN, Exchange, Expect, Request, id_of
 from contract_tests.json_reading import integer
@@ -204,7 +205,7 @@ def _operation(resource: Resource, method: str, path: str) -> tuple[str, int | N
         return ON_A_RECORD.get(method, ""), int(last)
     if method == "GET" and path.rstrip("/") == resource.list_path.rstrip("/"):  # page links have no slash at the end
         return "list", None
-    if method == "GET" and path == f"/api/{resource.collection}":
+    if method == "GET" and path == f"/api/{resource.link_collection}":
         return "follow", None
     if method == "POST" and path == resource.create_path:
         return "create", None

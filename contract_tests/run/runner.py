@@ -11,7 +11,8 @@ from importlib import import_module
 from threading import Lock, Thread
 from time import time
 
-from contract_tests.contract import Contract, Resource, Rule
+from link_management_contract import Contract, Resource, Rule
+
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.exchange import Exchange
 from contract_tests.masking import Masking, printable

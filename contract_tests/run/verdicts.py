@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from contract_tests.contract import Resource, Rule
+from link_management_contract import Resource, Rule
+
 from contract_tests.errors import BROKEN, FAILED, INTERRUPTED, UNDECIDED
 from contract_tests.evidence import Evidence
 from contract_tests.rules import judge_of

@@ -10,7 +10,8 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 
-from contract_tests.contract import Resource, Rule
+from link_management_contract import Resource, Rule
+
 from contract_tests.evidence import Evidence
 from contract_tests.run.options import Options
 from contract_tests.run.verdicts import Result, doubts, judge

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from link_management_contract import Contract
 
-from contract_tests.contract import Contract
 from contract_tests.errors import UsageError
 from contract_tests.run.verdicts import VIOLATED, Result, Verdict
 

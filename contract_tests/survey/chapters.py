@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 
-from contract_tests.contract import Rule
+from link_management_contract import Rule
 
 
 class Chapter(Enum):

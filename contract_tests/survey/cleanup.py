@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import Evidence, Listing, Record, Removal
 from contract_tests.exchange import OTHER, OWN, Exchange, Expect, id_of, is_integer
 from contract_tests.markers import shows

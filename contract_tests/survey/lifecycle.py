@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import BeforeAfter, Change, Listing, Record, Removal, has_arrived
 from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import SHAPES, USUAL, Shape

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.exchange import OWN, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.exchange import FileContent, FormValue
 
 PNG = bytes.fromhex(

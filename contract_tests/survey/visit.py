@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count, cycle
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import AccessAttempt, BeforeAfter, Evidence, Listing
 from contract_tests.exchange import OTHER, Expect, FormValue
 from contract_tests.markers import plain

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request
 from contract_tests.markers import holds, mark_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from contract_tests.contract import Resource
+from link_management_contract import Resource
+
 from contract_tests.errors import UnusableTargetError
 from contract_tests.exchange import OTHER, OWN, Exchange, Expect, Request
 from contract_tests.target.target import Target

@@ -10,6 +10,7 @@ from typing import Any
 
 from flask import Blueprint, Response, g, request
 from flask.globals import request_ctx
+from link_management_contract import Contract, Resource
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -19,7 +20,6 @@ from mock_server.api.forms import Forms
 from mock_server.api.paging import Paging
 from mock_server.api.representations import Representations
 from mock_server.api.routes import UPDATE, routes
-from mock_server.contract import Contract, Resource
 from mock_server.errors import Refusal
 from mock_server.http.request_notes import notes_of
 from mock_server.open_points.choices import Choices
@@ -84,7 +84,7 @@ def create_blueprint(service: Service) -> Blueprint:
         A blueprint for the base path.
     """
     api = Blueprint("api", __name__)
-    for resource in service.contract.resources:
+    for resource in service.contract.resources.values():
         views = {name: partial(operation, service, resource) for name, operation in OPERATIONS.items()}
         for path, method, name in routes(resource, service.choices):
             if name in views:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mock_server.contract import Contract
+from link_management_contract import Contract
+
 from mock_server.errors import Refusal
 from mock_server.open_points.choices import Choices
 

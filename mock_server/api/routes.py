@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import NoReturn
 
 from flask import Blueprint, redirect, request
+from link_management_contract import Resource
 from werkzeug.wrappers import Response
 
-from mock_server.contract import Resource
 from mock_server.errors import Refusal
 from mock_server.open_points.choices import Choices
 
@@ -35,7 +35,7 @@ def routes(resource: Resource, choices: Choices) -> Iterator[tuple[str, str, str
         taken.add((path, method))
 
 
-def create_elsewhere(resources: tuple[Resource, ...], choices: Choices, base_path: str) -> Blueprint:
+def create_elsewhere(resources: Collection[Resource], choices: Choices, base_path: str) -> Blueprint:
     """The routes that lead to no operation but point to the list.
 
     Args:

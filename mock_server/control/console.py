@@ -7,10 +7,10 @@ from typing import Any
 
 import flask_swagger_ui
 from flask import Blueprint, Response, abort, redirect, render_template, request, send_from_directory, url_for
+from link_management_contract import Resource
 from markupsafe import Markup, escape
 from werkzeug.wrappers import Response as AnyResponse
 
-from mock_server.contract import Resource
 from mock_server.control import editing
 from mock_server.control.instance import Instance
 from mock_server.control.journal_pages import add_journal
@@ -93,7 +93,7 @@ def _add_overview(console: Blueprint, running: Instance) -> None:
         return render_template(
             "overview.html",
             base_url=service.base_url(),
-            resources=service.contract.resources,
+            resources=service.contract.resources.values(),
             accounts={key: service.accounts.get(key) for key in service.accounts.keys},
             first=next(iter(service.accounts.keys)),
             sandboxes={key: sandboxes[key] for key in shown},
@@ -140,7 +140,12 @@ def _add_records(console: Blueprint, running: Instance) -> None:
         start = (number - 1) * PAGE_SIZE
         shown, total = account.collections[resource].page(lambda _: (start, start + PAGE_SIZE))
         represented = [running.service.representations.record(chosen, record) for record in shown]
-        place = {"key": key, "account": account, "resource": chosen, "resources": running.service.contract.resources}
+        place = {
+            "key": key,
+            "account": account,
+            "resource": chosen,
+            "resources": running.service.contract.resources.values(),
+        }
         pages = max(1, -(-total // PAGE_SIZE))
         return render_template("records.html", records=represented, page=number, pages=pages, total=total, **place)
 
@@ -275,7 +280,7 @@ def _account(running: Instance) -> tuple[str, Account]:
 
 
 def _resource(running: Instance, name: str) -> Resource:
-    found = next((each for each in running.service.contract.resources if each.name == name), None)
+    found = running.service.contract.resources.get(name)
     if found is None:
         abort(404, f'There is no resource "{name}".')
     return found

@@ -9,10 +9,11 @@ from dataclasses import replace
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from link_management_contract import Contract
+
 from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
 from mock_server.app import contract_of, create_app
-from mock_server.contract import Contract
 from mock_server.documents import read_document, write_document
 from mock_server.errors import SettingsError
 from mock_server.faults.forced import Forced, ForcedAnswers
@@ -66,7 +67,7 @@ class Instance:
     def _kept(self, contract: Contract) -> tuple[Journal, ForcedAnswers, MutableMapping[str, str]]:
         """Where requests, forced answers and snapshots are kept."""
         settings = self.settings
-        return Journal(settings.journal), ForcedAnswers(contract.resources, settings.base_path), {}
+        return Journal(settings.journal), ForcedAnswers(contract.resources.values(), settings.base_path), {}
 
     def follow(self) -> None:
         """Take over what other processes have changed; in memory, there are none."""
@@ -145,7 +146,7 @@ class Instance:
     def _account_in(self, fixture: Any, key: str) -> Account | None:
         service = self.service
         settings = replace(self.settings, fixture=fixture, records=0, api_keys=())
-        reader = FixtureReader(service.contract.resources, service.new_records, service.forms.uploads)
+        reader = FixtureReader(service.contract.resources.values(), service.new_records, service.forms.uploads)
         accounts = Accounts(settings, service.contract, service.choices, reader)
         return accounts.get(key if key in accounts.keys else next(iter(accounts.keys)))
 
@@ -238,7 +239,7 @@ class Instance:
 
     def _fixture(self) -> dict[str, Any]:
         service = self.service
-        return fixture_of(service.accounts, service.contract.resources, service.forms.uploads)
+        return fixture_of(service.accounts, service.contract.resources.values(), service.forms.uploads)
 
     @staticmethod
     def _refuse_snapshot() -> NoReturn:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from link_management_contract import Contract
+
 from mock_server.api.operations import Service
 from mock_server.app import create_app
-from mock_server.contract import Contract
 from mock_server.control.instance import MOST_BYTES, MOST_SNAPSHOTS, Instance
 from mock_server.control.switches import read_switches, told
 from mock_server.errors import SettingsError
@@ -105,7 +106,7 @@ class SharedInstance(Instance):
 
     def _kept(self, contract: Contract) -> tuple[Journal, ForcedAnswers, MutableMapping[str, str]]:
         settings = self.settings
-        self._forced_here = SharedForcedAnswers(contract.resources, settings.base_path, self._store)
+        self._forced_here = SharedForcedAnswers(contract.resources.values(), settings.base_path, self._store)
         return (
             SharedJournal(self._store, settings.journal),
             self._forced_here,

@@ -9,6 +9,7 @@ from functools import cached_property
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from link_management_contract import Resource
 from werkzeug.datastructures import FileStorage
 from werkzeug.http import parse_options_header
 from werkzeug.test import encode_multipart
@@ -16,7 +17,6 @@ from werkzeug.wrappers import Request, Response
 
 from mock_server.api.authentication import key_of, owner_of
 from mock_server.api.operations import Service
-from mock_server.contract import Resource
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart
 from mock_server.store.accounts import Account

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from dataclasses import field as attribute
 from fnmatch import fnmatchcase
 from http import HTTPStatus
 from typing import Any, TypeVar
 
+from link_management_contract import Resource
 from werkzeug.wrappers import Response
 
-from mock_server.contract import Resource
 from mock_server.errors import Refusal, SettingsError
 from mock_server.faults.preferences import Preferred, preferences_of
 
@@ -148,7 +148,7 @@ class ForcedAnswers:
         base_path: the prefix of all paths.
     """
 
-    def __init__(self, resources: Sequence[Resource], base_path: str) -> None:
+    def __init__(self, resources: Collection[Resource], base_path: str) -> None:
         self._paths = {base_path + path.rstrip("/") for each in resources for path in each.paths.values()}
         self._base_path = base_path
         self._lock = threading.Lock()

@@ -47,7 +47,7 @@ class Faults:
         self._inner = inner
         self._routes = routes.bind("")
         self._service = service
-        self._resources = {resource.name: resource for resource in service.contract.resources}
+        self._resources = service.contract.resources
         self._url = service.settings.deployment.url if service.settings.deployment else ""
         self._is_needed = bool(transformations)
         self._serve: Serve = self._honest

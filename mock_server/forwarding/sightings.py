@@ -8,8 +8,9 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from link_management_contract import Contract, Resource
+
 from mock_server.api.representations import GENERIC_KEYS
-from mock_server.contract import Contract, Resource
 from mock_server.errors import SettingsError
 from mock_server.forwarding.callers import UNNAMED
 from mock_server.forwarding.disguise import Disguise
@@ -87,7 +88,7 @@ class Sightings:
                         }
                         for row in _once(resources.get(each.name, {}))
                     ]
-                    for each in self._contract.resources
+                    for each in self._contract.resources.values()
                 },
             }
             for number, (name, resources) in enumerate(self._accounts.items(), 1)
@@ -110,7 +111,7 @@ class Sightings:
 
     def _resource(self, path: str) -> tuple[Resource, int] | None:
         """The resource in a path, and the id, or 0 for its list."""
-        for each in self._contract.resources:
+        for each in self._contract.resources.values():
             prefix = each.paths["read"].partition("{")[0]
             if path.rstrip("/") == each.paths["list"].rstrip("/"):
                 return each, 0

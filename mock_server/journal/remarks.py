@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from urllib.parse import parse_qsl
 
-from mock_server.contract import Contract, Resource
+from link_management_contract import Contract, Resource
+
 from mock_server.errors import SettingsError
 from mock_server.http.request_notes import Notes
 from mock_server.journal.habits import Habits
@@ -55,8 +56,8 @@ class Remarks:
     def __init__(self, contract: Contract, base_path: str, ignored: Sequence[str] = ()) -> None:
         self._contract = contract
         self._base_path = base_path
-        self._lists = {resource.paths["list"].rstrip("/"): resource for resource in contract.resources}
-        linked = {f"/api/{resource.link_collection}": resource for resource in contract.resources}
+        self._lists = {resource.paths["list"].rstrip("/"): resource for resource in contract.resources.values()}
+        linked = {f"/api/{resource.link_collection}": resource for resource in contract.resources.values()}
         self._linked = {path: resource for path, resource in linked.items() if path not in self._lists}
         self._page_sizes = tuple(map(str, contract.page_sizes))
         for pattern in ignored:
@@ -211,7 +212,7 @@ class Remarks:
 
     def _written(self, path: str) -> Resource | None:
         """The resource that a create, update or delete at a path would write to."""
-        for each in self._contract.resources:
+        for each in self._contract.resources.values():
             record = each.paths["update"].partition("{")[0]
             if path.rstrip("/") == each.paths["create"] or (path.startswith(record) and path != record):
                 return each

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from mock_server.contract import OpenPoint
+from link_management_contract import OpenPoint
+
 from mock_server.errors import SettingsError
 from mock_server.open_points.grease import EACH_REQUEST, again, greased
 

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from link_management_contract import OpenPoint
+
 from mock_server.clock import Ticking
-from mock_server.contract import OpenPoint
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from mock_server.contract import Contract, Resource
+from link_management_contract import Contract, Resource
+
 from mock_server.errors import SettingsError
 from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import ticking
@@ -77,7 +78,7 @@ class SharedAccounts(Accounts):
     def __init__(
         self, settings: Settings, contract: Contract, choices: Choices, reader: FixtureReader, space: Space
     ) -> None:
-        self._settings, self._choices, self._resources = settings, choices, contract.resources
+        self._settings, self._choices, self._resources = settings, choices, contract.resources.values()
         self._reader, self._space, self._tally = reader, space, SharedTally(space)
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[bytes, SharedAccount]] = OrderedDict()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from mock_server.contract import Resource
+from link_management_contract import Resource
+
 from mock_server.errors import SettingsError
 from mock_server.faults.forced import Forced, ForcedAnswers, State
 from mock_server.journal.journal import MOST_BYTES, MOST_OF_ANSWERS, Count, Entry, File, Journal, Remark, matches
@@ -171,7 +172,7 @@ class SharedForcedAnswers(ForcedAnswers):
         store: where the head is.
     """
 
-    def __init__(self, resources: Sequence[Resource], base_path: str, store: Store) -> None:
+    def __init__(self, resources: Collection[Resource], base_path: str, store: Store) -> None:
         super().__init__(resources, base_path)
         self._store = store
 

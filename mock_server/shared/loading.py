@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 
-from mock_server.contract import Resource
+from link_management_contract import Resource
+
 from mock_server.settings import Settings
 from mock_server.shared.collection import SharedCollection
 from mock_server.shared.places import Place, arranged, seconds
@@ -18,7 +20,7 @@ from mock_server.store.records import NONE
 AT_ONCE = 500  # generated records
 
 
-def begin(memory: Accounts, settings: Settings, resources: tuple[Resource, ...], space: Space) -> None:
+def begin(memory: Accounts, settings: Settings, resources: Iterable[Resource], space: Space) -> None:
     """Put all accounts into a store.
 
     Args:

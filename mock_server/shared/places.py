@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from link_management_contract import Resource
+
 from mock_server.clock import Ticking
-from mock_server.contract import Resource
 from mock_server.shared.store import Space
 
 

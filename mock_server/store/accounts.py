@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
+from link_management_contract import Contract, Resource
+
 from mock_server.clock import Clock, Ticking
-from mock_server.contract import Contract, Resource
 from mock_server.errors import Refusal, SettingsError
 from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import ticking
@@ -79,7 +80,7 @@ class Accounts:
         reader: FixtureReader,
         before: Accounts | None = None,
     ) -> None:
-        self._settings, self._choices, self._resources = settings, choices, contract.resources
+        self._settings, self._choices, self._resources = settings, choices, contract.resources.values()
         self._lock = threading.Lock()
         if before:
             self._take_over(before)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from zlib import crc32
 
-from mock_server.contract import Resource
+from link_management_contract import Resource
+
 from mock_server.open_points.choices import Choices
 from mock_server.store.collection import Order
 

@@ -6,14 +6,15 @@ import mimetypes
 import re
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
-from mock_server.contract import Resource
+from link_management_contract import Resource
+
 from mock_server.documents import lines_of
 from mock_server.errors import SettingsError
 from mock_server.settings import check_key
@@ -66,7 +67,7 @@ class Reading:
 
     def __init__(
         self,
-        resources: Sequence[Resource],
+        resources: Collection[Resource],
         new_records: NewRecords,
         uploads: Uploads,
         path: Path | None = None,

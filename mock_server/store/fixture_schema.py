@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
-from mock_server.contract import Field, Resource
+from link_management_contract import Field, Resource
+
 from mock_server.store.fixture_reading import HIGHEST_ID, START, TIMES
 from mock_server.store.new_record import TIME_FORMAT
 
@@ -50,7 +51,7 @@ def beginning(name: str, schema: str) -> str:
     return BEGINNING.format(name=name, schema=schema, now=START.strftime(TIME_FORMAT))
 
 
-def fixture_schema(resources: Sequence[Resource]) -> dict[str, Any]:
+def fixture_schema(resources: Collection[Resource]) -> dict[str, Any]:
     """The JSON Schema (2020-12) of fixtures."""
     records = {each.name: {"type": ["array", "null"], "items": _record(each)} for each in resources}
     account = {

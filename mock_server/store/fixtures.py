@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mock_server.contract import Field, Resource, shipped
+from link_management_contract import Field, Resource, shipped
+
 from mock_server.documents import read_document
 from mock_server.errors import SettingsError
 from mock_server.store.fixture_reading import Fixture, Reading
@@ -29,7 +30,7 @@ class FixtureReader:
         uploads: stores the content of files.
     """
 
-    def __init__(self, resources: tuple[Resource, ...], new_records: NewRecords, uploads: Uploads) -> None:
+    def __init__(self, resources: Collection[Resource], new_records: NewRecords, uploads: Uploads) -> None:
         self._resources, self._new_records, self._uploads = resources, new_records, uploads
 
     def read(self, source: str | Path | Mapping[str, Any]) -> Fixture:

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any
 from zlib import crc32
 
-from mock_server.contract import Resource
+from link_management_contract import Resource
+
 from mock_server.errors import SettingsError
 from mock_server.open_points.choices import Choices
 

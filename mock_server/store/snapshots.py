@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Collection
 from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
+from link_management_contract import Resource
+
 from mock_server.clock import Ticking
-from mock_server.contract import Resource
 from mock_server.store.accounts import Account, Accounts
 from mock_server.store.new_record import TIME_FORMAT
 from mock_server.store.records import Record
 from mock_server.store.uploads import Upload, Uploads
 
 
-def fixture_of(accounts: Accounts, resources: Sequence[Resource], uploads: Uploads) -> dict[str, Any]:
+def fixture_of(accounts: Accounts, resources: Collection[Resource], uploads: Uploads) -> dict[str, Any]:
     """Accounts, sandboxes aside, as a fixture holds them."""
     named = _named(accounts)
     clocks = [account.clock.now for account in named.values() if isinstance(account.clock, Ticking)]
@@ -38,7 +39,7 @@ def _named(accounts: Accounts) -> dict[str, Account]:
     return {key: account for key in accounts.keys if (account := accounts.get(key))}
 
 
-def _account(resources: Sequence[Resource], uploads: Uploads, key: str, account: Account) -> dict[str, Any]:
+def _account(resources: Collection[Resource], uploads: Uploads, key: str, account: Account) -> dict[str, Any]:
     records = {
         resource.name: [
             _record(resource, record, uploads)

@@ -14,7 +14,7 @@ from shell import COMMANDS, ENVIRONMENT, answering, beside_progress, command, ev
 from wire import HARBOUR
 
 from contract_tests.cli import main
-from contract_tests.contract import Contract
+from link_management_contract import Contract
 from mock_server import MockServer
 
 ROOT = Path(__file__).parents[2]

@@ -13,14 +13,13 @@ import yaml
 from shell import answering, command, failure, running
 from wire import ALPINE, HARBOUR
 
-from contract_tests.contract import Contract
 from contract_tests.open_points import profile
 from contract_tests.run.options import Options
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.runner import run
 from contract_tests.target.limits import Limits
+from link_management_contract import Contract, shipped_contract
 from mock_server import MockServer
-from mock_server.contract import shipped_contract
 from mock_server.open_points.grease import greased
 
 BROKEN = "pagination.total-counts-the-records"

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from conformance import DOCUMENT
 
-from contract_tests.contract import ROOT, Contract
 from contract_tests.statements import statements
+from link_management_contract import Contract, shipped
 
 RULES, OPEN, EXCLUDED = DOCUMENT["x-rules"], DOCUMENT["x-open-points"], DOCUMENT["x-excluded"]
 NUMBERS = {int(number) if number.isdecimal() else number for number in statements()}
@@ -35,7 +35,7 @@ def test_every_statement_stands_in_a_table_and_an_excluded_one_in_no_other() -> 
 
 
 def test_each_statement_is_written_down_once_with_a_level_that_fits_the_tables() -> None:
-    written = (ROOT / "docs" / "specification.md").read_text("utf-8")
+    written = shipped("docs/specification.md").read_text("utf-8")
     stated = sorted(number for number in NUMBERS if isinstance(number, int))
     assert stated == list(range(1, len(stated) + 1)), "docs/specification.md: number statements without a gap"
     assert NUMBERS - set(stated) == {f"D{number}" for number in range(1, len(NUMBERS) - len(stated) + 1)}

@@ -19,13 +19,13 @@ from upstream import Upstream, answer, serving
 from walk import RESOURCES, Resource
 from wire import ALPINE, HARBOUR, Answer, Client, over_network
 
+from link_management_contract import shipped_contract
 from mock_server import MockServer
-from mock_server.contract import shipped_contract
 from mock_server.documents import write_document
 from mock_server.forwarding.sightings import Sightings
 from mock_server.printed import recorded
 
-DOCUMENTED = {resource.name: list(resource.shape) for resource in shipped_contract().resources}
+DOCUMENTED = {name: list(resource.shape) for name, resource in shipped_contract().resources.items()}
 SIZES = "?results_per_page=100"
 RECORDED = {"CONTRACT_API_KEY": "recorded-key-1", "CONTRACT_SECOND_API_KEY": "recorded-key-2"}
 

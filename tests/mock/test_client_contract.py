@@ -11,7 +11,7 @@ import yaml
 from openapi_spec_validator import validate
 from wire import Client
 
-from mock_server.contract import shipped_contract
+from link_management_contract import shipped_contract
 from mock_server.store.fixture_schema import beginning, fixture_schema
 
 
@@ -58,7 +58,7 @@ def test_forms_are_flat_and_files_are_binary(rendering: Any) -> None:
 
 
 def test_the_schema_of_fixtures_takes_what_the_mock_takes() -> None:
-    schema = fixture_schema(shipped_contract().resources)
+    schema = fixture_schema(shipped_contract().resources.values())
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)
     for name in ("demo", "empty"):

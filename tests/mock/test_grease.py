@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 from wire import HARBOUR, Client, in_process
 
+from link_management_contract import shipped_contract
 from mock_server import MockServer, Settings, create_app
-from mock_server.contract import shipped_contract
 from mock_server.open_points.grease import greased
 
 POINTS = shipped_contract().open_points

@@ -11,21 +11,20 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from contract_tests.contract import Contract, Resource
 from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OWN, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.rules import judge_of
 from contract_tests.rules.observation import Satisfied, Violation
-from mock_server.contract import shipped_contract
+from link_management_contract import Resource, shipped_contract
 
-CONTRACT = Contract()
+CONTRACT = shipped_contract()
 S, D, N = (CONTRACT.resources[name] for name in ("splash-pages", "domains", "notification-handlers"))
 BASE_URL = "https://links.example.com/prefix"
 TIME = "2026-03-02 09:00:00"
 FINDINGS = Path(__file__).parents[1] / "golden" / "findings.txt"
 NUMBERS = count(1)
-SHAPES = {each.name: each.shape for each in shipped_contract().resources}
+SHAPES = {name: resource.shape for name, resource in CONTRACT.resources.items()}
 UNSET = {"string": "", "integer": 0, "boolean": False}  # what a field holds that a record below does not name
 NEVER_UNSET = {"id", "settings", "datetime", "last_datetime"}
 
@@ -102,7 +101,7 @@ def page(  # noqa: PLR0913 - likewise
     total, asked = len(rows) if total is None else total, dict(query or {})
     number, size = int(asked.get("page", 1)), int(asked.get("results_per_page", 25))
     pages = -(-total // size)
-    start = f"{BASE_URL}/api/{resource.collection}?page="
+    start = f"{BASE_URL}/api/{resource.link_collection}?page="
     body: dict[str, Any] = {
         "data": rows,
         "meta": {"page": number, "results_per_page": size, "total": total, "total_pages": pages},

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from handmade import D, N, S, answer, changed, listing, made, page, read, record, rows, said, visit, written
 
-from contract_tests.contract import Resource
 from contract_tests.evidence import BeforeAfter, Creation
 from contract_tests.exchange import Exchange, Expect
+from link_management_contract import Resource
 
 MISSING = ...
 

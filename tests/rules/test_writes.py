@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from handmade import BASE_URL, D, N, S, answer, deleted, listing, made, page, read, record, rows, said, visit, written
 
-from contract_tests.contract import Resource
 from contract_tests.evidence import BeforeAfter, Change, Creation, Evidence, Omission, PagingScan, Removal, Watch
 from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import NOTHING_CHOSEN, SHAPES
+from link_management_contract import Resource
 
 OPEN, REFUSAL = Expect.OPEN, Expect.REFUSAL
 LOGO: dict[str, FormValue] = {"logo": ("logo.png", b"\x89PNG", "image/png")}

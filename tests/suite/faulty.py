@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
 
-from contract_tests.contract import Contract, Rule
 from contract_tests.evidence import Evidence
 from contract_tests.run.options import Options
 from contract_tests.run.verdicts import Result
@@ -20,13 +19,14 @@ from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.limits import Limits
 from contract_tests.target.target import Target
+from link_management_contract import Rule, shipped_contract
 from mock_server import Settings
 from mock_server.control.instance import Instance
 from mock_server.control.shared_instance import SharedInstance
 from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.middleware import Faults
 
-CONTRACT = Contract()
+CONTRACT = shipped_contract()
 BASE_URL = "http://localhost"
 OWNER = "Bearer demo-key-harbour"
 S, D, N = "splash-pages", "domains", "notification-handlers"

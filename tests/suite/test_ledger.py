@@ -77,7 +77,7 @@ def makes_handlers_with_the_ids_of_splash_pages(call: Call, serve: Serve) -> Res
     """A server whose creates of splash pages make notification handlers, and answer ids that splash pages have."""
     if call.resource.name != "splash-pages" or call.operation != "create":
         return serve(call)
-    handlers = next(each for each in call.service.contract.resources if each.name == "notification-handlers")
+    handlers = call.service.contract.resources["notification-handlers"]
     serve(call.at("create", resource=handlers).sending({"name": call.form.get("name", ""), "type": "webhook"}))
     made = call.memory["made"] = call.memory.get("made", 0) + 1
     return Response(b'{"data": {"id": %d}}' % made, 201, content_type="application/json")

@@ -16,9 +16,9 @@ from wire import Client, in_process
 from contract_tests.explore import Exploration
 from contract_tests.open_points import DETECTORS, observed
 from contract_tests.run.verdicts import Verdict
+from link_management_contract import shipped_contract
 from mock_server import Settings, SettingsError, create_app
 from mock_server.clock import system_clock
-from mock_server.contract import shipped_contract
 
 Transcript = list[tuple[str, str, int, list[tuple[str, str]], bytes]]
 POINTS = shipped_contract().open_points

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mock_server.contract import shipped_contract
+from link_management_contract import shipped_contract
 
 TOTALS = (
     "pagination.page-is-filled",

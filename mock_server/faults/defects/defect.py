@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from link_management_contract import shipped_contract
 from werkzeug.wrappers import Response
 
-from mock_server.contract import shipped_contract
 from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.defects.consequences import also
 
 S, D, N = "splash-pages", "domains", "notification-handlers"
-RESOURCES = {resource.name: resource for resource in shipped_contract().resources}
+RESOURCES = shipped_contract().resources
 TYPES = RESOURCES[N].fields["type"].values
 SHOWN = {"list": "lists", "read": "reads"}
 

@@ -23,7 +23,7 @@ def _makes_handlers(call: Call, serve: Serve) -> Response:
     if call.operation != "create" or call.account is None:
         return serve(call)
     form = {"name": call.form.get("name", ""), "type": "slack"}
-    handlers = next(each for each in call.service.contract.resources if each.name == N)
+    handlers = call.service.contract.resources[N]
     answer = serve(call.at("create", resource=handlers).sending(form))
     body = content(answer)
     if body and body.get("data"):

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from mock_server.contract import shipped_contract
+from link_management_contract import Rule, shipped_contract
+
 from mock_server.errors import SettingsError
 from mock_server.faults.defects import (
     accounts,
@@ -50,12 +51,12 @@ AREAS = (
 )
 
 
-def by_name(tables: Iterable[Table], rules: Mapping[str, tuple[str, ...]]) -> dict[str, Defect]:
+def by_name(tables: Iterable[Table], rules: Mapping[str, Rule]) -> dict[str, Defect]:
     """The defects of some tables, by name.
 
     Args:
         tables: the defects of rules.
-        rules: the resources that each rule covers; all, if empty.
+        rules: the rules of the contract by id.
 
     Raises:
         ValueError: if a name is used twice, or a rule is unknown.
@@ -69,7 +70,7 @@ def by_name(tables: Iterable[Table], rules: Mapping[str, tuple[str, ...]]) -> di
             raise ValueError(
                 f'the defect "{defect.name}" breaks "{rule}", which is no rule of openapi.yaml; add it to x-rules'
             )
-        defects[defect.name] = replace(defect, resources=defect.resources or rules[rule])
+        defects[defect.name] = replace(defect, resources=defect.resources or rules[rule].resources)
     return defects
 
 
