@@ -181,12 +181,13 @@ def test_a_report_that_cannot_be_written_hides_no_failure(
 def test_the_suite_needs_nothing_of_the_mock(server: MockServer, tmp_path: Path) -> None:
     for name in ("openapi.yaml", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("contract_tests", "fixtures"):
+    for name in ("contract_tests", "link_management_contract", "fixtures"):
         shutil.copytree(ROOT / name, tmp_path / name)
     blocked = (
-        "import sys; sys.modules['mock_server'] = None; sys.path[0] = '.'\nfrom contract_tests import cli, contract\n"
+        "import sys; sys.modules['mock_server'] = None; sys.path[0] = '.'\n"
+        "from contract_tests import cli\nfrom link_management_contract import shipped\n"
     )
-    script = f"{blocked}assert not str(contract.ROOT).startswith({str(ROOT)!r})\nsys.exit(cli.main())"
+    script = f"{blocked}assert not str(shipped('openapi.yaml')).startswith({str(ROOT)!r})\nsys.exit(cli.main())"
     arguments = [sys.executable, "-c", script, "run", "--base-url", server.base_url, "--quiet", "--explore", "0"]
     ended = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, env=ENVIRONMENT, check=False)
     assert (ended.returncode, ended.stdout, beside_progress(ended.stderr)) == (
