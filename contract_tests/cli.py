@@ -5,25 +5,22 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
 from link_management_contract import Contract, shipped_contract
+from link_management_contract.texts import printable, with_hint
 
 from contract_tests.commands.arguments import add_cleanup, add_compare, add_judge, add_prove, add_run
 from contract_tests.commands.rules import explain, overview
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
-from contract_tests.masking import printable
 from contract_tests.workflow_commands import without_commands
 
-UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")
 SELDOM = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
 
 
@@ -31,10 +28,7 @@ class _Parser(argparse.ArgumentParser):
     """Raises mistakes, with a hint where an option is unknown."""
 
     def error(self, message: str) -> NoReturn:
-        unknown = UNKNOWN.match(message)
-        near = get_close_matches(unknown[1], set(self._options()), n=2, cutoff=0.5) if unknown else []
-        hint = f"; did you mean {' or '.join(near)}?" if near else "; --help lists all options" if unknown else ""
-        raise UsageError(message + hint)
+        raise UsageError(with_hint(message, self._options()))
 
     def _options(self) -> Iterator[str]:
         """The options of all commands."""

@@ -11,6 +11,8 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from link_management_contract.texts import printable
+
 from contract_tests.exchange import Exchange, id_of
 
 SHORTEST = 4  # characters of a secret that is replaced anywhere; a shorter one occurs in too many words
@@ -24,12 +26,6 @@ TELLING = {  # fields of others' records that show a choice of the service and n
     "last_datetime": re.compile(r"[0-9T:. +Z-]{1,35}"),
 }
 HIDDEN_HEADERS = re.compile(r"key|token|secret|passw|credential|authorization|cookie|session")
-
-
-def printable(text: str) -> str:
-    """A text in which no character steers a terminal, and which no runner of CI takes for a command."""
-    shown = "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
-    return shown.replace("##[", "## [")
 
 
 def printable_values(value: Any) -> Any:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import re
 import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
+
+from link_management_contract.texts import printable, with_hint
 
 from mock_server import printed
 from mock_server.command_line import settings_of
@@ -28,7 +28,6 @@ from mock_server.store.fixtures import SHIPPED
 from mock_server.workers import Workers
 
 REMARKED, USAGE_ERROR = 1, 2
-UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")
 SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
 
 
@@ -36,10 +35,7 @@ class _Parser(argparse.ArgumentParser):
     """Reports a mistake in one line."""
 
     def error(self, message: str) -> NoReturn:
-        unknown = UNKNOWN.match(message)
-        near = get_close_matches(unknown[1], self._option_string_actions, n=2, cutoff=0.5) if unknown else []
-        hint = f"; did you mean {' or '.join(near)}?" if near else "; --help lists all options" if unknown else ""
-        self.exit(USAGE_ERROR, f"{self.prog}: {message}{hint}\n")
+        self.exit(USAGE_ERROR, f"{self.prog}: {with_hint(message, self._option_string_actions)}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -168,8 +164,8 @@ def _reloaded(server: MockServer, file: Path) -> str:
     try:
         server.running.reload()
     except (SettingsError, Refusal) as error:
-        return printed.printable(f"{error}\nThe mock goes on with what it had; correct the file and save it again.")
-    return printed.printable(f"{file} has changed: the mock has started again with it.")
+        return printable(f"{error}\nThe mock goes on with what it had; correct the file and save it again.")
+    return printable(f"{file} has changed: the mock has started again with it.")
 
 
 def _asked_for(options: argparse.Namespace) -> str | None:

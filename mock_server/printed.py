@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from link_management_contract import shipped_contract
+from link_management_contract.texts import printable
 
 from mock_server.client_contract import client_contract
 from mock_server.control import is_loopback
@@ -123,11 +124,6 @@ def remarks(server: MockServer) -> str:
     lines += [f"        {remark.what} This may be intended." for remark in running.remarks.unread[:MOST_TOLD]]
     told = "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
     return printable(told)
-
-
-def printable(text: str) -> str:
-    """A text without control characters for a terminal, because others may have written parts of it."""
-    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
 def open_points(chosen: Mapping[str, str], grease: int | None) -> str:

@@ -9,9 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from link_management_contract.texts import printable
+
 from contract_tests.errors import UsageError
 from contract_tests.exchange import Exchange
-from contract_tests.masking import printable
 from contract_tests.reports.curl import curl
 from contract_tests.reports.excerpts import excerpt
 from contract_tests.rules.observation import Violation

@@ -6,9 +6,8 @@ import os
 import sys
 from typing import TextIO
 
+from link_management_contract.texts import printable
 from rich.console import Console
-
-from contract_tests.masking import printable
 
 
 class Screen(Console):

@@ -12,10 +12,11 @@ from threading import Lock, Thread
 from time import time
 
 from link_management_contract import Contract, Resource, Rule
+from link_management_contract.texts import printable
 
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.exchange import Exchange
-from contract_tests.masking import Masking, printable
+from contract_tests.masking import Masking
 from contract_tests.open_points import remarks
 from contract_tests.run import waivers
 from contract_tests.run.options import Options

@@ -1,0 +1,24 @@
+"""The few texts that both programs print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")
+
+
+def printable(text: str) -> str:
+    """A text in which no character steers a terminal, and which no runner of CI takes for a command."""
+    shown = "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
+    return shown.replace("##[", "## [")
+
+
+def with_hint(message: str, options: Iterable[str]) -> str:
+    """A message of argparse, with the options that an unknown one may stand for."""
+    unknown = UNKNOWN.match(message)
+    if not unknown:
+        return message
+    near = get_close_matches(unknown[1], set(options), n=2, cutoff=0.5)
+    return f"{message}; " + (f"did you mean {' or '.join(near)}?" if near else "--help lists all options")
