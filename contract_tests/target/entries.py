@@ -117,8 +117,6 @@ def parsed(path: Path, text: str) -> tuple[str, str, list[Entry], list[str]]:
 
 
 def _entry(line: dict[str, Any]) -> Entry:
-    if "kind" in line:  # as earlier versions wrote it
-        line["resource"] = line.pop("kind")
     entry = Entry(**line | {"stale": True, "missing": False})
     flags = [entry.answered, entry.refused, entry.seen, entry.removed]
     if not isinstance(entry.markers, list) or not all(isinstance(flag, bool) for flag in flags):
