@@ -124,14 +124,34 @@ def _next(results: Any, workers: Sequence[BaseProcess]) -> Judged:
 @contextmanager
 def _running(processes: Sequence[BaseProcess]) -> Iterator[None]:
     try:
-        for process in processes:
-            process.start()
+        with _uninterrupted():
+            for process in processes:
+                process.start()
         yield
     finally:
         for process in processes:
             if process.pid is not None:
                 process.terminate()
                 process.join()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let an interrupt wait: a process that is half started would complain, and nobody would end it.
+
+    The processes inherit that it waits, so that Ctrl-C in a terminal, which goes to all, does not reach them.
+    """
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda *_: came.append(1))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else None
+    try:
+        yield
+    finally:
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _work(base_url: str, tasks: Any, results: Any) -> None:
