@@ -36,7 +36,6 @@ function row(entry) {
     return paragraph;
   });
   const marks = [];
-  if (entry.broken) marks.push("lost");
   if (entry.own) marks.push("by the proxy");
   if (entry.forced) marks.push("forced");
   else if ("Preference-Applied" in entry.answer_headers) marks.push("preferred");
