@@ -99,7 +99,7 @@ def answer(body: bytes = b'{"data": []}', *headers: str, status: str = "200 OK")
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
-def wait_for(done: Callable[[], bool], seconds: float = 60.0) -> None:
+def wait_for(done: Callable[[], bool], seconds: float = 120.0) -> None:
     """Wait until something is so."""
     until = time.monotonic() + seconds
     while not done():

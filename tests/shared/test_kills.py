@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Self
 import pytest
 import requests
 from redis_server import RedisServer
+from upstream import wait_for
 from wire import HARBOUR
 
 pytestmark = pytest.mark.slow
@@ -124,14 +125,6 @@ def free_port() -> int:
         return port
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def answers(url: str) -> bool:
     try:
         return requests.get(f"{url}/api/domains/", headers=HEADERS, timeout=PATIENCE).status_code == HTTPStatus.OK
@@ -144,18 +137,18 @@ def test_nothing_acknowledged_is_lost_when_processes_and_redis_are_killed(redis:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with started(redis, port) as first, Load(url) as load:  # from the first second: processes start under load
-        until(lambda: len(workers(first.pid)) == PROCESSES - 1)
+        wait_for(lambda: len(workers(first.pid)) == PROCESSES - 1)
         for _ in range(3):
             before, made = workers(first.pid), len(load.made)
             os.kill(min(before), signal.SIGKILL)
-            until(lambda before=before: len(workers(first.pid) - before) == 1)  # type: ignore[misc]
-            until(lambda made=made: len(load.made) > made + 20)  # type: ignore[misc]
+            wait_for(lambda before=before: len(workers(first.pid) - before) == 1)  # type: ignore[misc]
+            wait_for(lambda made=made: len(load.made) > made + 20)  # type: ignore[misc]
         redis.kill()
-        until(lambda: load.refused > 2 * CLIENTS)
+        wait_for(lambda: load.refused > 2 * CLIENTS)
         redis.start()
-        until(lambda: answers(url))
+        wait_for(lambda: answers(url))
         made = len(load.made)
-        until(lambda: len(load.made) > made + 20)
+        wait_for(lambda: len(load.made) > made + 20)
         load.end()
         assert load.wrong == []
         assert load.deleted

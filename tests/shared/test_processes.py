@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -23,6 +22,7 @@ import redis
 import requests
 from redis_server import RedisServer
 from shell import COMMANDS, ENVIRONMENT, MOCK_SERVER, running
+from upstream import wait_for
 from wire import ALPINE, HARBOUR, Client, over_network
 
 import mock_server.store.accounts
@@ -33,15 +33,6 @@ from mock_server.shared.store import StoreError
 from mock_server.workers import Workers
 
 pytestmark = pytest.mark.slow
-
-SECONDS_TO_START = 20
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS_TO_START
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def children(pid: int) -> list[int]:
@@ -59,10 +50,10 @@ def test_a_mock_of_three_processes_conforms_and_replaces_one_that_ends(redis_url
     with running(*options) as (process, lines):
         base_url = lines[0].split()[-1]
         assert any(line.startswith("Store        redis://127.0.0.1") for line in lines)
-        until(lambda: len(children(process.pid)) >= 2)
+        wait_for(lambda: len(children(process.pid)) >= 2)
         before = children(process.pid)
         os.kill(before[0], signal.SIGKILL)
-        until(lambda: len(set(children(process.pid)) - set(before)) == 1)
+        wait_for(lambda: len(set(children(process.pid)) - set(before)) == 1)
         command: list[str] = [str(COMMANDS / "contract-tests"), "run", "--base-url", base_url, "--explore", "0"]
         keys = {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
         judged = subprocess.run(
@@ -73,7 +64,7 @@ def test_a_mock_of_three_processes_conforms_and_replaces_one_that_ends(redis_url
         rest = children(process.pid)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 0
-        until(lambda: not any(Path(f"/proc/{each}").exists() for each in rest))
+        wait_for(lambda: not any(Path(f"/proc/{each}").exists() for each in rest))
 
 
 def test_a_process_that_cannot_start_is_tried_again_with_increasing_delays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +200,7 @@ def test_a_store_that_goes_is_told_of_and_comes_back(redis_url: str, tmp_path: P
         with suppress(redis.RedisError):
             paused = [client.get("/api/domains/1") for _ in range(1)]
             assert [(each.status, each.json["errors"][0]["status"]) for each in paused] == [(503, 503)]
-        until(lambda: client.get("/api/domains/1").status == 200)
+        wait_for(lambda: client.get("/api/domains/1").status == 200)
 
 
 def test_a_store_that_hangs_holds_one_client_and_the_others_fail_at_once(
