@@ -13,13 +13,12 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
-from link_management_contract import Contract, shipped_contract
-from link_management_contract.texts import printable, with_hint
-
 from contract_tests.commands.arguments import add_cleanup, add_compare, add_judge, add_prove, add_run
 from contract_tests.commands.rules import explain, overview
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
 from contract_tests.workflow_commands import without_commands
+from link_management_contract import Contract, shipped_contract
+from link_management_contract.texts import printable, with_hint
 
 SELDOM = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
 

@@ -9,11 +9,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from link_management_contract import Resource
-
 from contract_tests.exchange import OWN, Exchange, Expect, Page, id_of
 from contract_tests.markers import begins
 from contract_tests.rounds import Round
+from link_management_contract import Resource
 
 Record = dict[str, Any]
 

@@ -10,10 +10,9 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
-from link_management_contract import Resource
-
 from contract_tests.json_reading import LONGEST_NUMBER, integer, read_json
 from contract_tests.multipart import USUAL, Shape
+from link_management_contract import Resource
 
 FileContent = tuple[str, bytes, str]
 FormValue = str | FileContent

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import schemathesis
-from link_management_contract import shipped_contract
 from schemathesis.core.failures import CustomFailure, FailureGroup
 
 from contract_tests.evidence import Evidence
@@ -16,6 +15,7 @@ from contract_tests.rules.observation import Violation
 from contract_tests.run.recorded import request_of, settled
 from contract_tests.run.verdicts import observe
 from contract_tests.target.identities import NOBODY
+from link_management_contract import shipped_contract
 
 CONTRACT = shipped_contract()
 RULES = [rule for rule in CONTRACT.rules.values() if rule.decided_by == "exchange" and rule.level != "advisory"]

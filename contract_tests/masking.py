@@ -11,9 +11,8 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from link_management_contract.texts import printable
-
 from contract_tests.exchange import Exchange, id_of
+from link_management_contract.texts import printable
 
 SHORTEST = 4  # characters of a secret that is replaced anywhere; a shorter one occurs in too many words
 LONGEST_ESCAPED = 200  # characters of a secret that is found however its characters are escaped

@@ -76,12 +76,11 @@ def results_of(config: pytest.Config) -> Any:
 
 
 def _run(config: pytest.Config) -> Any:
-    from link_management_contract import shipped_contract  # noqa: PLC0415
-
     from contract_tests.cli import parse_run  # noqa: PLC0415
     from contract_tests.commands.run import Interrupts, carry_out, write_reports  # noqa: PLC0415
     from contract_tests.errors import InterruptedRunError  # noqa: PLC0415
     from contract_tests.reports.results import as_dict  # noqa: PLC0415
+    from link_management_contract import shipped_contract  # noqa: PLC0415
 
     contract, asked, interrupts = shipped_contract(), parse_run(_arguments(config)), Interrupts()
     outcome = carry_out(contract, asked, interrupted=lambda: interrupts.came)

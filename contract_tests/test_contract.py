@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from link_management_contract import shipped_contract
 
 from contract_tests.plugin import given, results_of
 from contract_tests.reports.causes import Result
 from contract_tests.reports.junit import explain
 from contract_tests.run.verdicts import Verdict
+from link_management_contract import shipped_contract
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

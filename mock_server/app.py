@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import yaml
 from flask import Flask, Response, current_app, request
-from link_management_contract import Contract, shipped_contract
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import Map, RequestRedirect
 
+from link_management_contract import Contract, shipped_contract
 from mock_server.api.error_pages import ErrorPages
 from mock_server.api.forms import Forms
 from mock_server.api.operations import Service, create_blueprint

@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from link_management_contract.texts import printable, with_hint
-
 from mock_server import printed
 from mock_server.command_line import settings_of
 from mock_server.errors import Refusal, SettingsError

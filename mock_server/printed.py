@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from link_management_contract import shipped_contract
 from link_management_contract.texts import printable
-
 from mock_server.client_contract import client_contract
 from mock_server.control import is_loopback
 from mock_server.documents import write_document

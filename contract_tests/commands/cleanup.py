@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from link_management_contract import Contract
-
 from contract_tests.commands.arguments import base_url
 from contract_tests.commands.run import tell_left
 from contract_tests.errors import BROKEN, UsageError
@@ -16,6 +14,7 @@ from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger, is_key_of
 from contract_tests.target.preflight import preflight
 from contract_tests.target.target import Target
+from link_management_contract import Contract
 
 
 def cleanup_command(contract: Contract, given: argparse.Namespace) -> int:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from link_management_contract import Contract
 from rich.console import Console
 from rich.table import Table
 
@@ -19,6 +18,7 @@ from contract_tests.reports import results
 from contract_tests.reports.screen import Screen, complain, say
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import Verdict
+from link_management_contract import Contract
 
 ABSENT = "not run"
 FEWEST = 2

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from time import time
 
-from link_management_contract import Contract
-
 from contract_tests.errors import NothingSelectedError
 from contract_tests.evidence import Evidence
 from contract_tests.reports import results, terminal
@@ -15,6 +13,7 @@ from contract_tests.run.outcome import Outcome
 from contract_tests.run.recorded import Recording, read
 from contract_tests.run.runner import possible
 from contract_tests.run.verdicts import VIOLATED, Result, Verdict, judge, overall
+from link_management_contract import Contract
 
 
 def judge_command(contract: Contract, given: argparse.Namespace) -> int:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from link_management_contract import Contract
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -20,6 +19,7 @@ from contract_tests.run.options import Options
 from contract_tests.run.runner import run
 from contract_tests.target.connection import Connection
 from contract_tests.target.ledger import Ledger
+from link_management_contract import Contract
 
 SIZES = (40, 0)  # how many records of each resource the rehearsal's accounts have
 NAME = re.compile(r"ct[a-z\d]+-\d+z")

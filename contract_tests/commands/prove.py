@@ -16,7 +16,6 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
-from link_management_contract import Contract, shipped_contract
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -25,6 +24,7 @@ from contract_tests.proof import matrix, mocks
 from contract_tests.proof.mocks import Defect
 from contract_tests.proof.trials import Judged, Proof, Trial, greased, hostile, judge, trials_of
 from contract_tests.reports.screen import complain
+from link_management_contract import Contract, shipped_contract
 
 SECONDS_BETWEEN = 1.0  # looks at the workers
 WORKERS_A_CORE = 4  # a trial of a defect mostly waits, since the server might be slow rather than wrong

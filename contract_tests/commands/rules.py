@@ -6,9 +6,8 @@ import textwrap
 from difflib import get_close_matches
 from itertools import groupby
 
-from link_management_contract import Contract, OpenPoint, Rule
-
 from contract_tests.statements import statements
+from link_management_contract import Contract, OpenPoint, Rule
 
 WIDTH = 80
 JUDGED_BY = {"exchange": "one answer", "state": "several requests", "round": "requests that overlap"}

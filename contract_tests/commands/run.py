@@ -18,7 +18,6 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 import platformdirs
-from link_management_contract import Contract
 
 from contract_tests.commands import compare, plan
 from contract_tests.commands.watch import watch
@@ -32,6 +31,7 @@ from contract_tests.run.runner import TOO_MANY, Progress, run
 from contract_tests.run.verdicts import Verdict
 from contract_tests.target.ledger import Ledger, digest_of
 from contract_tests.workflow_commands import runs_here, without_commands
+from link_management_contract import Contract
 
 PROGRAM = "link-management-contract"
 BETWEEN_LINES = 30  # seconds between two lines of progress without a terminal

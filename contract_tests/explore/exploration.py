@@ -16,7 +16,6 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 from hypothesis.strategies import one_of
-from link_management_contract import Contract
 from schemathesis.core.result import Ok
 
 from contract_tests.explore.generated import Generated
@@ -24,6 +23,7 @@ from contract_tests.explore.probes import Proceed, probe
 from contract_tests.explore.walk import Step, Walk
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
+from link_management_contract import Contract
 
 STEPS = 10  # of a walk, each of about three requests
 _DRAWING = Lock()  # Hypothesis draws in one thread at a time

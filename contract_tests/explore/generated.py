@@ -7,13 +7,13 @@ from contextlib import suppress
 from typing import Any
 
 import schemathesis
-from link_management_contract import operation_of
 
 from contract_tests.exchange import Expect, FormValue
 from contract_tests.survey.lifecycle import delete
 from contract_tests.survey.samples import harmless
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
+from link_management_contract import operation_of
 
 
 class Generated:

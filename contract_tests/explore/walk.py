@@ -8,7 +8,6 @@ from functools import partial
 
 import hypothesis.strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule
-from link_management_contract import Resource
 
 from contract_tests.evidence import BeforeAfter, Listing, Record
 from contract_tests.exchange import Expect, FormValue
@@ -18,6 +17,7 @@ from contract_tests.survey.lifecycle import change, remove
 from contract_tests.survey.samples import of_type, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
+from link_management_contract import Resource
 
 Form = dict[str, FormValue]
 Step = Callable[[], None]

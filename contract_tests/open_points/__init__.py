@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from link_management_contract import Contract
-
 from contract_tests.exchange import Exchange
 from contract_tests.open_points import answers, lists, records
+from link_management_contract import Contract
 
 DETECTORS = answers.DETECTORS | records.DETECTORS | lists.DETECTORS
 REFUSED_FOR_ANYTHING = "Only odd requests meet it, and a refusal of those may have another reason."

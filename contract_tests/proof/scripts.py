@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from link_management_contract import Contract, Resource, Rule
 from urllib3 import HTTPHeaderDict
 
 from contract_tests.evidence import Evidence
@@ -20,6 +19,7 @@ from contract_tests.reports.repro import Script, script
 from contract_tests.rules.observation import Violation
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.verdicts import Result, observe
+from link_management_contract import Contract, Resource, Rule
 
 MARK = "ctscript-1z"
 SECONDS = 60

@@ -8,8 +8,6 @@ from statistics import median
 from time import monotonic
 from typing import Any, Self
 
-from link_management_contract import Contract
-
 from contract_tests.proof import mocks
 from contract_tests.proof.mocks import KEY, SECOND_KEY, Defect
 from contract_tests.proof.scripts import shows
@@ -18,6 +16,7 @@ from contract_tests.run.outcome import Outcome
 from contract_tests.run.runner import run
 from contract_tests.run.verdicts import VIOLATED, Result, Verdict
 from contract_tests.target.limits import Limits
+from link_management_contract import Contract
 
 RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
 ENOUGH = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many

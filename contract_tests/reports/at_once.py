@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from link_management_contract import Resource
-
 from contract_tests.exchange import Exchange, Request
-from contract_tests.reports.shell_words import form, quoted
+from contract_tests.reports.curl import form, quoted
 from contract_tests.rules.observation import Violation
+from link_management_contract import Resource
 
 AT_ONCE = "-sS --max-time 30 ${CURL_OPTIONS:-} -H \"Authorization: Bearer $key\" -w '%{http_code} %{method}\\n'"
 
@@ -20,6 +19,8 @@ def before(finding: Violation, every: list[Exchange]) -> list[Exchange]:
 def at_once(finding: Violation, ids: dict[int, str], resource: Resource) -> list[str]:
     """The lines that send overlapping requests by one curl, and look at what they led to."""
     lines, parts, looks = list[str](), list[str](), list[str]()
+    if any(_is_of_another(exchange.request, ids) for exchange in finding.together):
+        return ["# These requests write to a record that this script does not create, so it sends none of them."]
     for number, exchange in enumerate(finding.together, 1):
         request, file = exchange.request, f'"$dir/at-once-{number}"'
         prepared, arguments = form(number, request)
@@ -39,6 +40,11 @@ def at_once(finding: Violation, ids: dict[int, str], resource: Resource) -> list
         *looks,
         f'step "afterwards <-- this answer" api {subject}',
     ]
+
+
+def _is_of_another(request: Request, ids: dict[int, str]) -> bool:
+    """Whether a request writes to a record that the script has not created."""
+    return request.method != "GET" and request.identifier is not None and request.identifier not in ids
 
 
 def _place(request: Request, ids: dict[int, str]) -> str:

@@ -8,12 +8,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from link_management_contract.texts import printable
-
 from contract_tests.exchange import Exchange, FormValue, Request, id_of
 from contract_tests.json_reading import MOST_PARTS, has_too_many_parts, refuse_constant
 from contract_tests.masking import Masking, shape
 from contract_tests.rules.observation import Violation
+from link_management_contract.texts import printable
 
 LONGEST_VALUE, LONGEST_BODY, LONGEST_TEXT, LONGEST_FORM = 120, 300, 60, 200  # characters
 MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body|h1)", re.IGNORECASE)

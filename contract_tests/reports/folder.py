@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from link_management_contract import Contract
 
 from contract_tests.open_points import profile
 from contract_tests.reports import har, html, junit, repro, results, summary
 from contract_tests.run.outcome import Outcome
+from link_management_contract import Contract
 
 PROFILE = "profile.yaml"
 

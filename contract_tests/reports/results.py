@@ -9,8 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from link_management_contract.texts import printable
-
 from contract_tests.errors import UsageError
 from contract_tests.exchange import Exchange
 from contract_tests.reports.curl import curl
@@ -19,6 +17,7 @@ from contract_tests.rules.observation import Violation
 from contract_tests.run.outcome import Outcome
 from contract_tests.run.runner import MOST_TOLD
 from contract_tests.run.verdicts import Result, Verdict
+from link_management_contract.texts import printable
 
 SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("results.schema.json")

@@ -6,8 +6,9 @@ import os
 import sys
 from typing import TextIO
 
-from link_management_contract.texts import printable
 from rich.console import Console
+
+from link_management_contract.texts import printable
 
 
 class Screen(Console):

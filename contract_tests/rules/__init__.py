@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from link_management_contract import Resource, Rule
-
 from contract_tests.evidence import Evidence
 from contract_tests.rules import (
     accounts,
@@ -25,6 +23,7 @@ from contract_tests.rules import (
     shapes,
 )
 from contract_tests.rules.observation import Observations
+from link_management_contract import Resource, Rule
 
 Judge = Callable[[Evidence, Resource], Observations]
 AREAS: dict[str, tuple[ModuleType, ...]] = {

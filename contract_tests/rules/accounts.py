@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import AccessAttempt, Evidence, Record
 from contract_tests.exchange import OTHER, id_of
 from contract_tests.markers import begins
@@ -22,6 +20,7 @@ from contract_tests.rules.observation import (
     steady,
 )
 from contract_tests.rules.operations import own_requests
+from link_management_contract import Resource
 
 SEPARATION = "separation of accounts"
 Attempts = list[AccessAttempt]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange, id_of
 from contract_tests.rounds import Fate, Round, fate_of, orders, told
 from contract_tests.rules.observation import NotApplicable, Observation, Observations, Satisfied, Violation
+from link_management_contract import Resource
 
 TOO_MANY = (429, 503)  # how a server may refuse a burst
 SHARE_THAT_FAILS = 5  # a burst fails if more than one answer in so many does

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange, is_integer
 from contract_tests.rules.observation import Observations, decide, shown
+from link_management_contract import Resource
 
 BOM = b"\xef\xbb\xbf"
 

@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import Exchange, Expect
 from contract_tests.markers import shows
@@ -24,6 +22,7 @@ from contract_tests.rules.observation import (
 )
 from contract_tests.rules.operations import accepted
 from contract_tests.rules.same import is_same, same_url
+from link_management_contract import Resource
 
 
 def name_required(evidence: Evidence, resource: Resource) -> Observations:

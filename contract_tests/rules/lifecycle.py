@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import BeforeAfter, Creation, Evidence, Record
 from contract_tests.exchange import Exchange
 from contract_tests.rules.observation import (
@@ -24,6 +22,7 @@ from contract_tests.rules.observation import (
 )
 from contract_tests.rules.operations import TOLD_WRONG
 from contract_tests.rules.same import is_same
+from link_management_contract import Resource
 
 
 def created_record_is_read(evidence: Evidence, resource: Resource) -> Observations:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Expect, Page
 from contract_tests.json_reading import integer
@@ -20,6 +18,7 @@ from contract_tests.rules.observation import (
     decide,
     shown,
 )
+from link_management_contract import Resource
 
 NAMES = ("first", "last", "self", "next", "prev")
 DEFAULT_PORTS = {"http": 80, "https": 443}

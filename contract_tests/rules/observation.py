@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, id_of
 from contract_tests.masking import shape
+from link_management_contract import Resource
 
 LONGEST, LONGEST_ID = 60, 20
 TOGGLED = ("webhook", "slack")  # types of a handler that no service has a reason to switch on or off by itself

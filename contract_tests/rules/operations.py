@@ -5,8 +5,6 @@ from __future__ import annotations
 from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import TRIES, Exchange, id_of
 from contract_tests.rules.observation import (
@@ -18,6 +16,7 @@ from contract_tests.rules.observation import (
     Violation,
     answer,
 )
+from link_management_contract import Resource
 
 SEVERAL = 3  # records on which an operation fails each time are no temporary trouble
 TOLD_WRONG = {400, 404, 405, 415, 422, 501}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import BeforeAfter, Evidence, PagingScan, Record
 from contract_tests.exchange import Exchange, Expect, Page
 from contract_tests.rules.observation import (
@@ -18,6 +16,7 @@ from contract_tests.rules.observation import (
     decide,
     others_wrote,
 )
+from link_management_contract import Resource
 
 
 def page_defaults_to_1(evidence: Evidence, resource: Resource) -> Observations:

@@ -8,8 +8,6 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, Expect, id_of, is_integer
 from contract_tests.rules.observation import (
@@ -23,6 +21,7 @@ from contract_tests.rules.observation import (
     shown,
     steady,
 )
+from link_management_contract import Resource
 
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)

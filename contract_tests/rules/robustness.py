@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import TRIES, Exchange, Expect
 from contract_tests.multipart import USUAL
 from contract_tests.rules.observation import Observations, Undecided, decide
 from contract_tests.rules.operations import own_requests
+from link_management_contract import Resource
 
 
 def odd_pages_do_not_fail(evidence: Evidence, resource: Resource) -> Observations:

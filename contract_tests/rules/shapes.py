@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import Change, Evidence
 from contract_tests.markers import begins
 from contract_tests.multipart import NOTHING_CHOSEN
 from contract_tests.rules.observation import Observations, Satisfied, Undecided, Violation, decide, shown
 from contract_tests.rules.operations import accepted
+from link_management_contract import Resource
 
 
 def client_shapes_are_understood(evidence: Evidence, resource: Resource) -> Observations:

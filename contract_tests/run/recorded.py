@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from link_management_contract import Contract, Resource
-
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN, Exchange, Expect, Request, id_of
 from contract_tests.json_reading import integer
 from contract_tests.rules.operations import TOLD_WRONG
 from contract_tests.target.connection import LONGEST_BODY
+from link_management_contract import Contract, Resource
 
 GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 ON_A_RECORD = {"GET": "read", "POST": "update", "DELETE": "delete"}

@@ -11,9 +11,6 @@ from importlib import import_module
 from threading import Lock, Thread
 from time import time
 
-from link_management_contract import Contract, Resource, Rule
-from link_management_contract.texts import printable
-
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.exchange import Exchange
 from contract_tests.masking import Masking
@@ -28,6 +25,8 @@ from contract_tests.target.identities import WRONG, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
 from contract_tests.target.target import TIME_UP, BudgetSpentError, Target
+from link_management_contract import Contract, Resource, Rule
+from link_management_contract.texts import printable
 
 MOST_TOLD = 5  # findings reported of one rule and resource
 TOO_MANY = "the server says that there were too many requests"

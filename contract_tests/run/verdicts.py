@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from link_management_contract import Resource, Rule
-
 from contract_tests.errors import BROKEN, FAILED, INTERRUPTED, UNDECIDED
 from contract_tests.evidence import Evidence
 from contract_tests.rules import judge_of
 from contract_tests.rules.observation import NotApplicable, Observation, Satisfied, Undecided, Violation
+from link_management_contract import Resource, Rule
 
 
 class Verdict(StrEnum):

@@ -10,8 +10,6 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 
-from link_management_contract import Resource, Rule
-
 from contract_tests.evidence import Evidence
 from contract_tests.run.options import Options
 from contract_tests.run.verdicts import Result, doubts, judge
@@ -20,6 +18,7 @@ from contract_tests.survey.chapters import EVERY, Chapters, needed
 from contract_tests.survey.waiting import Lag
 from contract_tests.target.limits import Limits
 from contract_tests.target.target import Target
+from link_management_contract import Resource, Rule
 
 Explore = Callable[[Visitor], None]
 Certain = Callable[[Resource, list[Result]], None]

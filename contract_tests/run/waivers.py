@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from link_management_contract import Contract
 
 from contract_tests.errors import UsageError
 from contract_tests.run.verdicts import VIOLATED, Result, Verdict
+from link_management_contract import Contract
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the fast one, where PyYAML has it
 LONGEST = 2**20  # characters of a file

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import Evidence, Listing, Record, Removal
 from contract_tests.exchange import OTHER, OWN, Exchange, Expect, id_of, is_integer
 from contract_tests.markers import shows
@@ -11,6 +9,7 @@ from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.entries import Entry
 from contract_tests.target.target import Target
+from link_management_contract import Resource
 
 ALL_PAGES = 1000  # enough for an account with a million records
 KEY_REFUSED = (401, 403)

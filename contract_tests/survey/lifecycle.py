@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import BeforeAfter, Change, Listing, Record, Removal, has_arrived
 from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import SHAPES, USUAL, Shape
@@ -16,6 +14,7 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.survey.waiting import let_a_second_pass
 from contract_tests.target.identities import EVERYWHERE
 from contract_tests.target.target import WriteRefusedError
+from link_management_contract import Resource
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from link_management_contract import Resource
-
 from contract_tests.exchange import OWN, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
+from link_management_contract import Resource
 
 
 def list_of(

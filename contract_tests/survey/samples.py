@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from link_management_contract import Resource
-
 from contract_tests.exchange import FileContent, FormValue
+from link_management_contract import Resource
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"

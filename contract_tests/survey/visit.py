@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count, cycle
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import AccessAttempt, BeforeAfter, Evidence, Listing
 from contract_tests.exchange import OTHER, Expect, FormValue
 from contract_tests.markers import plain
@@ -25,6 +23,7 @@ from contract_tests.survey.unauthorized import try_access
 from contract_tests.survey.visitor import Visitor
 from contract_tests.survey.waiting import Lag
 from contract_tests.target.target import BudgetSpentError, Target
+from link_management_contract import Resource
 
 WITHOUT_RECORDS = frozenset({Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS})
 ENOUGH = 26  # more than the default page size, and three pages of the smallest

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from link_management_contract import Resource
-
 from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request
 from contract_tests.markers import holds, mark_of
@@ -18,6 +16,7 @@ from contract_tests.survey.waiting import Lag, sleep_until
 from contract_tests.target.entries import Entry
 from contract_tests.target.limits import Limits
 from contract_tests.target.target import BudgetSpentError, Target
+from link_management_contract import Resource
 
 BETWEEN_LOOKS = 0.05  # seconds, while the lag is measured
 MOST_PAGES, LONGEST_LISTING = 5, 2 << 20  # pages of a listing, and its bytes, about

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from link_management_contract import Resource
-
 from contract_tests.errors import UnusableTargetError
 from contract_tests.exchange import OTHER, OWN, Exchange, Expect, Request
 from contract_tests.target.target import Target
+from link_management_contract import Resource
 
 REASONS = {
     401: "the key was refused",

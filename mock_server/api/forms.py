@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Request
-from link_management_contract import Field, Resource
 
+from link_management_contract import Field, Resource
 from mock_server.errors import Refusal
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.request_body import read_body

@@ -10,10 +10,10 @@ from typing import Any
 
 from flask import Blueprint, Response, g, request
 from flask.globals import request_ctx
-from link_management_contract import Contract, Resource
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.wrappers import Response as AnyResponse
 
+from link_management_contract import Contract, Resource
 from mock_server.api.authentication import SCHEME, owner_of, scheme_and_key
 from mock_server.api.error_pages import ErrorPages
 from mock_server.api.forms import Forms

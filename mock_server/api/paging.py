@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from link_management_contract import Contract
-
 from mock_server.errors import Refusal
 from mock_server.open_points.choices import Choices
 

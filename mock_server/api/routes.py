@@ -7,9 +7,9 @@ from functools import partial
 from typing import NoReturn
 
 from flask import Blueprint, redirect, request
-from link_management_contract import Resource
 from werkzeug.wrappers import Response
 
+from link_management_contract import Resource
 from mock_server.errors import Refusal
 from mock_server.open_points.choices import Choices
 

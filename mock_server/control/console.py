@@ -7,10 +7,10 @@ from typing import Any
 
 import flask_swagger_ui
 from flask import Blueprint, Response, abort, redirect, render_template, request, send_from_directory, url_for
-from link_management_contract import Resource
 from markupsafe import Markup, escape
 from werkzeug.wrappers import Response as AnyResponse
 
+from link_management_contract import Resource
 from mock_server.control import editing
 from mock_server.control.instance import Instance
 from mock_server.control.journal_pages import add_journal

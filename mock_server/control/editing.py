@@ -10,9 +10,9 @@ from io import BytesIO
 from typing import Any
 
 from flask import request
-from link_management_contract import Field, Resource
 from werkzeug.test import Client
 
+from link_management_contract import Field, Resource
 from mock_server.control.instance import Instance
 from mock_server.errors import SettingsError
 from mock_server.http.broken_answers import NO_LENGTH

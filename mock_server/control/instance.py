@@ -10,7 +10,6 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from link_management_contract import Contract
-
 from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
 from mock_server.app import contract_of, create_app

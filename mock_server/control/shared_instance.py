@@ -10,7 +10,6 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from link_management_contract import Contract
-
 from mock_server.api.operations import Service
 from mock_server.app import create_app
 from mock_server.control.instance import MOST_BYTES, MOST_SNAPSHOTS, Instance

@@ -9,12 +9,12 @@ from functools import cached_property
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from link_management_contract import Resource
 from werkzeug.datastructures import FileStorage
 from werkzeug.http import parse_options_header
 from werkzeug.test import encode_multipart
 from werkzeug.wrappers import Request, Response
 
+from link_management_contract import Resource
 from mock_server.api.authentication import key_of, owner_of
 from mock_server.api.operations import Service
 from mock_server.errors import REFUSAL, Refusal

@@ -12,9 +12,9 @@ from fnmatch import fnmatchcase
 from http import HTTPStatus
 from typing import Any, TypeVar
 
-from link_management_contract import Resource
 from werkzeug.wrappers import Response
 
+from link_management_contract import Resource
 from mock_server.errors import Refusal, SettingsError
 from mock_server.faults.preferences import Preferred, preferences_of
 

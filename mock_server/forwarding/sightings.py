@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from link_management_contract import Contract, Resource
-
 from mock_server.api.representations import GENERIC_KEYS
 from mock_server.errors import SettingsError
 from mock_server.forwarding.callers import UNNAMED

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 
 from link_management_contract import Field, Resource
-
 from mock_server.http.form_parts import Part
 from mock_server.http.request_notes import Notes
 from mock_server.journal.journal import Entry, Remark

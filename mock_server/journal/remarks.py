@@ -10,7 +10,6 @@ from functools import lru_cache
 from urllib.parse import parse_qsl
 
 from link_management_contract import Contract, Resource
-
 from mock_server.errors import SettingsError
 from mock_server.http.request_notes import Notes
 from mock_server.journal.habits import Habits

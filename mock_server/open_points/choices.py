@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from link_management_contract import OpenPoint
-
 from mock_server.errors import SettingsError
 from mock_server.open_points.grease import EACH_REQUEST, again, greased
 

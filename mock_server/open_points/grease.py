@@ -10,7 +10,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from link_management_contract import OpenPoint
-
 from mock_server.clock import Ticking
 
 if TYPE_CHECKING:

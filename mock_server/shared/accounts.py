@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from link_management_contract import Contract, Resource
-
 from mock_server.errors import SettingsError
 from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import ticking

@@ -10,7 +10,6 @@ from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
 from link_management_contract import Resource
-
 from mock_server.errors import SettingsError
 from mock_server.faults.forced import Forced, ForcedAnswers, State
 from mock_server.journal.journal import MOST_BYTES, MOST_OF_ANSWERS, Count, Entry, File, Journal, Remark, matches

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from datetime import datetime
 
 from link_management_contract import Resource
-
 from mock_server.settings import Settings
 from mock_server.shared.collection import SharedCollection
 from mock_server.shared.places import Place, arranged, seconds

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from link_management_contract import Resource
-
 from mock_server.clock import Ticking
 from mock_server.shared.store import Space
 

@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
 from link_management_contract import Contract, Resource
-
 from mock_server.clock import Clock, Ticking
 from mock_server.errors import Refusal, SettingsError
 from mock_server.open_points.choices import Choices

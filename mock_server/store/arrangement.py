@@ -6,7 +6,6 @@ from collections.abc import Callable
 from zlib import crc32
 
 from link_management_contract import Resource
-
 from mock_server.open_points.choices import Choices
 from mock_server.store.collection import Order
 

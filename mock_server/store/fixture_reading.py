@@ -14,7 +14,6 @@ from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from link_management_contract import Resource
-
 from mock_server.documents import lines_of
 from mock_server.errors import SettingsError
 from mock_server.settings import check_key

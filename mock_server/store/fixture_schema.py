@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import Any
 
 from link_management_contract import Field, Resource
-
 from mock_server.store.fixture_reading import HIGHEST_ID, START, TIMES
 from mock_server.store.new_record import TIME_FORMAT
 

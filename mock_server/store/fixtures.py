@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from link_management_contract import Field, Resource, shipped
-
 from mock_server.documents import read_document
 from mock_server.errors import SettingsError
 from mock_server.store.fixture_reading import Fixture, Reading

@@ -7,7 +7,6 @@ from typing import Any
 from zlib import crc32
 
 from link_management_contract import Resource
-
 from mock_server.errors import SettingsError
 from mock_server.open_points.choices import Choices
 

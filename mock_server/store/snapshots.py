@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import quote
 
 from link_management_contract import Resource
-
 from mock_server.clock import Ticking
 from mock_server.store.accounts import Account, Accounts
 from mock_server.store.new_record import TIME_FORMAT

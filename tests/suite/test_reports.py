@@ -10,8 +10,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from outcomes import CANARY, CONTRACT, GOLDEN, KEY, TENANT, outcome
 
+from contract_tests.exchange import Exchange, Request
 from contract_tests.reports import folder, results
+from contract_tests.reports.at_once import at_once
 from contract_tests.reports.github import lines_of
+from contract_tests.rules.observation import Violation
 
 FILES = ("results.json", "junit.xml", "report.html", "summary.md", "record.har", "profile.yaml")
 JUNIT: Mapping[str, tuple[set[str], set[str], set[str]]] = {  # attributes that must be, may be, and children
@@ -91,3 +94,14 @@ def test_annotations_name_the_rule_and_stay_on_their_line() -> None:
     ]
     assert len(lines) == 8
     assert not any("\n" in line for line in lines)
+
+
+def test_a_script_sends_nothing_at_one_moment_to_a_record_that_it_does_not_create() -> None:
+    domains = CONTRACT.resources["domains"]
+    delete = Exchange(Request("delete", "domains", "DELETE", "/api/domains/7", identifier=7), 1, 200)
+    finding = Violation(delete, "one success", "two", together=(delete, delete))
+    (told,) = at_once(finding, {}, domains)
+    assert told == "# These requests write to a record that this script does not create, so it sends none of them."
+    sent = "\n".join(at_once(finding, {7: "id_1"}, domains))
+    assert sent.count("$base/api/domains/$id_1") == 3
+    assert "/7" not in sent

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from link_management_contract import shipped_contract
 from werkzeug.wrappers import Response
 
+from link_management_contract import shipped_contract
 from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.defects.consequences import also
 

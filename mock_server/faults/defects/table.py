@@ -7,7 +7,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from link_management_contract import Rule, shipped_contract
-
 from mock_server.errors import SettingsError
 from mock_server.faults.defects import (
     accounts,
