@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -92,7 +93,10 @@ def wrote(file: Path, text: str, hint: str) -> tuple[str, bool]:
 
 def _private(path: str, flags: int) -> int:
     """Open a file that other users of the machine cannot read: it may hold what a deployment keeps of people."""
-    return os.open(path, flags, 0o600)
+    descriptor = os.open(path, flags, 0o600)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):  # it may have been there already
+        Path(path).chmod(0o600)
+    return descriptor
 
 
 def recorded(file: Path, sightings: Sightings, *, verbatim: bool) -> tuple[str, bool]:

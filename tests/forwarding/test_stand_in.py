@@ -204,6 +204,7 @@ def test_a_recording_is_bounded_in_bytes_and_private(monkeypatch: pytest.MonkeyP
     body = json.dumps({"data": {"id": 8, "name": "n" * 900}}).encode()
     made.learn("account 1", {"REQUEST_METHOD": "GET", "PATH_INFO": "/api/splash-pages/8"}, 200, body)
     assert [row["id"] for row in records(made.fixture(), "splash-pages")] == [1, 3, 8]
+    (tmp_path / "recording.yaml").write_text("an earlier one")
     recorded(tmp_path / "recording.yaml", made, verbatim=True)
     assert (tmp_path / "recording.yaml").stat().st_mode & 0o777 == 0o600
 
