@@ -2,7 +2,7 @@ PYTHON ?= python3
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 BIN := .venv/bin
 INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
-PINNED := $(INSTALL) --require-hashes --requirement
+PINNED := $(INSTALL) --no-deps --require-hashes --requirement
 ITSELF := $(INSTALL) --no-deps --no-build-isolation --editable .
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
 
