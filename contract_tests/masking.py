@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from contract_tests.exchange import Exchange, id_of
-from link_management_contract.texts import printable
+from link_management_contract.texts import escaped, printable
 
 SHORTEST = 4  # characters of a secret that is replaced anywhere; a shorter one occurs in too many words
 LONGEST_ESCAPED = 200  # characters of a secret that is found however its characters are escaped
@@ -79,12 +79,12 @@ class Masking:
         for resource, owner, identifier in own:
             ids.setdefault((resource, owner), set()).add(identifier)
         every_own = {place: frozenset(every) for place, every in ids.items()}
-        escaped = {
-            re.compile("".join(map(_letter, secret))): place
+        patterns = {
+            re.compile(escaped(secret)): place
             for secret, place in secrets.items()
             if SHORTEST <= len(secret) <= LONGEST_ESCAPED
         }
-        return cls(longest_first, every_own, frozenset(map(str.casefold, markers)), escaped)
+        return cls(longest_first, every_own, frozenset(map(str.casefold, markers)), patterns)
 
     def text(self, text: str) -> str:
         """A text without secrets."""
@@ -163,12 +163,6 @@ def _forms(secret: str) -> Iterator[str]:
     yield from (secret, quote(secret), quote(secret, safe=""), escape(secret))
     yield from (json.dumps(secret)[1:-1], json.dumps(secret)[1:-1].replace("/", "\\/"))
     yield from (b64encode(f"{secret}{end}".encode()).decode().rstrip("=") for end in (":", ""))
-
-
-def _letter(letter: str) -> str:
-    """A character as it may be written, as a pattern: as it is, in JSON or in a URL."""
-    in_url = "".join(f"%{code:02x}" for code in letter.encode())
-    return rf"(?:\\?{re.escape(letter)}|(?i:{in_url}|\\u{ord(letter):04x}))"
 
 
 def _marked(row: dict[str, Any], markers: Iterable[str]) -> bool:

@@ -59,7 +59,7 @@ class SettingsError(ValueError):
 
 
 def shown_url(url: str) -> str:
-    """A URL as messages may show it: without user, password and query, wherever they stand in it."""
+    """A URL without its user, password and query, so a message can show it."""
     scheme, separator, rest = url.partition("://")
     if not separator:  # perhaps a URL without its scheme
         scheme, rest = "", url

@@ -141,8 +141,8 @@ def _uninterrupted() -> Iterator[None]:
 
     The processes inherit that it waits, so that Ctrl-C in a terminal, which goes to all, does not reach them.
     """
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda *_: came.append(1))
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else None
     try:
         yield
@@ -150,7 +150,7 @@ def _uninterrupted() -> Iterator[None]:
         if mask is not None:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         signal.signal(signal.SIGINT, before)
-    if came:
+    if interrupts:
         raise KeyboardInterrupt
 
 

@@ -54,8 +54,8 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         NothingSelectedError: if they select nothing.
         UnusableTargetError: if nothing can be judged there.
     """
-    _keep_examples_elsewhere()
     if given.plan:
+        _keep_examples_elsewhere()
         plan.show(contract, _options(contract, given), Screen())
         return 0
     interrupts = Interrupts()

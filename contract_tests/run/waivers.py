@@ -14,9 +14,8 @@ import yaml
 
 from contract_tests.errors import UsageError
 from contract_tests.run.verdicts import VIOLATED, Result, Verdict
-from link_management_contract import Contract
+from link_management_contract import Contract, load_yaml
 
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the fast one, where PyYAML has it
 LONGEST = 2**20  # characters of a file
 MENDED = (Verdict.PASS, Verdict.NOT_APPLICABLE)
 DAYS = 90  # that a new waiver lasts, unless it is changed
@@ -52,7 +51,7 @@ def read(path: Path) -> list[Waiver]:
         text = path.read_text(encoding="utf-8")
         if len(text) > LONGEST:
             raise UsageError(f"{path} has {len(text):,} characters; {LONGEST:,} are read at most, so use patterns")
-        entries = yaml.load(text, Loader=LOADER)  # noqa: S506 - a safe loader
+        entries = load_yaml(text)
     except (OSError, ValueError, yaml.YAMLError, *MISREAD) as error:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(entries, list):

@@ -14,7 +14,7 @@ import aiohttp
 from mock_server.api.authentication import scheme_and_key
 from mock_server.forwarding.copies import Room
 from mock_server.forwarding.links import LONGEST, links_here, location_here
-from mock_server.forwarding.passage import CUT_SHORT, GONE, LONGEST_SENT, Passage, SlowClientError
+from mock_server.forwarding.passage import CUT_SHORT, GONE, LONGEST_SENT, Passage, SlowClientError, chained
 from mock_server.forwarding.sightings import Sightings
 from mock_server.forwarding.upstream import Upstream, UpstreamError, kept_headers
 from mock_server.http.codings import plain
@@ -207,10 +207,10 @@ class ForwardingGateway(Gateway):
         async for part in parts:
             gathered.append(part)
             if sum(map(len, gathered)) > LONGEST or gathered[0].lstrip()[:1] != b"{":
-                return headers, _chained(gathered, parts)
+                return headers, chained(gathered, parts)
         body = links_here(b"".join(gathered), there, here)
         length = (b"content-length", str(len(body)).encode())
-        return [each for each in headers if each[0].lower() != length[0]] + [length], _chained([body])
+        return [each for each in headers if each[0].lower() != length[0]] + [length], chained([body])
 
     def _teach(self, passage: Passage) -> None:
         if self._sightings and passage.answered.is_whole:
@@ -236,14 +236,6 @@ class ForwardingGateway(Gateway):
         head.is_whole = head.is_own or passage.answered.is_whole
         delay = 0.0 if passage.is_begun else passage.notes.delay * 1000
         self._keeper.keep(passage.environ, head, passage.sent.content, answer, passage.milliseconds + delay)
-
-
-async def _chained(parts: list[bytes], rest: AsyncIterator[bytes] | None = None) -> AsyncIterator[bytes]:
-    for part in parts:
-        yield part
-    if rest:
-        async for part in rest:
-            yield part
 
 
 def _told(headers: Headers | tuple[tuple[bytes, bytes], ...]) -> list[tuple[str, str]]:

@@ -83,7 +83,7 @@ class Passage:
             if len(beginning) > SHORT:
                 break
         is_short = self.is_received and "CONTENT_LENGTH" in self.environ  # what comes in chunks goes on in chunks
-        return bytes(beginning) if is_short else _chained(bytes(beginning), parts)
+        return bytes(beginning) if is_short else chained([bytes(beginning)] if beginning else [], parts)
 
     async def _body(self) -> AsyncIterator[bytes]:
         self.is_received = False
@@ -156,8 +156,10 @@ class Passage:
             self._gone.cancel()
 
 
-async def _chained(beginning: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    if beginning:
-        yield beginning
-    async for part in rest:
+async def chained(parts: list[bytes], rest: AsyncIterator[bytes] | None = None) -> AsyncIterator[bytes]:
+    """The parts of a body that have come already, and then the rest as it comes."""
+    for part in parts:
         yield part
+    if rest:
+        async for part in rest:
+            yield part

@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote_plus, unquote_to_bytes
 
+from link_management_contract.texts import escaped
+
 MASKED = "[key]"
 HIDDEN = "[not shown: it may hold a key]"
 UNREADABLE = "[not shown: it cannot be decompressed]"
@@ -79,11 +81,8 @@ def _unescaped(content: bytes) -> bytes:
 @lru_cache(64)
 def _written(key: str) -> re.Pattern[bytes]:
     """A key as it may be written: each character as it is, in JSON or in a URL."""
-    return re.compile(b"".join(map(_letter, key.encode("latin-1", "replace"))))
-
-
-def _letter(code: int) -> bytes:
-    return rb"(?:\\?%s|(?i:%%%02x|\\u%04x))" % (re.escape(bytes([code])), code, code)
+    sent = key.encode("latin-1", "replace").decode("latin-1")
+    return re.compile(escaped(sent, "latin-1").encode("latin-1"))
 
 
 def masked_pairs(text: str) -> str:

@@ -299,8 +299,8 @@ def _target(key: str, environ: WSGIEnvironment) -> str:
 
 def _more(notes: Notes, account: str) -> str:
     """Who sent a request, what was done to its answer on purpose, and which parts of its form had no influence."""
-    told = [account] if account else []
-    told += [f"forced: {notes.forced}"] if notes.forced else []
-    told += [notes.broken] if notes.broken else []
-    told += [f"ignored: {', '.join(ascii(name)[1:-1] for name in notes.ignored)}"] if notes.ignored else []
-    return "".join(f"  {each}" for each in told)
+    parts = [account] if account else []
+    parts += [f"forced: {notes.forced}"] if notes.forced else []
+    parts += [notes.broken] if notes.broken else []
+    parts += [f"ignored: {', '.join(ascii(name)[1:-1] for name in notes.ignored)}"] if notes.ignored else []
+    return "".join(f"  {part}" for part in parts)

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -109,13 +108,15 @@ class SharedAccounts(Accounts):
             return None
         if not is_sandbox(key):
             return self._account(key, self._space.store.ask("HGET", self._places, key))
-        raw = self._space.store.ask("HGET", self._places, key)
+        store, finding = self._space.store, ["HGET", self._places, key]
+        try:
+            raw, _ = store.ask_all([finding, ["ZADD", self._used, "XX", *_now(), key]])
+        except FullStoreError:  # it can still be read
+            raw = store.ask(*finding)
         while raw is None:
-            while int(self._space.store.ask("ZCARD", self._used)) >= self._settings.sandboxes:
+            while int(store.ask("ZCARD", self._used)) >= self._settings.sandboxes:
                 self._discard(self._oldest(owner) or self._oldest(self._greediest(lambda _: 1)[0]))
             raw = self._make_place(key, self._begun["bases"][self._first], key, owner, is_new=True)
-        with suppress(FullStoreError):  # it can still be read
-            self._space.store.ask("ZADD", self._used, "XX", *_now(), key)
         return self._account(key, raw)
 
     def start_again(self, key: str, like: Account | None = None) -> Account:

@@ -130,9 +130,9 @@ class SharedJournal(Journal):
     def _after(self, last: int, seconds: float) -> list[Entry]:
         """The requests after one, once there are any, or some seconds have passed."""
         until = time.monotonic() + seconds
-        while self._latest <= last and time.monotonic() < until:
+        while (latest := self._latest) <= last and time.monotonic() < until:
             time.sleep(min(SECONDS_TO_LOOK, seconds))
-        return self._read(range(max(last, self._latest - self.most_entries) + 1, self._latest + 1))
+        return self._read(range(max(last, latest - self.most_entries) + 1, latest + 1))
 
     @property
     def _latest(self) -> int:

@@ -242,7 +242,7 @@ class Store:
 
     @property
     def _shorter(self) -> str:
-        """The lifetime of the head, which goes first: whoever finds it has all that it stands for.
+        """The lifetime of the head, the first key to expire: as long as it is there, so is all that it refers to.
 
         The last renewal may have been three eighths of the promised time before the last request.
         """
