@@ -17,9 +17,8 @@ from functools import partial
 from pathlib import Path
 from queue import Queue
 
-from contract_tests.proof import mocks
-from contract_tests.proof.mocks import KEY
-from contract_tests.proof.trials import switches
+from contract_tests import proof
+from contract_tests.proof import KEY, switches
 
 JOBS, RIGHT, EVERY = 2, 12, 4
 PROGRAM = Path(sys.executable).with_name("st")
@@ -27,11 +26,11 @@ DOCUMENT = Path(__file__).parents[1] / "openapi.yaml"
 
 
 def main() -> None:
-    with mocks.serving(JOBS) as base_urls:
+    with proof.serving(JOBS) as base_urls:
         free: Queue[str] = Queue()
         for base_url in base_urls:
             free.put(base_url)
-        defects = list(mocks.defects(base_urls[0]).values())[::EVERY]
+        defects = list(proof.defects(base_urls[0]).values())[::EVERY]
         right = [switches(seed) for seed in range(RIGHT)]
         wrong = [right[number % RIGHT] | {"defects": [each.name]} for number, each in enumerate(defects)]
         with ThreadPoolExecutor(JOBS) as pool:
@@ -52,7 +51,7 @@ def failures(free: Queue[str], told: dict[str, object]) -> frozenset[str]:
     """The operations with the failures that a run reports of them."""
     base_url = free.get()
     try:
-        mocks.reset(base_url, **told)
+        proof.reset(base_url, **told)
         command: list[str | Path] = [
             PROGRAM,
             "run",

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
 
-from contract_tests.proof import mocks
+from contract_tests import proof
 
 HERE = Path(__file__).parent
 BIN = Path(sys.executable).parent
@@ -133,11 +133,11 @@ def seconds_of_st(name: str) -> str:
 
 def defects(count: int) -> None:
     """Run servers with one defect each, and print the runs that took longest."""
-    with mocks.serving() as [base_url]:
-        every = list(mocks.defects(base_url))
+    with proof.serving() as [base_url]:
+        every = list(proof.defects(base_url))
         taken = []
         for name in every[:: max(1, len(every) // count)]:
-            mocks.reset(base_url, fixture="empty", records=28, defects=[name])
+            proof.reset(base_url, fixture="empty", records=28, defects=[name])
             taken.append((run(base_url)[0], name))
     print(f"{len(taken)} servers with a defect: median {median(seconds for seconds, _ in taken):.1f} s")
     for seconds, name in sorted(taken, reverse=True)[:10]:

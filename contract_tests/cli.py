@@ -1,40 +1,182 @@
-"""The command `contract-tests`."""
+"""The command `contract-tests`: its options, and the statuses it ends with."""
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import NoReturn
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import urlsplit
 
-from contract_tests.commands.arguments import add_cleanup, add_compare, add_judge, add_prove, add_run
-from contract_tests.commands.rules import explain, overview
+import click
+from click import FloatRange, IntRange
+
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
-from contract_tests.workflow_commands import without_commands
+from contract_tests.screen import complain, without_commands
 from link_management_contract import Contract, shipped_contract
-from link_management_contract.texts import printable, with_hint
 
 SELDOM = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+FILE = click.Path(path_type=Path)
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises mistakes, with a hint where an option is unknown."""
+def base_url(text: str) -> str:
+    """The text, without a slash at the end, if it is a base URL.
 
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(with_hint(message, self._options()))
+    Raises:
+        click.BadParameter: if it is not.
+    """
+    try:
+        parts = urlsplit(text)
+        plain = not (parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[^!-~]", text))
+        fits = parts.scheme in ("http", "https") and parts.hostname and plain and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise click.BadParameter(f'invalid base URL "{text}": expected something like https://links.example.com/prefix')
+    return text.rstrip("/")
 
-    def _options(self) -> Iterator[str]:
-        """The options of all commands."""
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse has no other way
-                for command in action.choices.values():
-                    yield from command._option_string_actions  # noqa: SLF001
+
+def _folder(text: str) -> Path:
+    if not text:
+        raise click.BadParameter("name a folder; . is the one that you are in")
+    return Path(text)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _rate(text: str) -> float:
+    found = re.fullmatch(r"([1-9]\d*)/([smh])", text)
+    if not found:
+        raise click.BadParameter(f'invalid rate "{text}": expected something like 60/m')
+    return SECONDS[found[2]] / int(found[1])
+
+
+def _duration(text: str) -> float:
+    found = re.fullmatch(r"([1-9]\d*)([smh])", text)
+    if not found:
+        raise click.BadParameter(f'invalid time "{text}": expected something like 90s or 10m')
+    return int(found[1]) * SECONDS[found[2]]
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not value.strip().isprintable():
+        raise click.BadParameter("a header is given as 'NAME: VALUE'")
+    if not value.strip().isascii():
+        raise click.BadParameter(f"the header {name} has letters beyond ASCII; write them in another way")
+    if name.casefold() in ("content-type", "content-length", "transfer-encoding"):
+        raise click.BadParameter(f"{name} describes the body of each request; the run sets it itself")
+    if name.casefold() == "authorization":
+        raise click.BadParameter("Authorization carries the API key; give that with --api-key")
+    return name, value.strip()
+
+
+def _flag(name: str, text: str) -> click.Option:
+    return click.Option([name], is_flag=True, help=text)
+
+
+_option = partial(click.Option, show_default=True)
+TARGET = (
+    _option(["--api-key"], metavar="KEY", help="key of the account; better in $CONTRACT_API_KEY"),
+    _option(["--second-api-key"], metavar="KEY", help="key of another account; better in $CONTRACT_SECOND_API_KEY"),
+    _option(["--rate"], type=_rate, metavar="60/m", help="send at most this many requests a second, minute or hour"),
+    _option(["--timeout"], type=IntRange(1), default=30, metavar="SECONDS", help="time for a whole answer"),
+    _option(["--header"], type=_header, multiple=True, metavar="'NAME: VALUE'", help="send this with each request"),
+    _option(["--ca-bundle"], type=FILE, metavar="FILE", help="certificate authorities to trust (PEM)"),
+    _flag("--insecure", "trust any certificate"),
+    _option(["--client-cert"], type=FILE, metavar="FILE", help="client certificate (PEM)"),
+    _option(["--client-key"], type=FILE, metavar="FILE", help="key of the client certificate, if in its own file"),
+)
+PUBLIC = _option(
+    ["--public-base-url"], type=base_url, metavar="URL", help="what page links begin with, if not --base-url"
+)
+RUN = (
+    _option(["--base-url"], type=base_url, required=True, metavar="URL", help="where it answers, with its prefix"),
+    *TARGET,
+    _flag("--allow-writes", "allow writes to a host other than this machine"),
+    _flag("--read-only", "write nothing; judge only what reads show"),
+    _flag("--watch", "judge again whenever the server has restarted, or on Enter"),
+    _flag("--plan", "show what a run would do, and send nothing"),
+    _option(["--resources"], type=_names, default="", metavar="NAME,...", help="resources to judge [default: all]"),
+    _option(["--rules"], type=_names, default="", metavar="PATTERN,...", help="rules to judge, such as 'pagination.*'"),
+    _flag("--strict", "let advisory rules fail the run"),
+    PUBLIC,
+    _option(["--splash-create-path"], metavar="PATH", help="path that creates splash pages, if not the documented one"),
+    _option(["--jobs"], type=IntRange(1), default=3, metavar="N", help="visit N resources side by side"),
+    _option(["--max-failures"], type=IntRange(1), metavar="N", help="stop once N checks have failed"),
+    _option(["--max-requests"], type=IntRange(1), metavar="N", help="never send more than N requests"),
+    _option(["--deadline"], type=_duration, metavar="10m", help="stop after this time, clean-up aside"),
+    _option(["--explore"], type=IntRange(0), default=360, metavar="N", help="generate about N further requests"),
+    _option(["--overlap"], type=IntRange(0), default=0, metavar="N", help="rounds of overlapping requests to judge"),
+    _option(["--seed"], type=IntRange(0), default=0, metavar="N", help="seed of the generated requests"),
+    _option(["--lag"], type=FloatRange(0, 60), default=2.1, metavar="SECONDS", help="how long reads may lag writes"),
+    _option(["--ledger"], type=FILE, metavar="FILE", help="record what the run creates here, not in your state folder"),
+    _option(["--waivers"], type=FILE, metavar="FILE", help="failures that are known and allowed for a while"),
+    _option(["--write-waivers"], type=FILE, metavar="FILE", help="write a waivers file for what fails now"),
+    _option(["--baseline"], type=FILE, metavar="RESULTS", help="fail only if a verdict is worse than in these results"),
+    _option(["--report-dir"], type=_folder, metavar="DIR", help="write reports to this folder"),
+    _flag("--quiet", "print only the verdict"),
+    _flag("--verbose", "also print the areas, the server's choices and all that was not judged"),
+)
+COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
+    "run": ("judge an implementation", RUN),
+    "rules": (
+        "list the rules and open points, or explain one",
+        (click.Argument(["rule"], required=False),),
+    ),
+    "judge": (
+        "judge recorded traffic: an HTTP archive (HAR) of a browser, a proxy or a run",
+        (
+            click.Argument(["file"], type=FILE),
+            _option(["--base-url"], type=base_url, metavar="URL", help="service to judge [default: the most frequent]"),
+            PUBLIC,
+            _flag("--strict", "let advisory rules fail"),
+            _flag("--verbose", "also print the areas and the server's choices"),
+        ),
+    ),
+    "compare": (
+        "set the results of two runs side by side: results.json, or the folder it is in",
+        (
+            click.Argument(["results"], type=FILE, nargs=-1, required=True),
+            _option(
+                ["--baseline"], type=FILE, metavar="RESULTS", help="fail only if a verdict is worse than in this run"
+            ),
+            _flag("--all", "also show what is the same"),
+            _option(["--json"], type=FILE, metavar="FILE", help="write the comparison to this file"),
+        ),
+    ),
+    "cleanup": (
+        "delete what an interrupted run left behind, as its ledger says",
+        (
+            click.Argument(["ledger"], type=FILE),
+            _option(["--base-url"], type=base_url, metavar="URL", help="where it answers, if the ledger does not say"),
+            *TARGET,
+        ),
+    ),
+    "prove": (
+        "show that the suite catches every defect and fails no correct server",
+        (
+            _option(["--defect"], multiple=True, metavar="NAME", help="only this one [default: all that the mock has]"),
+            _option(["--seeds"], type=IntRange(1), default=5, metavar="N", help="servers with each defect"),
+            _option(["--grease"], type=IntRange(1), default=300, metavar="N", help="correct servers"),
+            _flag("--short", "try a sample of both, in little more than a minute"),
+            _option(["--jobs"], type=IntRange(1), metavar="N", help="servers judged at once [default: 4 a core]"),
+            _option(["--markdown"], type=FILE, metavar="FILE", help="write the matrix to this file, as Markdown"),
+            _option(["--json"], type=FILE, metavar="FILE", help="write the matrix to this file, as JSON"),
+        ),
+    ),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,83 +194,65 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(AttributeError):  # a replaced stream may have no encoding
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        options = _parser().parse_args(arguments)
-        contract = shipped_contract()
-        status = _rules(contract, options.rule) if options.command == "rules" else _carry_out(contract, options)
+        status = _carry_out(parse(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
+    except click.exceptions.Exit:  # --help or --version was printed
+        return 0
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
         return 0
     except StoppedError as error:
-        return _say(str(error), error.status)
+        return _end(str(error), error.status)
     except KeyboardInterrupt:
-        return _say("interrupted", INTERRUPTED)
+        return _end("interrupted", INTERRUPTED)
     except OSError as error:
-        return _say(str(error), BROKEN)
+        return _end(str(error), BROKEN)
     except Exception:  # noqa: BLE001 - no error here may be mistaken for a verdict
         traceback.print_exc()
-        return _say("the suite itself broke, and says nothing of the target; please report the lines above", BROKEN)
+        return _end("the suite itself broke, and says nothing of the target; please report the lines above", BROKEN)
     return status
 
 
-def _rules(contract: Contract, name: str | None) -> int:
+def parse(arguments: Sequence[str]) -> SimpleNamespace:
+    """The options in a command line, and which command it is.
+
+    Raises:
+        UsageError: if it cannot be read.
+    """
+    group = click.Group("contract-tests", help="Judge implementations of the contract.")
+    click.version_option(_version(), prog_name="contract-tests")(group)
+    for name, (text, parameters) in COMMANDS.items():
+        callback = partial(SimpleNamespace, command=name)
+        group.add_command(click.Command(name, params=list(parameters), help=text, callback=callback))
     try:
-        print(explain(contract, name) if name else overview(contract))
-    except LookupError as error:
-        raise UsageError(str(error)) from error
-    return 0
+        options: SimpleNamespace = group.invoke(group.make_context("contract-tests", list(arguments)))
+    except click.ClickException as error:
+        raise UsageError(" ".join(error.format_message().split())) from error
+    return options
 
 
-def _carry_out(contract: Contract, given: argparse.Namespace) -> int:
+def _carry_out(options: SimpleNamespace) -> int:
     try:
-        module = import_module(f"contract_tests.commands.{given.command}")  # listing rules needs no command's packages
+        module = import_module(f"contract_tests.commands.{options.command}")  # listing rules needs few packages
     except ModuleNotFoundError as error:
         raise UsageError(
             f"{error.name} is not installed; run `make suite` here, or install this project with its extra [tests]"
         ) from error
-    command: Callable[[Contract, argparse.Namespace], int] = getattr(module, f"{given.command}_command")
-    if given.command == "run":  # which has workflow commands of its own
-        return command(contract, given)
+    command: Callable[[Contract, SimpleNamespace], int] = getattr(module, f"{options.command}_command")
+    if options.command == "run":  # which has workflow commands of its own
+        return command(shipped_contract(), options)
     with without_commands():
-        return command(contract, given)
-
-
-def parse_run(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse the options of `contract-tests run ...`.
-
-    Raises:
-        UsageError: if they cannot be read.
-    """
-    return _parser().parse_args(["run", *arguments])
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="contract-tests", description="Judge implementations of the contract.")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
-    commands = parser.add_subparsers(required=True, dest="command", metavar="run|rules|judge|compare|cleanup|prove")
-    rules = commands.add_parser("rules", help="list the rules and open points, or explain one")
-    rules.add_argument("rule", nargs="?", metavar="RULE", help="the id of a rule or an open point")
-    add_run(commands.add_parser("run", help="judge an implementation").add_argument)
-    add_judge(commands.add_parser("judge", help="judge recorded traffic (HAR)").add_argument)
-    add_compare(commands.add_parser("compare", help="set the results of several runs side by side").add_argument)
-    cleanup = commands.add_parser("cleanup", help="delete what an interrupted run left behind")
-    add_cleanup(cleanup.add_argument)
-    add_prove(
-        commands.add_parser(
-            "prove", help="show that the suite catches every defect and fails no correct server"
-        ).add_argument
-    )
-    return parser
+        return command(shipped_contract(), options)
 
 
 def _version() -> str:
     try:
         return version("link-management-contract")
     except PackageNotFoundError:
-        return "that is not installed"
+        return "unknown (not installed)"
 
 
-def _say(message: str, status: int) -> int:
+def _end(message: str, status: int) -> int:
     with without_commands():
-        print(f"contract-tests: {printable(message)}", file=sys.stderr)
+        complain(message)
     return status

@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from contract_tests.exchange import OWN, Exchange, Expect, Page, id_of
-from contract_tests.markers import begins
-from contract_tests.rounds import Round
+from contract_tests.masking import begins
 from link_management_contract import Resource
 
 Record = dict[str, Any]
@@ -70,6 +69,11 @@ class Change:
     form: Mapping[str, str]
     before: Record
     read: Exchange | None = None
+
+    @property
+    def record(self) -> Record | None:
+        """The record that the read shows."""
+        return self.read.record if self.read else None
 
 
 @dataclass(frozen=True)
@@ -197,6 +201,29 @@ class AccessAttempt:
     read: Exchange | None = None
     after: Listing | None = None
     listed: Record | None = None
+
+
+@dataclass(frozen=True)
+class Round:
+    """Requests about the run's own records that were sent at one moment, and what was seen once all were answered.
+
+    Attributes:
+        kind: which requests overlap: `updates`, `update and delete`, `deletes`, `creates`, `reads` or `burst`.
+        exchanges: the requests, in the order of their answers.
+        before: the record that they are about, as it was; empty if they are about none.
+        reads: reads afterwards: of that record, or of the created ones.
+        listed: the ids of a whole listing afterwards, or None if it was none.
+        total: the total that it stated.
+        is_sound: whether the total was right before.
+    """
+
+    kind: str
+    exchanges: tuple[Exchange, ...]
+    before: Mapping[str, Any] = field(default_factory=dict)
+    reads: tuple[Exchange, ...] = ()
+    listed: tuple[Any, ...] | None = None
+    total: int | None = None
+    is_sound: bool = True
 
 
 def _lists() -> dict[str, list[Any]]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
-from contract_tests.json_reading import LONGEST_NUMBER, integer, read_json
 from contract_tests.multipart import USUAL, Shape
 from link_management_contract import Resource
 
@@ -162,7 +163,7 @@ class Exchange:
         """The page that a list returned, or None if it cannot be read."""
         return _page_of(self)
 
-    def settled(self, resource: Resource) -> Exchange:
+    def documented_if_accepted(self, resource: Resource) -> Exchange:
         """This exchange, treated as documented if the request might have been refused and was accepted."""
         size = self.request.asked.get("results_per_page", str(resource.default_page_size))
         page = (self.page or _page_of(self, rows_too=False)) if size in map(str, resource.page_sizes) else None
@@ -258,3 +259,66 @@ class Page:
     def is_there(self) -> bool:
         """Whether the collection has records and this is one of its pages."""
         return bool(self.pages) and self.number <= (self.pages or 0)
+
+
+LONGEST_NUMBER = 100  # digits; Python refuses to print numbers with several thousand of them
+LONG = 20_000  # bytes
+PART = re.compile(rb'[\[{]\s*["\[{\]}]')  # the beginning of an object or a list; in a text it hardly ever stands
+MOST_PARTS = 100_000  # objects and lists in one answer; a page of 1000 records holds some 3000
+DEEPEST = 40  # levels
+
+
+def read_json(body: bytes) -> Any:
+    """The value of a body, or None if it is no JSON that a reader has to be ready for; a byte order mark is ignored."""
+    if has_too_many_parts(body):
+        return None
+    hook = _once if len(body) > LONG else None
+    try:
+        text = body.decode("utf-8-sig")
+        whole = json.loads(text, parse_constant=refuse_constant, parse_int=integer, object_pairs_hook=hook)
+    except (ValueError, RecursionError):
+        return None
+    return None if _is_deep(whole) else whole
+
+
+def has_too_many_parts(body: bytes) -> bool:
+    """Whether JSON would take more memory than any list of this API has a use for."""
+    return len(body) > MOST_PARTS and sum(1 for _ in PART.finditer(body)) > MOST_PARTS
+
+
+def refuse_constant(constant: str) -> None:
+    """Refuse what Python reads as JSON though it is none, such as NaN.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{constant} is not JSON")
+
+
+def integer(digits: str) -> int:
+    """A whole number; only the first digits count if there are more than anybody needs."""
+    return int(digits[:LONGEST_NUMBER])
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; of equal ones the same, because a run reads the same records again and again."""
+    try:
+        return _kept(tuple(pairs), tuple(type(value) for _, value in pairs))  # 1, 1.0 and true are equal
+    except TypeError:  # it holds lists or objects
+        return dict(pairs)
+
+
+@lru_cache(20_000)
+def _kept(pairs: tuple[tuple[str, Any], ...], _: tuple[type, ...]) -> dict[str, Any]:
+    return dict(pairs)
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether JSON is nested more deeply than any record is, so that no reader has to be ready for it."""
+    level = [value]
+    for _ in range(DEEPEST):
+        parts = [each for each in level if isinstance(each, dict | list)]
+        level = [child for each in parts for child in (each.values() if isinstance(each, dict) else each)]
+        if not level:
+            return False
+    return True

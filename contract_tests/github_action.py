@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from contract_tests.cli import main, parse_run
+from contract_tests.cli import main, parse
 from contract_tests.errors import StoppedError, UsageError
 from contract_tests.reports import results
 
@@ -43,7 +43,7 @@ def command_line(inputs: Mapping[str, str]) -> list[str]:
         more = shlex.split(inputs.get("INPUT_ARGUMENTS", ""))
     except ValueError as error:
         raise UsageError(f"the input arguments cannot be read: {error}; quote as in a shell") from error
-    own, whole = parse_run(line), parse_run([*line, *more])
+    own, whole = parse(["run", *line]), parse(["run", *line, *more])
     for name in ("base_url", "report_dir", "waivers", "allow_writes"):
         if getattr(own, name) != getattr(whole, name):
             raise UsageError(f"the input arguments say --{name.replace('_', '-')}; that is an input of its own")

@@ -11,10 +11,10 @@ from schemathesis.core.failures import CustomFailure, FailureGroup
 
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange, Expect
-from contract_tests.rules.observation import Violation
-from contract_tests.run.recorded import request_of, settled
-from contract_tests.run.verdicts import observe
+from contract_tests.har import request_of, settled
+from contract_tests.observation import Violation
 from contract_tests.target.identities import NOBODY
+from contract_tests.verdicts import observe
 from link_management_contract import shipped_contract
 
 CONTRACT = shipped_contract()

@@ -1,4 +1,4 @@
-"""Masks what must not be reported: API keys, and the contents of records that a run did not create."""
+"""Masks what must not be reported, and recognises the texts that mark a run's records."""
 
 from __future__ import annotations
 
@@ -7,12 +7,59 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from html import escape
+from functools import lru_cache
+from html import escape, unescape
 from typing import Any
 from urllib.parse import quote
 
 from contract_tests.exchange import Exchange, id_of
 from link_management_contract.texts import escaped, printable
+
+LONGEST_KEPT = 2000  # characters
+OF_A_RUN = re.compile(r"ct[0-9a-z]+-\d+z?|00\d{10}0", re.IGNORECASE)  # in a name or host, or a number as a name
+
+
+def plain(text: object) -> str:
+    """The letters and digits of a text, in lower case; HTML entities are decoded first."""
+    whole = str(text)
+    return _plain(whole) if len(whole) <= LONGEST_KEPT else _plain.__wrapped__(whole)
+
+
+@lru_cache(1024)  # the same records are shown again and again
+def _plain(text: str) -> str:
+    return re.sub(r"[\W_]+", "", unescape(text)).casefold()
+
+
+def holds(text: str, marker: str) -> bool:
+    """Whether a text holds a marker; no text holds an empty one."""
+    sought, letters = plain(marker), plain(text)
+    return bool(sought) and sought in letters and re.search(rf"{sought}{_end(marker)}", letters) is not None
+
+
+def begins(text: object, marker: str) -> bool:
+    """Whether a text begins with a marker."""
+    return bool(plain(marker)) and re.match(rf"{plain(marker)}{_end(marker)}", plain(text)) is not None
+
+
+def shows(record: Mapping[str, Any], marker: str) -> bool:
+    """Whether a record shows a marker in any of its fields."""
+    return holds(json.dumps(record, ensure_ascii=False), marker)
+
+
+def _end(marker: str) -> str:
+    """A pattern for the end of a marker: after a digit, no further digit follows."""
+    return r"(?!\d)" if marker[-1:].isdigit() else ""
+
+
+def is_marker(text: str) -> bool:
+    """Whether a text is a marker as runs make them, and not a word that other records may hold, too."""
+    return OF_A_RUN.match(text) is not None
+
+
+def mark_of(label: object) -> str:
+    """The marker in a name or host of the run; a name may go on after it."""
+    return str(label or "").partition(" ")[0]
+
 
 SHORTEST = 4  # characters of a secret that is replaced anywhere; a shorter one occurs in too many words
 LONGEST_ESCAPED = 200  # characters of a secret that is found however its characters are escaped

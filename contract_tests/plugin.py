@@ -10,16 +10,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from contract_tests.commands.arguments import add_run
+from contract_tests.cli import RUN, parse
 
 HERE = Path(__file__).parent
 NAMED = "CONTRACT_TESTS_NAMED"
 KEY = "contract_tests_outcome"
 NOT_HERE = {"--plan", "--quiet", "--verbose", "--write-waivers"}  # these concern the command, not the run
+OPTIONS = {option.opts[0]: option for option in RUN if isinstance(option, click.Option) and option.opts[0] not in NOT_HERE}
 OUTCOME = pytest.StashKey[Any]()
-TOLD = pytest.StashKey[Any]()
+RESULTS = pytest.StashKey[Any]()
 WRITTEN = pytest.StashKey[bool]()
 
 
@@ -29,19 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         return
     os.environ[NAMED] = "1"  # so that pytest-xdist's workers, whose arguments are not visible, know it too
     group = parser.getgroup("contract-tests")
-    for name, told in options().items():
-        kept = {key: told[key] for key in ("action", "metavar") if key in told}
+    for name, option in OPTIONS.items():
+        action = "store_true" if option.is_flag else "append" if option.multiple else "store"
+        more = {} if option.is_flag else {"metavar": option.metavar}
         with suppress(ValueError, ArgumentError):  # another plugin's option of this name serves as well
-            group.addoption(
-                name, default=None, help=f"{told['help'].partition(' (default')[0]} (contract-tests)", **kept
-            )
-
-
-def options() -> dict[str, dict[str, Any]]:
-    """The options of `contract-tests run` that a run under pytest takes too, each with its arguments for argparse."""
-    every: dict[str, dict[str, Any]] = {}
-    add_run(lambda name, **told: every.update({name: told}))
-    return {name: told for name, told in every.items() if name not in NOT_HERE}
+            group.addoption(name, default=None, action=action, help=f"{option.help} (contract-tests)", **more)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -70,22 +64,21 @@ def results_of(config: pytest.Config) -> Any:
     from contract_tests.reports.results import as_dict  # noqa: PLC0415
 
     outcome = outcome_of(config)
-    if TOLD not in config.stash:
-        config.stash[TOLD] = as_dict(outcome)
-    return config.stash[TOLD]
+    if RESULTS not in config.stash:
+        config.stash[RESULTS] = as_dict(outcome)
+    return config.stash[RESULTS]
 
 
 def _run(config: pytest.Config) -> Any:
-    from contract_tests.cli import parse_run  # noqa: PLC0415
     from contract_tests.commands.run import Interrupts, carry_out, write_reports  # noqa: PLC0415
     from contract_tests.errors import InterruptedRunError  # noqa: PLC0415
     from contract_tests.reports.results import as_dict  # noqa: PLC0415
     from link_management_contract import shipped_contract  # noqa: PLC0415
 
-    contract, asked, interrupts = shipped_contract(), parse_run(_arguments(config)), Interrupts()
-    outcome = carry_out(contract, asked, interrupted=lambda: interrupts.came)
-    config.stash[TOLD] = as_dict(outcome)
-    config.stash[WRITTEN] = write_reports(contract, outcome, config.stash[TOLD], asked)
+    contract, options = shipped_contract(), parse(["run", *_arguments(config)])
+    outcome = carry_out(contract, options, Interrupts())
+    config.stash[RESULTS] = as_dict(outcome)
+    config.stash[WRITTEN] = write_reports(contract, outcome, config.stash[RESULTS], options)
     if outcome.interrupted:
         raise InterruptedRunError(left=len(outcome.left))
     return outcome
@@ -104,16 +97,18 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     stats = reporter.stats if reporter else {}
     outcome = session.config.stash.get(OUTCOME, None)
-    if outcome and exitstatus == pytest.ExitCode.TESTS_FAILED and stats.get("error") and not stats.get("failed"):
+    if outcome is None:
+        return
+    if exitstatus == pytest.ExitCode.TESTS_FAILED and stats.get("error") and not stats.get("failed"):
         session.exitstatus = 6
-    if outcome and outcome.stale and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+    if outcome.stale and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         session.exitstatus = 1
     unwritten = not session.config.stash.get(WRITTEN, True)
-    if outcome and (outcome.left or unwritten) and session.exitstatus != pytest.ExitCode.TESTS_FAILED:
+    if (outcome.left or unwritten) and session.exitstatus != pytest.ExitCode.TESTS_FAILED:
         session.exitstatus = 3
-    for text in outcome.stale if outcome else ():
+    for text in outcome.stale:
         print(f"\nwaiver: {text}")
-    if outcome and reporter:
+    if reporter:
         print(f"\ncontract-tests: {outcome.verdict}")
 
 
@@ -125,7 +120,7 @@ def given(config: pytest.Config, option: str) -> Any:
 def _arguments(config: pytest.Config) -> list[str]:
     """The options that were given, as a command line."""
     line = []
-    for name in options():
+    for name in OPTIONS:
         value = given(config, name)
         for each in value if isinstance(value, list) else [value]:
             if each:

@@ -28,8 +28,7 @@ from contract_tests.errors import UsageError
 from contract_tests.exchange import Exchange
 from contract_tests.reports import har, results
 from contract_tests.run import recorded, waivers
-from contract_tests.target.entries import is_finished
-from contract_tests.target.ledger import Ledger
+from contract_tests.target.ledger import Ledger, is_finished
 from link_management_contract import shipped_contract
 from mock_server.api.forms import Forms
 from mock_server.documents import read_document, write_document

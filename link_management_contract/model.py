@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 HERE = Path(__file__).parent
+POINT_DEFAULTS = {"each_request": False, "unseen": ""}
 OPERATIONS = ("list", "create", "read", "update", "delete")
 
 
@@ -130,6 +131,7 @@ class Rule:
         section: the heading of the specification that it stands under.
         numbers: the statements of the specification that it covers.
         resources: the names of the resources that it applies to.
+        implies: the ids of rules whose violation may be no more than a consequence of this one's.
     """
 
     id: str
@@ -139,6 +141,7 @@ class Rule:
     statement: str
     numbers: tuple[int | str, ...]
     resources: tuple[str, ...]
+    implies: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,8 @@ class OpenPoint:
     Attributes:
         values: those known to occur, each with its meaning.
         default: what the mock chooses unless told otherwise.
+        each_request: whether a server may choose again for each request.
+        unseen: why no run sees the choice; empty if runs do.
     """
 
     id: str
@@ -156,6 +161,8 @@ class OpenPoint:
     numbers: tuple[int | str, ...]
     values: Mapping[str, str]
     default: str
+    each_request: bool
+    unseen: str
 
     @property
     def name(self) -> str:
@@ -189,8 +196,11 @@ class Contract:
         self.default_page_size: int = size["default"]
         self.default_page: int = parameters["page"]["schema"]["default"]
         self.resources = {tag["name"]: self._resource(tag["name"]) for tag in self.document["tags"]}
-        rules = [_entry(Rule, "x-rules", each, resources=[*self.resources]) for each in self.document["x-rules"]]
-        points = [_entry(OpenPoint, "x-open-points", each) for each in self.document["x-open-points"]]
+        rules = (
+            _entry(Rule, "x-rules", rule, {"resources": [*self.resources], "implies": []})
+            for rule in self.document["x-rules"]
+        )
+        points = (_entry(OpenPoint, "x-open-points", point, POINT_DEFAULTS) for point in self.document["x-open-points"])
         self.rules: dict[str, Rule] = {rule.id: rule for rule in rules}
         self.open_points: dict[str, OpenPoint] = {point.name: point for point in points}
 
@@ -266,7 +276,7 @@ def _kind(schema: dict[str, Any]) -> str:
     return str(schema.get("x-form-type") or {"string": "text"}.get(schema["type"], schema["type"]))
 
 
-def _entry(model: Any, table: str, entry: dict[str, Any], **defaults: Any) -> Any:
+def _entry(model: Any, table: str, entry: dict[str, Any], defaults: dict[str, Any]) -> Any:
     """An entry of a table as its model; lists become tuples.
 
     Raises:

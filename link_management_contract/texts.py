@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from link_management_contract.model import shipped
+
+STATEMENT = re.compile(r'^- <a id="s(D?\d+)"></a>\*\*\1\*\* \(\w+\) (.*?)(?=\n\n|\n- |\Z)', re.MULTILINE | re.DOTALL)
 UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")
 
 
@@ -32,3 +35,10 @@ def with_hint(message: str, options: Iterable[str]) -> str:
         return message
     near = get_close_matches(unknown[1], set(options), n=2, cutoff=0.5)
     return f"{message}; " + (f"did you mean {' or '.join(near)}?" if near else "--help lists all options")
+
+
+def statements() -> dict[str, str]:
+    """The statements of the specification, in the project's own words, by number, such as `45` or `D2`."""
+    installed = shipped("specification.md")
+    path = installed if installed.exists() else shipped("docs/specification.md")
+    return {number: " ".join(text.split()) for number, text in STATEMENT.findall(path.read_text("utf-8"))}

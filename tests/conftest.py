@@ -13,7 +13,7 @@ from redis_server import RedisServer
 from wire import Client, over_network
 
 from contract_tests.cli import SELDOM
-from contract_tests.survey import waiting
+from contract_tests.survey import visitor as waiting
 from mock_server import MockServer, Settings
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ from typing import Any
 
 from contract_tests.exchange import OWN, Exchange, FormValue, Request
 from contract_tests.masking import Masking
+from contract_tests.observation import Violation
 from contract_tests.reports import folder, results
-from contract_tests.rules.observation import Violation
-from contract_tests.run.outcome import Outcome
-from contract_tests.run.verdicts import Result, Verdict
-from contract_tests.target.entries import Entry
+from contract_tests.target.ledger import Entry
+from contract_tests.verdicts import Outcome, Result, Verdict
 from link_management_contract import shipped_contract
 
 CONTRACT = shipped_contract()

@@ -19,7 +19,7 @@ from wire import ALPINE, HARBOUR, Client, over_network
 
 from contract_tests import cli as suite
 from contract_tests.commands import run
-from contract_tests.survey import waiting
+from contract_tests.survey import visitor as waiting
 from contract_tests.target import target
 from mock_server import MockServer
 from mock_server import cli as mock

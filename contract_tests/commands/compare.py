@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 from rich.console import Console
@@ -15,46 +15,42 @@ from rich.table import Table
 from contract_tests.errors import BROKEN, FAILED, UsageError
 from contract_tests.masking import printable_values
 from contract_tests.reports import results
-from contract_tests.reports.screen import Screen, complain, say
-from contract_tests.run.outcome import Outcome
-from contract_tests.run.verdicts import Verdict
+from contract_tests.reports.terminal import Screen
+from contract_tests.screen import complain, say
+from contract_tests.verdicts import Verdict
 from link_management_contract import Contract
 
-ABSENT = "not run"
-FEWEST = 2
+TWO = 2
 GATING = (Verdict.FAIL, Verdict.INCONCLUSIVE)
 STRONGEST_FIRST = list(Verdict)
 
 
-def compare_command(contract: Contract, given: argparse.Namespace) -> int:
-    """Compare the results of several runs side by side, or of one with a baseline.
-
-    Args:
-        contract: the rules.
-        given: the files or folders of the runs' reports.
+def compare_command(_: Contract, options: SimpleNamespace) -> int:
+    """Compare the results of two runs side by side, or of one with a baseline.
 
     Returns:
-        0 if verdicts and open points are the same in all, 1 if not, 3 if a requested file could not be written. With a
-        baseline, 1 only if a verdict is worse.
+        0 if verdicts and open points are the same in both, 1 if not, 3 if a requested file could not be written. With
+        a baseline, 1 only if a verdict is worse.
 
     Raises:
         UsageError: if a file cannot be used.
     """
-    paths = [given.baseline, *given.results] if given.baseline else given.results
-    if len(paths) < FEWEST:
-        raise UsageError("one run alone cannot be compared; give two or more")
+    paths = [options.baseline, *options.results] if options.baseline else options.results
+    if len(paths) != TWO:
+        raise UsageError(f"two runs are compared, and {len(paths)} given; give two, or one and --baseline")
     runs = [read(path) for path in paths]
     compared = comparison([str(path) for path in paths], runs)
-    show(compared, Screen(), every=given.all)
-    regression = Regression.of(runs[0], runs[-1])
-    if given.baseline:
+    _show(compared, Screen(), every=options.all)
+    regression = Regression.of(*runs)
+    if options.baseline:
         say("\n".join(["", *regression.lines]))
     try:
-        _write(compared, given)
+        if options.json:
+            options.json.write_text(json.dumps(compared, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
         complain(f"the comparison could not be written: {error}")
         return BROKEN
-    return FAILED if (regression.worse if given.baseline else compared["differences"]) else 0
+    return FAILED if (regression.worse if options.baseline else compared["differences"]) else 0
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -86,14 +82,14 @@ class Regression:
     def of(cls, before: Mapping[str, Any], now: Mapping[str, Any]) -> Self:
         """Compare two runs' results, as `results.json` holds them; what is waived fails no less."""
         then, today = (
-            {results.name_of(each): Verdict(each["verdict"]) for each in run["results"]} for run in (before, now)
+            {results.name_of(result): Verdict(result["verdict"]) for result in run["results"]} for run in (before, now)
         )
         both = {name: (then[name], verdict) for name, verdict in today.items() if name in then}
-        told = {name: f"{name}: {one}, now {other}" for name, (one, other) in both.items()}
+        lines = {name: f"{name}: {one}, now {other}" for name, (one, other) in both.items()}
         rank = STRONGEST_FIRST.index
         return cls(
-            tuple(told[name] for name, (one, other) in both.items() if other in GATING and rank(other) < rank(one)),
-            tuple(told[name] for name, (one, other) in both.items() if one in GATING and rank(other) > rank(one)),
+            tuple(lines[name] for name, (one, other) in both.items() if other in GATING and rank(other) < rank(one)),
+            tuple(lines[name] for name, (one, other) in both.items() if one in GATING and rank(other) > rank(one)),
             tuple(f"{name}: {verdict}" for name, verdict in today.items() if name not in then),
             tuple(f"{name}: was {verdict}" for name, verdict in then.items() if name not in today),
         )
@@ -107,11 +103,6 @@ class Regression:
         return lines or ["nothing is worse or better"]
 
 
-def changes(before: Outcome, now: Outcome) -> list[str]:
-    """What has changed between two runs, for people."""
-    return Regression.of(results.as_dict(before), results.as_dict(now)).lines
-
-
 def comparison(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The runs side by side, for programs.
 
@@ -119,24 +110,18 @@ def comparison(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> dict[
         `runs`, each with its name, target and word; `rules` and `open_points`, each a list of entries with a name,
         one value for each run and whether these are the same; `differences`, how many entries differ.
     """
-    verdicts = [{f"{each['rule']}[{each['kind']}]": each["verdict"] for each in run["results"]} for run in runs]
-    chosen = [{name: ", ".join(values) for name, values in run["open_points"].items()} for run in runs]
-    rules, points = _side_by_side(verdicts, ABSENT), _side_by_side(chosen, "not seen")
+    verdicts = [{results.name_of(result): result["verdict"] for result in run["results"]} for run in runs]
+    choices = [{name: ", ".join(values) for name, values in run["open_points"].items()} for run in runs]
+    rules, points = _side_by_side(verdicts, "not run"), _side_by_side(choices, "not seen")
+    described = ("base_url", "word", "verdict", "contract_version", "began")
     return {
         "runs": [
-            {
-                "name": name,
-                "base_url": run["base_url"],
-                "word": run["word"],
-                "verdict": run.get("verdict", run["word"]),
-                "contract_version": run["contract_version"],
-                "began": run["began"],
-            }
+            {"name": name} | {key: run.get(key, run["word"]) for key in described}
             for name, run in zip(names, runs, strict=True)
         ],
         "rules": rules,
         "open_points": points,
-        "differences": sum(not each["same"] for each in (*rules, *points)),
+        "differences": sum(not entry["same"] for entry in (*rules, *points)),
     }
 
 
@@ -146,28 +131,17 @@ def _side_by_side(columns: Sequence[Mapping[str, str]], absent: str) -> list[dic
     return [{"name": name, "values": values, "same": len(set(values)) == 1} for name, values in rows]
 
 
-def show(compared: Mapping[str, Any], console: Console, *, every: bool) -> None:
-    """Print what differs, or everything."""
+def _show(compared: Mapping[str, Any], console: Console, *, every: bool) -> None:
     compared = printable_values(compared)
     for number, run in enumerate(compared["runs"], 1):
-        console.print(
-            f"{number}  {run['name']}  {run['base_url']}  {run['verdict']}, contract {run['contract_version']}"
-        )
+        title = f"{number}  {run['name']}  {run['base_url']}  {run['verdict']}, contract {run['contract_version']}"
+        console.print(title)
     for title, key in (("rule", "rules"), ("open point", "open_points")):
-        rows = [each for each in compared[key] if every or not each["same"]]
-        table = Table(title, *map(str, range(1, len(compared["runs"]) + 1)), box=None, pad_edge=False)
-        for each in rows:
-            table.add_row(each["name"], *each["values"], style="" if each["same"] else "bold")
+        rows = [row for row in compared[key] if every or not row["same"]]
+        table = Table(title, "1", "2", box=None, pad_edge=False)
+        for row in rows:
+            table.add_row(row["name"], *row["values"], style="" if row["same"] else "bold")
         if rows:
             console.print("")
             console.print(table)
     console.print(f"\n{compared['differences']} differences" if compared["differences"] else "\nno difference")
-
-
-def _write(compared: Mapping[str, Any], given: argparse.Namespace) -> None:
-    if given.json:
-        Path(given.json).write_text(json.dumps(compared, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    if given.html:
-        from contract_tests.reports.html import render  # noqa: PLC0415 - only a page needs Jinja, which is slow to load
-
-        Path(given.html).write_text(render("comparison.html.jinja", **compared), encoding="utf-8")

@@ -8,15 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from contract_tests.exchange import Exchange
-from contract_tests.proof import mocks
-from contract_tests.proof.mocks import KEY, SECOND_KEY
-from contract_tests.run.options import Options
-from contract_tests.run.runner import run
+from contract_tests.proof import KEY, SECOND_KEY, reset, serving
+from contract_tests.run import Options, run
 from contract_tests.target.connection import Connection
 from contract_tests.target.ledger import Ledger
 from link_management_contract import Contract
@@ -38,27 +35,33 @@ class Rehearsal:
 
 def show(contract: Contract, options: Options, console: Console) -> None:
     """Print what a run with these options would do, on an account with some records and on an empty one."""
-    with mocks.serving() as [base_url]:
+    with serving() as [base_url]:
         rehearsals = [_rehearse(contract, options, base_url, records) for records in SIZES]
-    console.print(f"Nothing was sent to {options.base_url}. A run would send, about:")
-    console.print(Padding(_requests(rehearsals, options), (1, 0, 1, 2)))
+    console.print(f"Nothing was sent to {options.base_url}. A run would send, about:\n")
+    console.print(_requests(rehearsals, options))
     if not options.limits.read_only:
-        console.print("It would create, change and delete records of its own, and leave none:")
-        console.print(Padding(_records(rehearsals), (1, 0, 1, 2)))
-        console.print("Names begin with ct, a number that is free and a few letters of the run's own.")
-        addresses = sorted(set(_addresses(rehearsals)))
-        console.print("Hosts and addresses are all under example.com:")
-        console.print(Padding(Text("\n".join(addresses)), (1, 0, 0, 2)))
+        console.print("\nIt would create, change and delete records of its own, and leave none:\n")
+        console.print(_records(rehearsals))
+        console.print("\nNames begin with ct, a free number and a few letters of the run's own.")
+        console.print("Hosts and addresses are all under example.com:\n")
+        console.print(Text("\n".join(f"  {address}" for address in sorted(set(_addresses(rehearsals))))))
 
 
 def _rehearse(contract: Contract, options: Options, base_url: str, records: int) -> Rehearsal:
-    mocks.reset(base_url, fixture="empty", records=records)
-    second = options.second_api_key and SECOND_KEY
-    limits = replace(options.limits, interval=0.0, seconds=None, lag=0.0)
-    there = replace(options, base_url=base_url, api_key=KEY, second_api_key=second, public_base_url=None, limits=limits)
+    reset(base_url, fixture="empty", records=records)
+    rehearsed = replace(
+        options,
+        base_url=base_url,
+        api_key=KEY,
+        second_api_key=options.second_api_key and SECOND_KEY,
+        public_base_url=None,
+        splash_create_path=None,
+        limits=replace(options.limits, interval=0.0, seconds=None, lag=0.0),
+        connection=Connection(),
+        jobs=1,
+    )
     began: list[tuple[str, int]] = []
     ledger = Ledger()
-    rehearsed = replace(there, connection=Connection(), splash_create_path=None, jobs=1)
     outcome = run(contract, rehearsed, ledger, lambda chapter, sent: began.append((chapter, sent)))
     chapters: Counter[str] = Counter({"asking what is there": began[0][1]})
     ends = [sent for _, sent in began[1:]] + [outcome.requests]
@@ -70,7 +73,7 @@ def _rehearse(contract: Contract, options: Options, base_url: str, records: int)
 
 def _table(title: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(title, no_wrap=True)
+    table.add_column(f"  {title}", no_wrap=True)
     for records in SIZES:
         table.add_column(f"on {records} of each", justify="right")
     return table
@@ -79,27 +82,23 @@ def _table(title: str) -> Table:
 def _requests(rehearsals: list[Rehearsal], options: Options) -> Table:
     table = _table("chapter")
     for chapter in rehearsals[0].chapters | rehearsals[1].chapters:
-        table.add_row(chapter, *(str(each.chapters[chapter]) for each in rehearsals))
-    totals = [each.chapters.total() for each in rehearsals]
-    table.add_row("all", *map(str, totals), style="bold")
+        table.add_row(f"  {chapter}", *(str(rehearsal.chapters[chapter]) for rehearsal in rehearsals))
+    totals = [rehearsal.chapters.total() for rehearsal in rehearsals]
+    table.add_row("  all", *map(str, totals), style="bold")
     if options.limits.interval:
-        seconds = (round(total * options.limits.interval) for total in totals)
-        table.add_row("time at this rate", *(f"{each // 60} min {each % 60} s" for each in seconds))
+        seconds = [round(total * options.limits.interval) for total in totals]
+        table.add_row("  time at this rate", *(f"{time // 60} min {time % 60} s" for time in seconds))
     return table
 
 
 def _records(rehearsals: list[Rehearsal]) -> Table:
     table = _table("records created")
     for resource in rehearsals[0].created | rehearsals[1].created:
-        table.add_row(resource, *(str(each.created[resource]) for each in rehearsals))
+        table.add_row(f"  {resource}", *(str(rehearsal.created[resource]) for rehearsal in rehearsals))
     return table
 
 
-def _texts(rehearsal: Rehearsal) -> Iterator[str]:
-    for exchange in rehearsal.exchanges:
-        yield from (text for text in (exchange.request.form or {}).values() if isinstance(text, str))
-
-
 def _addresses(rehearsals: list[Rehearsal]) -> Iterator[str]:
-    for text in (text for rehearsal in rehearsals for text in _texts(rehearsal)):
+    forms = (exchange.request.form or {} for rehearsal in rehearsals for exchange in rehearsal.exchanges)
+    for text in (text for form in forms for text in form.values() if isinstance(text, str)):
         yield from (NAME.sub("ct…", address)[:LONGEST] for address in RESERVED.findall(text))

@@ -1,42 +1,56 @@
-"""The command `contract-tests prove`."""
+"""The command `contract-tests prove`, and the kill matrix that it prints: in a terminal, as Markdown and as JSON."""
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
+from itertools import groupby
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from queue import Empty
+from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
 
 from contract_tests.errors import BROKEN, StoppedError, UsageError
-from contract_tests.proof import matrix, mocks
-from contract_tests.proof.mocks import Defect
-from contract_tests.proof.trials import Judged, Proof, Trial, greased, hostile, judge, trials_of
-from contract_tests.reports.screen import complain
+from contract_tests.proof import (
+    Defect,
+    Judged,
+    Proof,
+    Row,
+    Trial,
+    conditions,
+    defects,
+    greased,
+    hostile,
+    judge,
+    serving,
+    trials_of,
+)
+from contract_tests.reports.terminal import Screen
+from contract_tests.screen import complain
 from link_management_contract import Contract, shipped_contract
 
+COLUMNS = ("area", "defects", "caught by their rule", "requests until the first finding")
+DEFECT_COLUMNS = ("defect", "breaks", "caught", "others that fell", "requests")
 SECONDS_BETWEEN = 1.0  # looks at the workers
 WORKERS_A_CORE = 4  # a trial of a defect mostly waits, since the server might be slow rather than wrong
 SHORT_GREASE, SHORT_DEFECTS = 8, 7  # for a short proof: the number of seeds, and the step from defect to defect
+ENOUGH_SEEDS = 5  # of each defect, to show everything that it breaks
 
 
-def prove_command(contract: Contract, given: argparse.Namespace) -> int:
+def prove_command(contract: Contract, options: SimpleNamespace) -> int:
     """Judge servers known to be correct or to have a defect, and report the results.
-
-    Args:
-        contract: the rules.
-        given: the options from the command line.
 
     Returns:
         0 if each defect is caught by its own rule, and no correct server fails or keeps a run's record, else 1; 3 if
@@ -46,39 +60,39 @@ def prove_command(contract: Contract, given: argparse.Namespace) -> int:
         UsageError: if a defect is unknown, or there is no mock server.
         StoppedError: if a worker process died.
     """
-    console = Console(highlight=False, markup=False)
-    with mocks.serving(given.jobs or WORKERS_A_CORE * (os.cpu_count() or 1)) as base_urls:
-        known = mocks.defects(base_urls[0])
-        trials = _trials(contract, given, known, mocks.conditions(base_urls[0]))
-        judged = _judged(base_urls, trials)
-        proof = Proof.of(known, _watched(judged, len(trials)))
-    matrix.show(proof, console, each=bool(given.defect))
-    return _write(proof, given) or int(bool(proof.failures))
+    whole = not options.defect and not options.short and options.seeds >= ENOUGH_SEEDS
+    with serving(options.jobs or WORKERS_A_CORE * (os.cpu_count() or 1)) as base_urls:
+        known = defects(base_urls[0])
+        trials = _trials(contract, options, known, conditions(base_urls[0]))
+        judged = _watched(_judged(base_urls, trials), len(trials))
+        proof = Proof.of(contract.rules, known, judged, whole=whole)
+    show(proof, Screen(), by_defect=bool(options.defect))
+    return _write(proof, options) or int(bool(proof.failures))
 
 
 def _trials(
-    contract: Contract, given: argparse.Namespace, known: dict[str, Defect], conditions: dict[str, list[float]]
+    contract: Contract, options: SimpleNamespace, known: dict[str, Defect], measures_of: dict[str, list[float]]
 ) -> list[Trial]:
-    unknown = [name for name in given.defect if name not in known]
+    unknown = [name for name in options.defect if name not in known]
     if unknown:
         near = get_close_matches(unknown[0], known, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server --list-defects` names them all"
         raise UsageError(f'no defect "{unknown[0]}"; {hint}')
     resources = tuple(contract.resources)
-    chosen = given.defect or (list(known)[::SHORT_DEFECTS] if given.short else list(known))
+    chosen = options.defect or (list(known)[::SHORT_DEFECTS] if options.short else list(known))
     wrong = [
         trial
         for number, name in enumerate(chosen)
-        for trial in trials_of(known[name], contract, [number] if given.short else range(given.seeds))
+        for trial in trials_of(known[name], contract, [number] if options.short else range(options.seeds))
     ]
-    if given.defect:
+    if options.defect:
         return wrong
     under = [
         hostile(name, measures[seed % len(measures)], seed, resources)
-        for name, measures in conditions.items()
-        for seed in range(1 if given.short else len(measures))
+        for name, measures in measures_of.items()
+        for seed in range(1 if options.short else len(measures))
     ]
-    right = [greased(seed, resources) for seed in range(1, (SHORT_GREASE if given.short else given.grease) + 1)]
+    right = [greased(seed, resources) for seed in range(1, (SHORT_GREASE if options.short else options.grease) + 1)]
     return _spread(under, [*right, *wrong])
 
 
@@ -178,14 +192,126 @@ def _watched(judged: Iterator[Judged], total: int) -> Iterator[Judged]:
             yield each
 
 
-def _write(proof: Proof, given: argparse.Namespace) -> int:
+def _write(proof: Proof, options: SimpleNamespace) -> int:
     """Write the requested forms of the matrix; return 0, or the exit status for a failure."""
     try:
-        if given.markdown:
-            Path(given.markdown).write_text(matrix.markdown(proof) + "\n", encoding="utf-8")
-        if given.json:
-            Path(given.json).write_text(json.dumps(matrix.as_dict(proof), indent=1) + "\n", encoding="utf-8")
+        if options.markdown:
+            options.markdown.write_text(markdown(proof) + "\n", encoding="utf-8")
+        if options.json:
+            options.json.write_text(json.dumps(as_dict(proof), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         complain(f"the matrix could not be written: {error}")
         return BROKEN
     return 0
+
+
+def show(proof: Proof, console: Console, *, by_defect: bool) -> None:
+    """Print a proof; each defect on a line of its own, if asked for."""
+    console.print(_defects(proof) if by_defect else _areas(proof))
+    for text in _texts(proof):
+        console.print(text)
+    for line in proof.failures:
+        console.print(Text(line, style="bold red"))
+    word = ("proved", "bold green") if not proof.failures else ("not proved", "bold red")
+    console.print(Text(f"\n{word[0]}", style=word[1]))
+    trials = sum(len(row.judged) for row in proof.rows) + len(proof.right) + len(proof.hostile)
+    console.print(f"{trials} servers judged in {proof.seconds:.0f} s")
+
+
+def markdown(proof: Proof) -> str:
+    """The summary by area, then every defect."""
+    lines = [_line(COLUMNS), _line(["---"] * len(COLUMNS)), *map(_line, _summary(proof)), ""]
+    lines += [f"- {text}" for text in _texts(proof)]
+    lines += ["", _line(DEFECT_COLUMNS), _line(["---"] * 5)]
+    lines += [
+        _line((f"`{row.defect.name}`", row.defect.rule, _share(row), ", ".join(sorted(row.others)), row.requests or ""))
+        for row in proof.rows
+    ]
+    return "\n".join(lines)
+
+
+def as_dict(proof: Proof) -> dict[str, Any]:
+    """The whole proof, for programs: `areas`, `defects`, `right` and `hostile`, each a list, and `failures`."""
+    return {
+        "areas": [dict(zip(COLUMNS, cells, strict=True)) for cells in _summary(proof)],
+        "defects": [
+            {
+                "name": row.defect.name,
+                "rule": row.defect.rule,
+                "what": row.defect.what,
+                "verdict": row.verdict,
+                "others": sorted(row.others),
+                "requests": row.requests,
+                "scripted": row.scripted,
+                "trials": [_trial(each) for each in row.judged],
+            }
+            for row in proof.rows
+        ],
+        "right": [_trial(each) for each in proof.right],
+        "hostile": [{"condition": each.trial.name} | _trial(each) for each in proof.hostile],
+        "failures": proof.failures,
+    }
+
+
+def _trial(judged: Judged) -> dict[str, Any]:
+    trial = judged.trial
+    return {
+        "switches": dict(trial.switches),
+        "kinds": list(trial.resources),
+        "fell": sorted(judged.fell),
+        "undecided": list(judged.undecided),
+        "left": list(judged.left),
+        "first": judged.first,
+        "explored": judged.explored,
+    }
+
+
+def _areas(proof: Proof) -> Table:
+    table = Table(*COLUMNS, box=None, pad_edge=False, header_style="bold")
+    for cells in _summary(proof):
+        table.add_row(*map(str, cells))
+    return table
+
+
+def _defects(proof: Proof) -> Table:
+    table = Table(*DEFECT_COLUMNS, box=None, pad_edge=False)
+    for row in proof.rows:
+        table.add_row(row.defect.name, row.defect.rule, _share(row), ", ".join(sorted(row.others)), str(row.requests))
+    return table
+
+
+def _summary(proof: Proof) -> Iterable[tuple[Any, ...]]:
+    """A line for each area, and one for all."""
+    rows = sorted(proof.rows, key=_area)
+    for area, group in [(area, list(group)) for area, group in groupby(rows, key=_area)] + [("all", rows)]:
+        counts = [row.requests for row in group if row.requests is not None]
+        caught = sum(row.verdict == "caught" for row in group)
+        middle = f"{median(counts):.0f}, at most {max(counts)}" if counts else ""
+        yield area, len(group), caught, middle
+
+
+def _texts(proof: Proof) -> Iterable[str]:
+    scripted = sum(row.scripted for row in proof.rows)
+    yield f"{scripted} of {len(proof.rows)} defects are shown by a script, which shows nothing without the defect"
+    for judged, which in ((proof.right, "whatever they chose"), (proof.hostile, "under hostile conditions")):
+        if judged:
+            yield _right(judged, f"servers that are right, {which}")
+
+
+def _right(judged: tuple[Judged, ...], what: str) -> str:
+    failed = sum(bool(each.fell) for each in judged)
+    undecided = sum(bool(each.undecided) for each in judged)
+    left = sum(bool(each.left) for each in judged)
+    return f"{len(judged)} {what}: {failed} failed, {undecided} with undecided rules, {left} with records left behind"
+
+
+def _share(row: Row) -> str:
+    return f"{row.caught} of {len(row.judged)}"
+
+
+def _area(row: Row) -> str:
+    return row.defect.rule.partition(".")[0]
+
+
+def _line(cells: Iterable[Any]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"

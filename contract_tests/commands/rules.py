@@ -1,21 +1,31 @@
-"""The rules and open points, listed or explained."""
+"""The command `contract-tests rules`: the rules and open points, listed or explained."""
 
 from __future__ import annotations
 
 import textwrap
 from difflib import get_close_matches
 from itertools import groupby
+from types import SimpleNamespace
 
-from contract_tests.statements import statements
+from contract_tests.errors import UsageError
 from link_management_contract import Contract, OpenPoint, Rule
+from link_management_contract.texts import statements
 
 WIDTH = 80
 JUDGED_BY = {"exchange": "one answer", "state": "several requests", "round": "requests that overlap"}
-INDENT, FURTHER = " " * 10, " " * 15
 
 
-def overview(contract: Contract) -> str:
-    """All rules and open points, by area."""
+def rules_command(contract: Contract, options: SimpleNamespace) -> int:
+    """Print all rules and open points, or one.
+
+    Raises:
+        UsageError: if there is no such rule or open point.
+    """
+    print(_explanation(contract, options.rule) if options.rule else _overview(contract))
+    return 0
+
+
+def _overview(contract: Contract) -> str:
     lines = []
     entries: list[Rule | OpenPoint] = [*contract.rules.values(), *contract.open_points.values()]
     for area, group in groupby(entries, key=lambda entry: entry.id.partition(".")[0]):
@@ -25,36 +35,26 @@ def overview(contract: Contract) -> str:
             lines.append(f"  {entry.id}  ({label})")
             lines.append(textwrap.fill(entry.statement, WIDTH, initial_indent="    ", subsequent_indent="    "))
         lines.append("")
-    lines.append(f"{len(contract.rules)} rules, {len(contract.open_points)} open points")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"{len(contract.rules)} rules, {len(contract.open_points)} open points"])
 
 
-def explain(contract: Contract, name: str) -> str:
-    """One rule or open point.
-
-    Raises:
-        LookupError: if no rule or open point has that id; the message names the nearest ones.
-    """
+def _explanation(contract: Contract, name: str) -> str:
     entry = contract.rules.get(name) or contract.open_points.get(name.removeprefix("open."))
     if entry is None:
-        near = get_close_matches(
-            name, [*contract.rules, *(point.id for point in contract.open_points.values())], n=3, cutoff=0.4
-        )
+        points = [point.id for point in contract.open_points.values()]
+        near = get_close_matches(name, [*contract.rules, *points], n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}?" if near else "`contract-tests rules` lists them all"
-        raise LookupError(f'no rule "{name}"; {hint}')
+        raise UsageError(f'no rule "{name}"; {hint}')
     lines = [entry.id, textwrap.fill(entry.statement, WIDTH), ""]
     lines.append(f"Source     section {entry.section!r} of the specification, docs/specification.md")
     known = statements()
-    lines += [_statement(number, known[number]) for number in map(str, entry.numbers)]
+    for number in map(str, entry.numbers):
+        text = f"{number:>4} {known[number]}"
+        lines.append(textwrap.fill(text, WIDTH, initial_indent=" " * 10, subsequent_indent=" " * 15))
     if isinstance(entry, Rule):
         lines.append(f"Level      {entry.level}")
         lines.append(f"Judged by  {JUDGED_BY[entry.decided_by]}")
         lines.append(f"Holds for  {', '.join(entry.resources)}")
     else:
-        lines.append("Values")
-        lines += [f"  {value}  {meaning}" for value, meaning in entry.values.items()]
+        lines += ["Values", *(f"  {value}  {meaning}" for value, meaning in entry.values.items())]
     return "\n".join(lines)
-
-
-def _statement(number: str, text: str) -> str:
-    return textwrap.fill(f"{number:>4} {text}", WIDTH, initial_indent=INDENT, subsequent_indent=FURTHER)

@@ -1,50 +1,44 @@
-"""The command `contract-tests run`."""
+"""The command `contract-tests run`: progress, interrupts, reports, and `--watch`."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import secrets
+import select
 import signal
+import socket
 import sys
+import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from threading import Event, Thread
-from time import monotonic, strftime
-from types import FrameType, TracebackType
+from types import FrameType, SimpleNamespace
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import platformdirs
 
-from contract_tests.commands import compare, plan
-from contract_tests.commands.watch import watch
-from contract_tests.errors import BROKEN, FAILED, UNDECIDED, InterruptedRunError, UsageError
-from contract_tests.reports import github, results, terminal
-from contract_tests.reports.screen import Screen, complain, say
-from contract_tests.run import waivers
-from contract_tests.run.options import Options, options_of
-from contract_tests.run.outcome import Outcome
-from contract_tests.run.runner import TOO_MANY, Progress, run
-from contract_tests.run.verdicts import Verdict
+from contract_tests.commands import compare
+from contract_tests.errors import BROKEN, FAILED, UNDECIDED, InterruptedRunError, StoppedError, UsageError
+from contract_tests.reports import ci, results, terminal
+from contract_tests.run import TOO_MANY, Options, Progress, options_of, run
+from contract_tests.screen import complain, runs_in_github, say, without_commands
 from contract_tests.target.ledger import Ledger, digest_of
-from contract_tests.workflow_commands import runs_here, without_commands
+from contract_tests.verdicts import Outcome
+from contract_tests.waivers import write_waivers
 from link_management_contract import Contract
 
 PROGRAM = "link-management-contract"
 BETWEEN_LINES = 30  # seconds between two lines of progress without a terminal
-MOST_TOLD = 3  # records left behind
-PASSED_OVER = 2  # the interrupt to ignore: a second one comes from impatience, and clean-up takes a moment
+MOST_NAMED = 3  # records left behind
+IGNORED = 2  # the interrupt to ignore: a second one comes from impatience, and clean-up takes a moment
+BETWEEN_LOOKS, STARTING = 0.3, 0.3  # seconds between looks at a watched server, and until one that listens is ready
 
 
-def run_command(contract: Contract, given: argparse.Namespace) -> int:
+def run_command(contract: Contract, options: SimpleNamespace) -> int:
     """Judge an implementation, and report the outcome.
-
-    Args:
-        contract: the rules.
-        given: the options from the command line.
 
     Returns:
         The exit status.
@@ -54,36 +48,33 @@ def run_command(contract: Contract, given: argparse.Namespace) -> int:
         NothingSelectedError: if they select nothing.
         UnusableTargetError: if nothing can be judged there.
     """
-    if given.plan:
+    if options.plan:
+        from contract_tests.commands import plan  # noqa: PLC0415 - only this needs a mock
+
         _keep_examples_elsewhere()
-        plan.show(contract, _options(contract, given), Screen())
+        plan.show(contract, _options(contract, options), terminal.Screen())
         return 0
     interrupts = Interrupts()
-
-    def judged(asked: argparse.Namespace) -> Outcome:
-        with without_commands(), ProgressDisplay(Screen(stderr=True), asked) as progress:
-            return carry_out(contract, asked, progress, lambda: interrupts.came, progress.certain)
-
-    if given.watch:
-        return watch(given, judged, lambda outcome: _tell(given, outcome, results.as_dict(outcome)))
-    baseline = compare.read(given.baseline) if given.baseline else None
-    outcome = judged(given)
+    if options.watch:
+        return _watch(contract, options, interrupts)
+    baseline = compare.read(options.baseline) if options.baseline else None
+    outcome = carry_out(contract, options, interrupts, ProgressDisplay(options))
     told = results.as_dict(outcome)
-    if not write_reports(contract, outcome, told, given):
+    if not write_reports(contract, outcome, told, options):
         outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
         told = results.as_dict(outcome)
-    _tell(given, outcome, told)
+    _show(options, outcome, told)
     return outcome.status if baseline is None else _gated(outcome, told, baseline)
 
 
-def _tell(given: argparse.Namespace, outcome: Outcome, told: dict[str, Any]) -> None:
+def _show(options: SimpleNamespace, outcome: Outcome, told: dict[str, Any]) -> None:
     with without_commands():
         if outcome.interrupted:
             complain(str(InterruptedRunError(left=len(outcome.left))))
-        elif given.quiet:
+        elif options.quiet:
             say(outcome.verdict)
         else:
-            terminal.show(told, Screen(), verbose=given.verbose, folder=given.report_dir)
+            terminal.show(told, terminal.Screen(), verbose=options.verbose, folder=options.report_dir)
 
 
 def _gated(outcome: Outcome, told: dict[str, Any], baseline: dict[str, Any]) -> int:
@@ -102,110 +93,48 @@ class ProgressDisplay:
     Failures are shown as soon as they are certain, on a terminal and in `results.json`.
     """
 
-    def __init__(self, screen: Screen, given: argparse.Namespace) -> None:
-        self._screen = screen
-        self._given = given
-        self._told: set[str] = set()
-        self._status = screen.status("")
-        self._began = monotonic()
+    def __init__(self, options: SimpleNamespace) -> None:
+        self._screen = terminal.Screen(stderr=True)
+        self._options = options
+        self._failed: set[str] = set()
+        self._status = self._screen.status("")
+        self._began = time.monotonic()
         self._line = "beginning"
         self._ended = Event()
-        self._thread = Thread(target=self._tell, daemon=True)
 
     def __call__(self, chapter: str, requests: int) -> None:
         """Note the current chapter and the number of requests so far."""
         self._line = f"{chapter}  ·  {requests} requests"
-        self._status.update(f"{self._line}  ·  {monotonic() - self._began:.0f} s")
+        self._status.update(f"{self._line}  ·  {time.monotonic() - self._began:.0f} s")
         if TOO_MANY in chapter and not self._screen.is_terminal:
             complain(self._line)
 
     def certain(self, outcome: Outcome) -> None:
         """Show the failures that are new, and keep all of them in `results.json` in case the run does not end well."""
-        failed = {each.id for each in outcome.results if each.verdict is Verdict.FAIL and not each.waived}
-        if self._screen.is_terminal and not self._given.quiet:
-            for name in sorted(failed - self._told):
+        failed = {result.id for result in outcome.failed}
+        if self._screen.is_terminal and not self._options.quiet:
+            for name in sorted(failed - self._failed):
                 self._screen.print(f"fail: {name}", style="red")
-        if self._given.report_dir and failed - self._told:
+        if self._options.report_dir and failed - self._failed:
             with suppress(OSError):  # it is written again at the end, and then complained of
-                self._given.report_dir.mkdir(parents=True, exist_ok=True)
-                results.write(results.as_dict(outcome), self._given.report_dir / results.FILE)
-        self._told |= failed
+                self._options.report_dir.mkdir(parents=True, exist_ok=True)
+                results.write(results.as_dict(outcome), self._options.report_dir / results.FILE)
+        self._failed |= failed
 
     def __enter__(self) -> Self:
-        """Start to show progress."""
         if self._screen.is_terminal:
             self._status.start()
         else:
-            self._thread.start()
+            Thread(target=self._print_lines, daemon=True).start()
         return self
 
-    def __exit__(
-        self, resource: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Stop showing progress."""
+    def __exit__(self, *_: object) -> None:
         self._status.stop()
         self._ended.set()
 
-    def _tell(self) -> None:
+    def _print_lines(self) -> None:
         while not self._ended.wait(BETWEEN_LINES):
-            complain(f"{self._line}  ·  {monotonic() - self._began:.0f} s")
-
-
-def carry_out(
-    contract: Contract,
-    given: argparse.Namespace,
-    progress: Progress = lambda _chapter, _requests: None,
-    interrupted: Callable[[], bool] = lambda: False,
-    certain: Callable[[Outcome], None] | None = None,
-) -> Outcome:
-    """Judge an implementation as the command line says, and report what is left behind, whatever happens.
-
-    Args:
-        contract: the rules.
-        given: the options.
-        progress: called with each chapter and the number of requests so far.
-        interrupted: whether the run must end.
-        certain: called with the outcome so far whenever more results are certain.
-
-    Raises:
-        StoppedError: if nothing can be judged.
-    """
-    options = _options(contract, given)
-    _keep_examples_elsewhere()
-    if options.connection.insecure:
-        complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
-    account, token = digest_of(options.api_key), secrets.token_hex(2)
-    with Ledger(given.ledger or _state_file(), options.base_url, account, f"x{token}") as ledger:
-        try:
-            return run(contract, options, ledger, progress, interrupted, certain)
-        finally:
-            tell_left(ledger)
-            if ledger.needed and ledger.path:
-                complain(f"to look again, and remove what is there, run: contract-tests cleanup {ledger.path}")
-            if not ledger.needed:
-                ledger.discard()
-
-
-def _keep_examples_elsewhere() -> None:
-    """Let Hypothesis keep examples in the user's cache; it would keep them in the working directory."""
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(platformdirs.user_cache_path(PROGRAM) / "hypothesis"))
-
-
-def _options(contract: Contract, given: argparse.Namespace) -> Options:
-    unknown = [name for name in given.resources if name not in contract.resources]
-    if unknown:
-        raise UsageError(f'no resource "{unknown[0]}"; resources are {", ".join(contract.resources)}')
-    return options_of(given)
-
-
-def tell_left(ledger: Ledger) -> None:
-    """Report what is left behind, or may still appear."""
-    for entry in ledger.left[:MOST_TOLD]:
-        complain(f"left behind: {entry}")
-    if len(ledger.left) > MOST_TOLD:
-        complain(f"and {len(ledger.left) - MOST_TOLD} more are left behind; {ledger.path} lists them")
-    if ledger.unanswered:
-        complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.unanswered)}")
+            complain(f"{self._line}  ·  {time.monotonic() - self._began:.0f} s")
 
 
 class Interrupts:
@@ -221,40 +150,91 @@ class Interrupts:
                 signal.signal(number, self._interrupt)
         sys.unraisablehook = lambda lost: lost.exc_type is KeyboardInterrupt or sys.__unraisablehook__(lost)
 
-    @property
-    def came(self) -> bool:
+    def __call__(self) -> bool:
         """Whether there was an interrupt."""
         return self._count > 0
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         self._count += 1
-        if self._count != PASSED_OVER:
+        if self._count != IGNORED:
             raise KeyboardInterrupt
 
 
-def _state_file() -> Path:
-    return platformdirs.user_state_path(PROGRAM) / "ledgers" / f"{strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
+def carry_out(
+    contract: Contract,
+    options: SimpleNamespace,
+    interrupted: Callable[[], bool],
+    display: ProgressDisplay | None = None,
+) -> Outcome:
+    """Judge an implementation as the command line says, and report what is left behind, whatever happens.
+
+    Raises:
+        StoppedError: if nothing can be judged.
+    """
+    checked = _options(contract, options)
+    _keep_examples_elsewhere()
+    if checked.connection.insecure:
+        complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
+    path = options.ledger or platformdirs.user_state_path(PROGRAM) / "ledgers" / name
+    account, token = digest_of(checked.api_key), f"x{secrets.token_hex(2)}"
+    progress: Progress = display or (lambda _chapter, _requests: None)
+    with (
+        without_commands(),
+        display or nullcontext(),
+        Ledger(path, checked.base_url, account, token) as ledger,
+    ):
+        try:
+            return run(contract, checked, ledger, progress, interrupted, display.certain if display else None)
+        finally:
+            report_left(ledger)
+            if ledger.needed and ledger.path:
+                complain(f"to look again, and remove what is there, run: contract-tests cleanup {ledger.path}")
+            if not ledger.needed:
+                ledger.discard()
 
 
-def write_reports(contract: Contract, outcome: Outcome, told: dict[str, Any], given: argparse.Namespace) -> bool:
+def _keep_examples_elsewhere() -> None:
+    """Let Hypothesis keep examples in the user's cache; it would keep them in the working directory."""
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(platformdirs.user_cache_path(PROGRAM) / "hypothesis"))
+
+
+def _options(contract: Contract, options: SimpleNamespace) -> Options:
+    unknown = [name for name in options.resources if name not in contract.resources]
+    if unknown:
+        raise UsageError(f'no resource "{unknown[0]}"; resources are {", ".join(contract.resources)}')
+    return options_of(options)
+
+
+def report_left(ledger: Ledger) -> None:
+    """Report what is left behind, or may still appear."""
+    for entry in ledger.left[:MOST_NAMED]:
+        complain(f"left behind: {entry}")
+    if len(ledger.left) > MOST_NAMED:
+        complain(f"and {len(ledger.left) - MOST_NAMED} more are left behind; {ledger.path} lists them")
+    if ledger.unanswered:
+        complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.unanswered)}")
+
+
+def write_reports(contract: Contract, outcome: Outcome, told: dict[str, Any], options: SimpleNamespace) -> bool:
     """Write each report that the command line asks for, if possible; return whether all were written.
 
     Args:
         contract: the open points.
         outcome: what the run came to.
         told: the same, as `results.json` holds it.
-        given: the options.
+        options: the options.
     """
     today = datetime.fromtimestamp(outcome.began, UTC).date()
     wanted: list[Callable[[], None]] = []
-    if given.write_waivers:
-        wanted.append(lambda: waivers.write(given.write_waivers, outcome.results, today, strict=outcome.strict))
-    if given.report_dir:
-        from contract_tests.reports import folder  # noqa: PLC0415 - only reports need Jinja, which is slow to load
+    if options.write_waivers:
+        wanted.append(lambda: write_waivers(options.write_waivers, outcome.results, today, strict=outcome.strict))
+    if options.report_dir:
+        from contract_tests.reports import html  # noqa: PLC0415 - only reports need Jinja, which is slow to load
 
-        wanted.append(lambda: folder.write(contract, outcome, told, given.report_dir))
-    if runs_here():
-        wanted.append(lambda: github.tell(told))
+        wanted.append(lambda: html.write_folder(contract, outcome, told, options.report_dir))
+    if runs_in_github():
+        wanted.append(lambda: ci.report_to_github(told))
     written = True
     for write in wanted:
         try:
@@ -263,3 +243,72 @@ def write_reports(contract: Contract, outcome: Outcome, told: dict[str, Any], gi
             written = False
             complain(f"no report could be written: {error}")
     return written
+
+
+def _watch(contract: Contract, options: SimpleNamespace, interrupts: Interrupts) -> int:
+    """Judge again and again: what failed last comes first, and the rest once that is mended.
+
+    Returns:
+        The exit status of the last whole run, once the input has ended or `q` was entered.
+    """
+    last: Outcome | None = None
+    status = 0
+    while True:
+        failed = _failed_rules(last)
+        try:
+            if failed:
+                say(f"\nfirst what failed last: {', '.join(failed)}")
+                first = carry_out(contract, _with_rules(options, failed), interrupts, ProgressDisplay(options))
+                if _failed_rules(first):
+                    _show(options, first, results.as_dict(first))
+                    if not _wait_for_restart(options.base_url):
+                        return status
+                    continue
+            outcome = carry_out(contract, options, interrupts, ProgressDisplay(options))
+        except UsageError:
+            raise
+        except StoppedError as error:
+            complain(str(error))
+            status = error.status
+        else:
+            _show(options, outcome, results.as_dict(outcome))
+            if last:
+                say("\n".join(compare.Regression.of(results.as_dict(last), results.as_dict(outcome)).lines))
+            last, status = outcome, outcome.status
+        if not _wait_for_restart(options.base_url):
+            return status
+
+
+def _with_rules(options: SimpleNamespace, rules: tuple[str, ...]) -> SimpleNamespace:
+    return SimpleNamespace(**vars(options) | {"rules": rules})
+
+
+def _failed_rules(outcome: Outcome | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(result.rule.id for result in outcome.failed)) if outcome else ()
+
+
+def _wait_for_restart(base_url: str) -> bool:
+    """Wait until the server has stopped and started again, or for Enter; false at the end of the input, or on `q`."""
+    say("\nwatching: restart the server or press Enter to judge again; q and Enter to end")
+    was_down = False
+    while True:
+        with suppress(ValueError, OSError):  # an input that cannot be waited for
+            if select.select([sys.stdin], [], [], BETWEEN_LOOKS)[0]:
+                line = sys.stdin.readline()
+                return bool(line) and line.strip() != "q"
+        time.sleep(BETWEEN_LOOKS)
+        is_up = _listens(base_url)
+        if is_up and was_down:
+            time.sleep(STARTING)
+            return True
+        if not is_up and not was_down:
+            say("the server has stopped; it is judged again once it listens")
+        was_down = not is_up
+
+
+def _listens(base_url: str) -> bool:
+    parts = urlsplit(base_url)
+    address = (parts.hostname or "", parts.port or {"https": 443}.get(parts.scheme, 80))
+    with suppress(OSError), socket.create_connection(address, timeout=1):
+        return True
+    return False

@@ -6,26 +6,35 @@ it is sent, so a seed yields the same requests wherever possible, whatever the a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import Lock
 from typing import Any
 
+import hypothesis.strategies as st
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis.stateful import run_state_machine_as_test
-from hypothesis.strategies import one_of
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule, run_state_machine_as_test
 from schemathesis.core.result import Ok
 
-from contract_tests.explore.generated import Generated
+from contract_tests.evidence import BeforeAfter, Listing, Record
+from contract_tests.exchange import Expect, FormValue
 from contract_tests.explore.probes import Proceed, probe
-from contract_tests.explore.walk import Step, Walk
-from contract_tests.survey.lifecycle import see_late
+from contract_tests.observation import TOGGLED
+from contract_tests.survey.creating import create
+from contract_tests.survey.lifecycle import Update, change, delete, remove, see_late
+from contract_tests.survey.samples import harmless, of_type, value
 from contract_tests.survey.visitor import Visitor
-from link_management_contract import Contract
+from contract_tests.target.target import WriteRefusedError
+from link_management_contract import Contract, Resource, operation_of
 
 STEPS = 10  # of a walk, each of about three requests
+Form = dict[str, FormValue]
+Step = Callable[[], None]
+VARIANTS = st.sampled_from(("", "other-", "third-"))
+LETTERS = st.text("aZ09éŁЖяΩ東한", min_size=1, max_size=12)
 _DRAWING = Lock()  # Hypothesis draws in one thread at a time
 
 
@@ -43,21 +52,18 @@ class Exploration:
     requests: int
     seed: int
 
-    def __call__(self, visitor: Visitor) -> None:
+    def explore(self, visitor: Visitor) -> None:
         """Explore a resource; of a very large collection, only the first page is listed after each step."""
-        see_late(visitor, visitor.snapshot())
-        whole, visitor.most_pages = visitor.most_pages, 1
+        see_late(visitor, visitor.list_until())
+        most_pages, visitor.most_pages = visitor.most_pages, 1
         try:
-            self._explore(visitor)
+            end = len(visitor.evidence.exchanges) + self.requests
+            probe(visitor, _within(visitor, self.requests))
+            left = max(0, end - len(visitor.evidence.exchanges))
+            self._generate(visitor, left // 3)
+            self._walk(visitor, left - left // 3)
         finally:
-            visitor.most_pages = whole
-
-    def _explore(self, visitor: Visitor) -> None:
-        end = len(visitor.evidence.exchanges) + self.requests
-        probe(visitor, _within(visitor, self.requests))
-        left = max(0, end - len(visitor.evidence.exchanges))
-        self._generate(visitor, left // 3)
-        self._walk(visitor, left - left // 3)
+            visitor.most_pages = most_pages
 
     @cached_property
     def _schema(self) -> schemathesis.BaseSchema:
@@ -70,7 +76,7 @@ class Exploration:
         operations = self._schema.include(tag=visitor.resource.name).get_all_operations()
         drawn: list[schemathesis.Case[Any]] = []
         with _DRAWING:
-            cases = one_of([found.ok().as_strategy() for found in operations if isinstance(found, Ok)])
+            cases = st.one_of([found.ok().as_strategy() for found in operations if isinstance(found, Ok)])
             seed(self.seed)(_settings(max(1, requests))(given(cases)(lambda case: drawn.append(case))))()  # noqa: PLW0108 - it needs a function
         for case in drawn:
             proceed(partial(generated.send, case))
@@ -106,3 +112,217 @@ def _within(visitor: Visitor, requests: int) -> Proceed:
             step()
 
     return proceed
+
+
+class Generated:
+    """Sends generated requests for one resource, made harmless: only own records and reserved addresses.
+
+    Any of them may be refused, so they are sent as open; those accepted are then judged as documented requests.
+    """
+
+    def __init__(self, visitor: Visitor) -> None:
+        self._visitor = visitor
+        self._own: list[tuple[int, str]] = []  # the ids and markers of records made here
+
+    def send(self, case: schemathesis.Case[Any]) -> None:
+        """Send a generated request; except in every other read, its id is replaced by that of a record made here."""
+        operation = operation_of(str(case.operation.definition.raw["operationId"]))
+        fields = case.body if isinstance(case.body, Mapping) else {}
+        if operation == "list":
+            self._visitor.try_page(**{name: str(text) for name, text in case.query.items()})
+        elif operation == "create" or not self._own:
+            self._create(fields)
+        elif operation == "read":
+            [identifier] = case.path_parameters.values()
+            if identifier % 2:
+                self._visitor.read(identifier, Expect.OPEN)
+            else:
+                self._read(self._own[-1][0])
+        elif operation == "update":
+            self._update(fields)
+        else:
+            self._delete()
+
+    def _create(self, fields: Mapping[str, Any]) -> None:
+        visitor, least = self._visitor, self._visitor.least()
+        marker = str(least[visitor.resource.label])
+        form = least | self._form(fields, marker)
+        exchange = visitor.retry(lambda: visitor.post(form, Expect.OPEN))
+        visitor.count_if_accepted(exchange)
+        if exchange.made_id is not None:
+            self._own.append((exchange.made_id, marker))
+            self._read(exchange.made_id)
+
+    def _update(self, fields: Mapping[str, Any]) -> None:
+        visitor, (identifier, marker) = self._visitor, self._own[-1]
+        with suppress(WriteRefusedError):
+            visitor.count_if_accepted(visitor.update(identifier, self._form(fields, marker), Expect.OPEN))
+            self._read(identifier)
+
+    def _delete(self) -> None:
+        visitor, (identifier, _) = self._visitor, self._own.pop(0)
+        with suppress(WriteRefusedError):
+            removal = delete(visitor, identifier, Expect.OPEN)
+            visitor.evidence.removals[visitor.resource.name].append(removal)
+            if removal.is_seen(visitor.resource):
+                visitor.target.ledger.remove(visitor.resource.name, identifier)
+
+    def _read(self, identifier: int) -> None:
+        """Read a record that was made here, so that its marker is seen and it may be written to."""
+        self._visitor.count_if_accepted(self._visitor.read(identifier, Expect.OPEN))
+
+    def _form(self, fields: Mapping[str, Any], marker: str) -> Form:
+        """The documented fields among generated ones; a name begins with the marker, and a host is the marker."""
+        resource = self._visitor.resource
+        types = dict.fromkeys(resource.required, "text") | resource.optional
+        known = {name: getattr(made_up, "data", made_up) for name, made_up in fields.items() if name in types}
+        form = {name: harmless(name, types[name], made_up) for name, made_up in known.items()}  # a file's data is bytes
+        if resource.label in form:
+            form[resource.label] = marker if resource.label == "host" else f"{marker} {form[resource.label]}"
+        return form
+
+
+class Walk(RuleBasedStateMachine):
+    """Draws a walk of creates, updates, deletes and reads, with a dict of what each record showed last.
+
+    The steps are carried out later, and what they see is for the rules to judge. The next step and its values never
+    depend on an answer: a record that could not be created keeps its place, and steps on it do nothing. Hypothesis
+    begins with a walk of the Hypothesis rules whose names come first.
+
+    Args:
+        visitor: sends the requests, when the steps are carried out.
+        steps: where to add the steps.
+    """
+
+    places = Bundle("places")
+
+    def __init__(self, visitor: Visitor, steps: list[Step]) -> None:
+        super().__init__()
+        self.visitor = visitor
+        self.steps = steps
+        self.ids: list[int | None] = []
+        self.model: dict[int, Record] = {}
+        self.refused = False
+        self.seen = Listing((), complete=False)
+
+    @initialize(target=places, data=st.data())
+    def begin(self, data: st.DataObject) -> int:
+        """List the collection, and create a first record."""
+        self.steps.append(self._list)
+        return self._place(data)
+
+    @rule(target=places, data=st.data())
+    def create(self, data: st.DataObject) -> int:
+        """Create a record, unless an earlier create was refused; return its place."""
+        return self._place(data)
+
+    @rule(place=places, data=st.data())
+    def change(self, place: int, data: st.DataObject) -> None:
+        """Update a record."""
+        form, letters = data.draw(updates(self.visitor.resource)), data.draw(st.none() | LETTERS)
+        self.steps.append(partial(self._change, place, form, letters))
+
+    @rule(place=consumes(places))
+    def remove(self, place: int) -> None:
+        """Delete a record."""
+        self.steps.append(partial(self._remove, place))
+
+    @rule(place=places)
+    def read(self, place: int) -> None:
+        """Read a record."""
+        self.steps.append(partial(self._read, place))
+
+    @rule(size=st.integers(0, 6), number=st.integers(0, 99))
+    def turn(self, size: int, number: int) -> None:
+        """List a page that exists."""
+        self.steps.append(partial(self._turn, self.visitor.resource.page_sizes[size], number))
+
+    def _place(self, data: st.DataObject) -> int:
+        form = data.draw(creates(self.visitor.resource))
+        self.steps.append(partial(self._create, len(self.ids), form))
+        self.ids.append(None)
+        return len(self.ids) - 1
+
+    def _list(self) -> None:
+        self.seen = self.visitor.list_until()
+
+    def _create(self, place: int, form: Form) -> None:
+        if self.refused:
+            return
+        creation = create(self.visitor, self.visitor.least() | form, "walk", Expect.SUCCESS, frozenset(self.seen.ids))
+        self.refused = creation.identifier is None
+        if creation.identifier is not None and creation.read and creation.read.record:
+            made = self.ids[place] = creation.identifier
+            self.model[made] = creation.read.record
+            self._list_after("create", made)
+        else:
+            self._list()
+
+    def _change(self, place: int, form: Form, letters: str | None) -> None:
+        """Update a record; a name may be refused for its letters, and an address may have to be confirmed first."""
+        identifier = self.ids[place]
+        if identifier is None:
+            return
+        label, before = self.visitor.resource.label, self.model[identifier]
+        if label in form:
+            mark = self.visitor.mark()
+            form = form | {label: f"{mark} {letters}" if letters and label == "name" else mark}
+        if before.get("type") == "email" and set(form) != {label}:
+            return
+        if "is_enabled" in form and before.get("type") not in TOGGLED:
+            return
+        expects = Expect.OPEN if letters and label in form else Expect.SUCCESS
+        with suppress(WriteRefusedError):
+            [self.model[identifier]] = change(self.visitor, Update(identifier, form, before, expects))
+            self._list_after("update", identifier)
+
+    def _remove(self, place: int) -> None:
+        identifier, self.ids[place] = self.ids[place], None
+        if identifier is None:
+            return
+        with suppress(WriteRefusedError):
+            removal = remove(self.visitor, identifier, self.seen)
+            if removal.is_seen(self.visitor.resource):
+                self.visitor.target.ledger.remove(self.visitor.resource.name, identifier)
+            self.seen = removal.after or self.seen
+
+    def _read(self, place: int) -> None:
+        identifier = self.ids[place]
+        if identifier is not None:
+            self.visitor.read(identifier)
+
+    def _turn(self, size: int, number: int) -> None:
+        pages = max(1, -(-(self.seen.total or 0) // size))
+        self.visitor.try_page(results_per_page=str(size), page=str(1 + number % pages))
+
+    def _list_after(self, event: str, identifier: int) -> None:
+        """List the collection after a create or an update."""
+        record, before = self.model[identifier], self.seen
+        self.seen = self.visitor.list_until(lambda listing: listing.by_id.get(identifier) == record, event)
+        made, changed = (frozenset({identifier} if event == name else ()) for name in ("create", "update"))
+        period = BeforeAfter(event, before, self.seen, made=made, changed=changed)
+        self.visitor.evidence.before_after[self.visitor.resource.name].append(period)
+
+
+@st.composite
+def creates(draw: st.DrawFn, resource: Resource) -> Form:
+    """Some documented fields of a create besides the required ones."""
+    if resource.types:
+        return of_type(resource, draw(st.sampled_from(resource.types)), draw(VARIANTS))
+    return _some(draw, resource, 0)
+
+
+@st.composite
+def updates(draw: st.DrawFn, resource: Resource) -> Form:
+    """Some documented fields of an update; a name or host among them still has to be filled in."""
+    label: Form = {resource.label: ""}
+    if resource.types:
+        states = st.sampled_from(("0", "1")).map(lambda state: {"is_enabled": state})
+        types = st.sampled_from(resource.types).map(lambda kind: of_type(resource, kind))
+        return draw(st.one_of(st.just(label), states, types))
+    return _some(draw, resource, 1) | draw(st.sampled_from(({}, label)))
+
+
+def _some(draw: st.DrawFn, resource: Resource, least: int) -> Form:
+    names = draw(st.lists(st.sampled_from(sorted(resource.optional)), min_size=least, max_size=4, unique=True))
+    return {name: value(name, resource.optional[name], draw(VARIANTS)) for name in names}

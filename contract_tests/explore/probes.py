@@ -10,14 +10,13 @@ from zlib import crc32
 
 from contract_tests.evidence import AccessAttempt, BeforeAfter, Creation, Record
 from contract_tests.exchange import OTHER, OWN, Expect, FormValue
-from contract_tests.markers import mark_of
+from contract_tests.masking import mark_of
 from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, USUAL, Shape
+from contract_tests.survey.access import try_as
 from contract_tests.survey.creating import create, create_each
-from contract_tests.survey.lifecycle import Update, change, change_each, remove, reshape, shapes_of
-from contract_tests.survey.requests import read_of
+from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
 from contract_tests.survey.samples import SCRIPTS, alone, of_type
-from contract_tests.survey.unauthorized import attempt
-from contract_tests.survey.visitor import Visitor
+from contract_tests.survey.visitor import Visitor, read_of
 from contract_tests.target.identities import IDENTITIES, WRITES
 from contract_tests.target.target import WriteRefusedError
 
@@ -48,7 +47,7 @@ def probe(visitor: Visitor, proceed: Proceed) -> None:
     """
     proceed(partial(_edges, visitor))
     for page in ODD_NUMBERS:
-        proceed(partial(_list, visitor, page=page))
+        proceed(partial(visitor.list, Expect.OPEN, page=page))
     subjects: list[int] = []
     proceed(lambda: subjects.extend(_made(visitor, [{}] * SUBJECTS, Expect.SUCCESS)))
     if subjects:
@@ -69,7 +68,7 @@ def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Callable[[], 
     shapes = [each for each in SHAPES if each not in shapes_of(visitor.resource)]
     yield lambda: _reshaped(visitor, records or {identifier: _current(visitor, identifier)}, shapes)
     yield from _values(visitor, subjects)
-    yield partial(_knock, visitor, identifier)  # last, since the record may be gone afterwards
+    yield partial(_try_close_keys, visitor, identifier)  # last, since the record may be gone afterwards
 
 
 def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Callable[[], object]]:
@@ -105,7 +104,7 @@ def _write_each(visitor: Visitor, forms: Mapping[int, dict[str, FormValue] | Non
     with suppress(WriteRefusedError):
         for identifier, form in forms.items():
             visitor.update(identifier, form, Expect.OPEN)
-        visitor.settle()
+        visitor.let_settle()
         for identifier in forms:
             visitor.read(identifier)
 
@@ -120,7 +119,7 @@ def _same_again(visitor: Visitor, identifiers: list[int]) -> None:
             if record
         ]
         with suppress(WriteRefusedError):
-            shown = change_each(visitor, updates)
+            shown = change(visitor, *updates)
             records = {each.identifier: record for each, record in zip(updates, shown, strict=True)}
 
 
@@ -134,7 +133,7 @@ def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
         if creation.identifier is not None and creation.read and creation.read.record
     ]
     with suppress(WriteRefusedError):
-        shown = change_each(visitor, updates)
+        shown = change(visitor, *updates)
         records |= {each.identifier: record for each, record in zip(updates, shown, strict=True)}
 
 
@@ -154,7 +153,7 @@ def _alike(visitor: Visitor) -> None:
     """Create two records with one name, or one host in two spellings; rename one of them, and delete it."""
     resource, label = visitor.resource, visitor.resource.label
     first = create(visitor, visitor.least(), "alike", Expect.SUCCESS, frozenset())
-    before = visitor.snapshot(lambda look: first.identifier in look.ids, "create")
+    before = visitor.list_until(lambda look: first.identifier in look.ids, "create")
     if first.identifier is None or not first.read or not first.read.record:
         return
     form = dict(first.form)
@@ -162,26 +161,25 @@ def _alike(visitor: Visitor) -> None:
     second = exchange.made_id
     if second is None or (second == first.identifier and label == "host"):
         return  # a host that is taken may be refused, or be the same record
-    read = visitor.until(
+    read = visitor.wait_until(
         "create", lambda: visitor.read(second), lambda seen: visitor.shows(seen, mark_of(first.form[label]))
     )
     creation = Creation(exchange, form, frozenset({first.identifier}), second, read, "alike")
     visitor.evidence.creations[resource.name].append(creation)
     if second == first.identifier or read.record is None:
         return
-    seen = visitor.snapshot(lambda look: second in look.ids, "create")
+    seen = visitor.list_until(lambda look: second in look.ids, "create")
     before_after = visitor.evidence.before_after[resource.name]
     before_after.append(BeforeAfter("create", before, seen, made=frozenset({second})))
     with suppress(WriteRefusedError):
         mark = visitor.mark()
-        visitor.target.ledger.mark(
-            resource.name, first.identifier, mark
-        )  # a server that mistakes both for one renames both
-        renamed = change(visitor, second, {label: mark}, read.record)
-        later = visitor.snapshot(lambda look: look.by_id.get(second) == renamed, "update")
+        # a server that mistakes both for one renames both
+        visitor.target.ledger.mark(resource.name, first.identifier, mark)
+        [renamed] = change(visitor, Update(second, {label: mark}, read.record))
+        later = visitor.list_until(lambda look: look.by_id.get(second) == renamed, "update")
         before_after.append(BeforeAfter("update", seen, later, changed=frozenset({second})))
-        change(visitor, second, {label: str(form[label])}, renamed, Expect.OPEN)
-        remove(visitor, second, visitor.snapshot())
+        change(visitor, Update(second, {label: str(form[label])}, renamed, Expect.OPEN))
+        remove(visitor, second, visitor.list_until())
 
 
 def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
@@ -190,12 +188,12 @@ def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
         yield partial(_made, visitor, [{"name": f"{visitor.mark()} {SCRIPTS}"}], Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
     for size in ODD_SIZES:
-        yield partial(_list, visitor, results_per_page=size)
+        yield partial(visitor.list, Expect.OPEN, results_per_page=size)
     for identifier in ODD_IDS:
-        yield partial(_read, visitor, identifier)
+        yield partial(visitor.read, identifier, Expect.OPEN)
     for media_type, body in BODIES:
         yield partial(_post_raw, visitor, media_type, body)
-    yield partial(_post_nothing, visitor)
+    yield lambda: visitor.retry(lambda: visitor.post(None, Expect.OPEN))
 
 
 def _edges(visitor: Visitor) -> None:
@@ -204,11 +202,11 @@ def _edges(visitor: Visitor) -> None:
     total = page.total if page else None
     for _ in range(11 if total is not None else 0):
         if total and total % 10 < 2:  # noqa: PLR2004 - full, or one record more
-            visitor.settle()
+            visitor.let_settle()
             visitor.try_page(results_per_page="10", page=str(-(-total // 10)))
         if total and total % 10 == 1:
             break
-        exchange = visitor.insist(partial(visitor.post, visitor.least()))
+        exchange = visitor.retry(partial(visitor.post, visitor.least()))
         total = (total or 0) + (exchange.made_id is not None)
 
 
@@ -219,14 +217,14 @@ def _made(visitor: Visitor, every: Sequence[dict[str, FormValue]], expects: Expe
 
 def _post(visitor: Visitor, more: dict[str, FormValue]) -> None:
     form = visitor.least() | more
-    visitor.insist(lambda: visitor.post(form, Expect.OPEN))
+    visitor.retry(lambda: visitor.post(form, Expect.OPEN))
 
 
 def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue], expects: Expect = Expect.SUCCESS) -> None:
     before = _current(visitor, identifier)
     if before:
         with suppress(WriteRefusedError):
-            change(visitor, identifier, form, before, expects)
+            change(visitor, Update(identifier, form, before, expects))
 
 
 def _current(visitor: Visitor, identifier: int) -> Record | None:
@@ -236,7 +234,7 @@ def _current(visitor: Visitor, identifier: int) -> Record | None:
     return last.record if is_fresh else visitor.read(identifier).record
 
 
-def _knock(visitor: Visitor, identifier: int) -> None:
+def _try_close_keys(visitor: Visitor, identifier: int) -> None:
     """List and write with keys that are almost right, and check the effects.
 
     Keys that a careless comparison accepts try every write, the others one each, and none what the survey has tried.
@@ -244,34 +242,19 @@ def _knock(visitor: Visitor, identifier: int) -> None:
     resource, before = visitor.resource.name, _current(visitor, identifier)
     made = []
     writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(resource, WRITES[2:] + WRITES[:2])
-    identities = [each for each in visitor.target.keys if before and each not in (OWN, OTHER)]
+    identities = [name for name in visitor.target.keys if before and name not in (OWN, OTHER)]
     for identity, write in zip(identities, cycle(writes), strict=False):
         tried = IDENTITIES[identity].tries.get(resource, ())
-        every = ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else (write,)))
-        for operation in (each for each in every if each not in tried):
-            marker = visitor.mark() if operation in ("create", "update") else ""
-            with suppress(WriteRefusedError):
-                made.append((identity, attempt(visitor, identifier, identity, operation, marker), marker))
-    read, after = visitor.read(identifier, Expect.OPEN), visitor.snapshot()
-    access_attempts = [
+        operations = ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else (write,)))
+        for operation in operations:
+            made += [] if operation in tried else try_as(visitor, identifier, identity, operation)
+    read, after = visitor.read(identifier, Expect.OPEN), visitor.list_until()
+    visitor.evidence.access_attempts[resource] += [
         AccessAttempt(identity, exchange, marker, before, read, after) for identity, exchange, marker in made
     ]
-    visitor.evidence.access_attempts[resource].extend(access_attempts)
-
-
-def _list(visitor: Visitor, **query: str) -> None:
-    visitor.list(Expect.OPEN, **query)
-
-
-def _read(visitor: Visitor, identifier: str) -> None:
-    visitor.read(identifier, Expect.OPEN)
 
 
 def _post_raw(visitor: Visitor, media_type: str, body: str) -> None:
     marker = visitor.mark()
     text = body.replace("LABEL", visitor.resource.label).replace("MARKER", marker)
-    visitor.insist(lambda: visitor.post_raw(marker, media_type, text.encode()))
-
-
-def _post_nothing(visitor: Visitor) -> None:
-    visitor.insist(lambda: visitor.post(None, Expect.OPEN))
+    visitor.retry(lambda: visitor.post_raw(marker, media_type, text.encode()))

@@ -1,31 +1,32 @@
-"""The outcome as one page for people, which needs neither a network nor scripts."""
+"""The folder of a run's reports, and in it the page for people, which needs neither a network nor scripts."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
-from contract_tests.exchange import Exchange
+from contract_tests import har
+from contract_tests.exchange import Exchange, FormValue
+from contract_tests.observation import Violation
+from contract_tests.open_points import profile
+from contract_tests.reports import ci, repro, results
 from contract_tests.reports.causes import groups, undecided
-from contract_tests.reports.results import request_line, rows_of
-from contract_tests.reports.summary import COLUMNS, by_area, fallen_of, verdicts_of
-from contract_tests.rules.observation import Violation
-from contract_tests.run.outcome import Outcome
-from contract_tests.run.verdicts import VIOLATED
-from contract_tests.statements import statements
+from contract_tests.verdicts import VIOLATED, Outcome
+from link_management_contract import Contract
+from link_management_contract.texts import statements
 
-FILE = "report.html"
+FILE, PROFILE = "report.html", "profile.yaml"
 LONGEST = 4000  # characters of a body
 EARLIER = 6  # requests that led up to a finding
-SHOWN = 2  # findings of one rule and resource that are shown with their exchange
+MOST_SHOWN = 2  # findings of one rule and resource that are shown with their exchange
 
 
 @dataclass(frozen=True)
@@ -40,44 +41,67 @@ class Shown:
     body: str
 
 
-def write(outcome: Outcome, results: dict[str, Any], scripts: dict[str, str], path: Path) -> None:
-    """Write the page.
+def write_folder(contract: Contract, outcome: Outcome, told: dict[str, Any], folder: Path) -> None:
+    """Write all reports.
 
     Args:
-        outcome: what the run came to, for the exchanges.
-        results: the same, as `results.json` holds it.
-        scripts: the scripts that repeat what was found, by name.
-        path: where to write.
+        contract: the open points.
+        outcome: what the run came to.
+        told: the same, as `results.json` holds it.
+        folder: where to write; it is created if necessary.
 
     Raises:
-        OSError: if it cannot be written.
+        OSError: if one cannot be written.
     """
-    found = groups(results["results"])
-    page = render(
-        "report.html.jinja",
-        run=results,
-        areas=by_area(verdicts_of(results)),
-        verdicts=COLUMNS,
-        resources=list(dict.fromkeys(each["kind"] for each in results["results"])),
-        rules=_rules(results),
-        groups=found,
-        undecided=undecided(results["results"], found),
-        totals=Counter(each["verdict"] for each in results["results"]),
-        scripts={name.removeprefix("repro/").removesuffix(".sh"): text for name, text in scripts.items()},
-        evidence=_evidence(outcome),
-        statements=_statements(results),
-        most=SHOWN,
-    )
-    path.write_text(page, encoding="utf-8", errors="backslashreplace")
+    folder.mkdir(parents=True, exist_ok=True)
+    scripts = repro.scripts(contract, outcome)
+    for rule in contract.rules:
+        (folder / repro.file_of(rule)).unlink(missing_ok=True)  # of an earlier run
+    for name, script in scripts.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(script, encoding="utf-8", errors="backslashreplace", newline="")
+        path.chmod(0o755)
+    results.write(told, folder / results.FILE)
+    ci.write_junit(told, folder / ci.JUNIT)
+    har.write(outcome, folder / har.FILE)
+    choices = yaml.safe_dump(profile(outcome.observed, contract))
+    head = f"# What {outcome.base_url} chose where the contract leaves room: mock-server --profile FILE\n"
+    head += f"# Verdict: {outcome.verdict}\n"
+    for name, text in (
+        (ci.SUMMARY, ci.markdown(told)),
+        (PROFILE, head + choices),
+        (FILE, _page(outcome, told, scripts)),
+    ):
+        (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def render(template: str, **values: Any) -> str:
-    """A page of one of the templates beside this module."""
+def _page(outcome: Outcome, told: dict[str, Any], scripts: dict[str, str]) -> str:
     environment = Environment(loader=PackageLoader("contract_tests.reports"), autoescape=True, trim_blocks=True)
-    environment.filters["code"] = _code
-    environment.filters["rows"] = rows_of
-    environment.filters["area"] = lambda rule: rule.partition(".")[0]
-    return environment.get_template(template).render(**values)
+    environment.filters |= {"code": _code, "rows": results.rows_of, "area": lambda rule: rule.partition(".")[0]}
+    found = groups(told["results"])
+    rules: dict[str, dict[str, Any]] = {}
+    for result in sorted(told["results"], key=lambda result: str(result["rule"])):
+        rules.setdefault(result["rule"], {})[result["kind"]] = result
+    cited = {number for result in told["results"] if result["verdict"] in VIOLATED for number in result["numbers"]}
+    return environment.get_template("report.html.jinja").render(
+        run=told,
+        areas=ci.by_area(told),
+        verdicts=ci.COLUMNS,
+        resources=list(dict.fromkeys(result["kind"] for result in told["results"])),
+        rules=rules,
+        groups=found,
+        undecided=undecided(told["results"], found),
+        totals=Counter(result["verdict"] for result in told["results"]),
+        scripts={name.removeprefix("repro/").removesuffix(".sh"): text for name, text in scripts.items()},
+        evidence={
+            (result.rule.id, result.resource): [_evidence(outcome, finding) for finding in result.findings[:MOST_SHOWN]]
+            for result in outcome.results
+            if result.verdict in VIOLATED
+        },
+        statements={number: text for number, text in statements().items() if number in cited},
+        most=MOST_SHOWN,
+    )
 
 
 def _code(text: str) -> Markup:
@@ -85,57 +109,31 @@ def _code(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped just before
 
 
-def _rules(results: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """The results by rule, then by resource."""
-    rules: dict[str, dict[str, dict[str, Any]]] = {}
-    for each in results["results"]:
-        rules.setdefault(each["rule"], {})[each["kind"]] = each
-    return dict(sorted(rules.items()))
-
-
-def _statements(results: dict[str, Any]) -> dict[str, str]:
-    """The statements that broken rules rest on, by number, in the order of the specification."""
-    cited = {number for each in fallen_of(results) for number in each["numbers"]}
-    return {number: text for number, text in statements().items() if number in cited}
-
-
-def _evidence(outcome: Outcome) -> dict[tuple[str, str], list[tuple[Shown, list[str]]]]:
-    """The exchange of each finding with the requests that led up to it, by rule and resource."""
-    return {
-        (result.rule.id, result.resource): [_one(outcome, finding) for finding in result.findings[:SHOWN]]
-        for result in outcome.results
-        if result.verdict in VIOLATED
-    }
-
-
-def _one(outcome: Outcome, finding: Violation) -> tuple[Shown, list[str]]:
+def _evidence(outcome: Outcome, finding: Violation) -> tuple[Shown, list[str]]:
+    """The exchange of a finding, and the requests that led up to it."""
     exchange = finding.exchange
     same = [each for each in outcome.exchanges if each.request.resource == exchange.request.resource]
     earlier = [each for each in same if each.number < exchange.number][-EARLIER:]
-    lines = [f"{request_line(each)} → {each.status or 'no answer'}" for each in earlier]
+    lines = [f"{results.request_line(each)} → {each.status or 'no answer'}" for each in earlier]
     return shown(outcome.masking.exchange(exchange)), lines
 
 
 def shown(exchange: Exchange) -> Shown:
     """An exchange that is already masked, as the page shows it."""
     request = exchange.request
-    form = [(name, _value(value)) for name, value in (request.form or {}).items()]
+    form = [(name, _form_value(value)) for name, value in (request.form or {}).items()]
     if request.body is not None:
         form = [(request.body[0], request.body[1].decode("utf-8", "replace"))]
     answer = f"status {exchange.status}" if exchange.status else f"no answer: {exchange.error}"
     if exchange.redirects:
         answer = f"{answer}, after {', '.join(f'{status} to {where}' for status, where in exchange.redirects)}"
-    headers = list(exchange.headers.items())
-    return Shown(request_line(exchange), request.identity, form, answer, headers, _body(exchange))
-
-
-def _value(value: str | Sequence[Any]) -> str:
-    return value if isinstance(value, str) else f"file {value[0]}, {len(value[1])} bytes, {value[2]}"
-
-
-def _body(exchange: Exchange) -> str:
     text = exchange.body.decode("utf-8", "replace")
     if exchange.json is not None:
         text = json.dumps(exchange.json, indent=2, ensure_ascii=False)
     more = f"\n… and {len(text) - LONGEST} characters more" if len(text) > LONGEST else ""
-    return text[:LONGEST] + more
+    headers = list(exchange.headers.items())
+    return Shown(results.request_line(exchange), request.identity, form, answer, headers, text[:LONGEST] + more)
+
+
+def _form_value(value: FormValue) -> str:
+    return value if isinstance(value, str) else f"file {value[0]}, {len(value[1])} bytes, {value[2]}"

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from contract_tests.curl import form, quoted
 from contract_tests.exchange import OTHER, OWN, Exchange, Request, id_of
-from contract_tests.reports.at_once import at_once, before
-from contract_tests.reports.curl import form, quoted
-from contract_tests.rules.observation import Violation
-from contract_tests.run.outcome import Outcome
-from contract_tests.run.verdicts import VIOLATED
+from contract_tests.observation import Violation
+from contract_tests.overlap.script import at_once, before
 from contract_tests.target.identities import IDENTITIES
+from contract_tests.verdicts import VIOLATED, Outcome
 from link_management_contract import Contract, Resource, Rule
 
 MOST_UPDATES, MOST_RECORDS, MOST_LISTS = 6, 30, 12

@@ -1,35 +1,53 @@
-"""The outcome of a run as JSON, for programs and as the source of every other report but the terminal's."""
+"""The outcome of a run as JSON, for programs and as the source of every other report.
+
+With each finding goes the part of its exchange that it is about, short and without secrets.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from contract_tests.curl import curl
 from contract_tests.errors import UsageError
-from contract_tests.exchange import Exchange
-from contract_tests.reports.curl import curl
-from contract_tests.reports.excerpts import excerpt
-from contract_tests.rules.observation import Violation
-from contract_tests.run.outcome import Outcome
-from contract_tests.run.runner import MOST_TOLD
-from contract_tests.run.verdicts import Result, Verdict
+from contract_tests.exchange import (
+    MOST_PARTS,
+    Exchange,
+    FormValue,
+    Request,
+    has_too_many_parts,
+    id_of,
+    refuse_constant,
+)
+from contract_tests.masking import Masking, shape
+from contract_tests.observation import MISSING, Violation
+from contract_tests.run import MOST_SHOWN
+from contract_tests.verdicts import Outcome, Result, Verdict
 from link_management_contract.texts import printable
 
 SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("results.schema.json")
 FILE = "results.json"
 TEXTS = ("base_url", "word", "contract_version", "began")
+LONGEST_VALUE, LONGEST_BODY, LONGEST_TEXT, LONGEST_FORM = 120, 300, 60, 200  # characters
+MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body|h1)", re.IGNORECASE)
 
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
     """The outcome, as `results.schema.json` describes it."""
+    try:
+        suite_version = version("link-management-contract")
+    except PackageNotFoundError:  # run from a folder, not installed
+        suite_version = "unknown"
     return {
         "schema_version": SCHEMA_VERSION,
-        "suite_version": _suite_version(),
+        "suite_version": suite_version,
         "contract_version": outcome.version,
         "base_url": outcome.base_url,
         "insecure": outcome.insecure,
@@ -51,8 +69,39 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
             for name, values in sorted(outcome.observed.items())
         },
         "removed": outcome.created - sum(entry.identifier is not None for entry in outcome.left),
-        "results": [_result(outcome, each) for each in outcome.results],
+        "results": [_result(outcome, result) for result in outcome.results],
     }
+
+
+def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
+    return {
+        "rule": result.rule.id,
+        "kind": result.resource,
+        "level": result.rule.level,
+        "section": result.rule.section,
+        "numbers": [str(number) for number in result.rule.numbers],
+        "statement": result.rule.statement,
+        "verdict": str(result.verdict),
+        "witnesses": result.witnesses,
+        "seconds": round(result.seconds, 3),
+        "reasons": list(result.reasons),
+        "waived": result.waived or None,
+        "findings": [_finding(outcome, finding) for finding in result.findings[:MOST_SHOWN]],
+        "further_findings": max(0, len(result.findings) - MOST_SHOWN),
+    }
+
+
+def _finding(outcome: Outcome, finding: Violation) -> dict[str, Any]:
+    request = finding.exchange.request
+    return {
+        "expected": finding.expected,
+        "received": finding.received,
+        "request": request_line(finding.exchange),
+        "identity": request.identity,
+        "exchange": finding.exchange.number,
+        "repeat": curl(outcome.base_url, request),
+        **({"timeline": list(finding.timeline)} if finding.timeline else {}),
+    } | excerpt(finding, outcome.exchanges, outcome.masking)
 
 
 def write(results: dict[str, Any], path: Path) -> None:
@@ -62,9 +111,8 @@ def write(results: dict[str, Any], path: Path) -> None:
         OSError: if it cannot be written.
     """
     unfinished = path.with_suffix(".unfinished")  # so that nobody ever reads half of it
-    unfinished.write_text(
-        json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", errors="backslashreplace"
-    )
+    text = json.dumps(results, indent=1, ensure_ascii=False)
+    unfinished.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
     unfinished.replace(path)
 
 
@@ -81,52 +129,21 @@ def read(path: Path) -> dict[str, Any]:
     known = isinstance(results, dict) and results.get("schema_version") == SCHEMA_VERSION
     required = set(json.loads(SCHEMA.read_text(encoding="utf-8"))["required"])
     if not known or not required <= set(results) or not _is_usable(results):
-        raise UsageError(f"{path} is no {FILE} of schema version {SCHEMA_VERSION}")
+        raise UsageError(f"{path} is not a {FILE} of schema version {SCHEMA_VERSION}")
     return results
 
 
 def _is_usable(results: Mapping[str, Any]) -> bool:
     """Whether all that is compared is there, and of the right type."""
     points, rows = results["open_points"], results["results"]
-    if not isinstance(points, dict) or not isinstance(rows, list) or not all(isinstance(each, dict) for each in rows):
+    if not isinstance(points, dict) or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return False
-    texts = [results[name] for name in TEXTS] + [each.get(name) for each in rows for name in ("rule", "kind")]
+    texts = [results[name] for name in TEXTS] + [row.get(name) for row in rows for name in ("rule", "kind")]
     return (
         all(isinstance(text, str) for text in texts)
         and all(isinstance(values, dict) for values in points.values())
-        and all(each.get("verdict") in list(Verdict) for each in rows)
+        and all(row.get("verdict") in list(Verdict) for row in rows)
     )
-
-
-def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
-    return {
-        "rule": result.rule.id,
-        "kind": result.resource,
-        "level": result.rule.level,
-        "section": result.rule.section,
-        "numbers": [str(number) for number in result.rule.numbers],
-        "statement": result.rule.statement,
-        "verdict": str(result.verdict),
-        "witnesses": result.witnesses,
-        "seconds": round(result.seconds, 3),
-        "reasons": list(result.reasons),
-        "waived": result.waived or None,
-        "findings": [_finding(outcome, each) for each in result.findings[:MOST_TOLD]],
-        "further_findings": max(0, len(result.findings) - MOST_TOLD),
-    }
-
-
-def _finding(outcome: Outcome, finding: Violation) -> dict[str, Any]:
-    request = finding.exchange.request
-    return {
-        "expected": finding.expected,
-        "received": finding.received,
-        "request": request_line(finding.exchange),
-        "identity": request.identity,
-        "exchange": finding.exchange.number,
-        "repeat": curl(outcome.base_url, request),
-        **({"timeline": list(finding.timeline)} if finding.timeline else {}),
-    } | excerpt(finding, outcome.exchanges, outcome.masking)
 
 
 def name_of(result: Mapping[str, Any]) -> str:
@@ -147,10 +164,10 @@ def rows_of(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [*rows, ("written by", finding["cause"])] if finding.get("cause") else rows
 
 
-def source_of(section: str, numbers: Iterable[object]) -> str:
-    """Where a rule comes from, for people."""
-    every = list(map(str, numbers))
-    return f"{section}, {'statement' if len(every) == 1 else 'statements'} {', '.join(every)}"
+def source_of(result: Mapping[str, Any]) -> str:
+    """Where a result's rule comes from, for people."""
+    numbers = result["numbers"]
+    return f"{result['section']}, {'statement' if len(numbers) == 1 else 'statements'} {', '.join(numbers)}"
 
 
 def request_line(exchange: Exchange) -> str:
@@ -159,8 +176,133 @@ def request_line(exchange: Exchange) -> str:
     return f"{exchange.request.method} {exchange.request.path}{f'?{query}' if query else ''}"
 
 
-def _suite_version() -> str:
+def excerpt(finding: Violation, exchanges: Iterable[Exchange], masking: Masking) -> dict[str, Any]:
+    """What was sent, what came back, and the write that may have caused it.
+
+    Args:
+        finding: contrary evidence.
+        exchanges: those of the run.
+        masking: masks what must not be reported.
+
+    Returns:
+        `sent`, `answered` and, where they apply, `at`, `value`, `similar`, `body` and `cause`; all texts.
+    """
+    exchange = masking.exchange(finding.exchange)
+    texts = {"sent": sent(exchange.request), "answered": answered(exchange)}
+    unread = (
+        masking.text(not_json(finding.exchange.body)) if exchange.succeeded and finding.exchange.json is None else ""
+    )
+    if finding.at and exchange.json is not None:
+        texts |= {"at": printable(masking.text(finding.at))} | _value(exchange.json, finding.at)
+    elif exchange.body:
+        texts["body"] = body(exchange)
+    if unread and (finding.at.startswith("/data") or "JSON" in finding.expected):
+        texts["answered"] += f"; {unread}"
+    cause = _cause(finding, exchanges)
+    if cause is not None:
+        texts["cause"] = f"{sent(cause.request)}, answered with {answered(masking.exchange(cause))}"
+    return texts
+
+
+def sent(request: Request) -> str:
+    """A request in a line: method, path, query, form."""
+    fields = ", ".join(f"{name}={_form_value(value)}" for name, value in (request.form or {}).items())
+    if request.body is not None:
+        fields = f"{request.body[0]}: {_short(request.body[1].decode('utf-8', 'replace'), LONGEST_TEXT)}"
+    return f"{request.method} {request.target}{f' with {_short(fields, LONGEST_FORM)}' if fields else ''}"
+
+
+def _form_value(value: FormValue) -> str:
+    return _short(value, LONGEST_TEXT) if isinstance(value, str) else f"the file {value[0]}"
+
+
+def answered(exchange: Exchange) -> str:
+    """An answer in a few words."""
+    if exchange.status is None:
+        cut = re.search(r"IncompleteRead\((\d+) bytes read, (\d+) more expected\)", exchange.error)
+        if cut:
+            return f"no whole answer: the body ended after {cut[1]} bytes, {cut[2]} fewer than its Content-Length says"
+        return f"no answer: {_short(exchange.error, LONGEST_VALUE)}"
+    types = [printable(text) for name, text in exchange.headers.items() if name.casefold() == "content-type"]
+    return f"status {exchange.status}, {types[0] if types else 'no media type'}"
+
+
+def not_json(content: bytes) -> str:
+    """Why a body is not JSON, and where; empty if it is."""
+    if not content.strip() or has_too_many_parts(content):
+        return f"more than {MOST_PARTS:,} objects and lists" if content.strip() else "the body is empty"
     try:
-        return version("link-management-contract")
-    except PackageNotFoundError:  # run from a folder, not installed
-        return "unknown"
+        text = content.decode("utf-8-sig")
+        json.loads(text, parse_constant=refuse_constant)
+    except UnicodeDecodeError as error:
+        return f"byte {error.start} (0x{content[error.start]:02x}) is not UTF-8"
+    except json.JSONDecodeError as error:
+        at = len(text[: error.pos].encode())
+        rest = text[error.pos :] if not re.search(r"[{\[]", text[: error.pos]) else shape(text[error.pos :])
+        return f"not JSON from byte {at} on: {error.msg}, before {_short(rest, 30)!r}"
+    except ValueError as error:
+        return str(error)
+    except RecursionError:
+        return "JSON that is nested too deeply"
+    return ""
+
+
+def body(exchange: Exchange) -> str:
+    """The beginning of a body: of a page, only its text, which holds the server's own message."""
+    text = exchange.body.decode("utf-8", "replace")
+    if MARKUP.match(exchange.body):
+        text = re.sub(r"(?is)<(script|style)\b.*?</\1\s*>|<[^>]*>", " ", text)
+    return _short(" ".join(text.split()), LONGEST_BODY)
+
+
+def _value(document: Any, at: str) -> dict[str, str]:
+    """The value at a JSON pointer; or that it is missing, with a key that looks like it."""
+    *path, key = at.split("/")[1:]
+    for step in path:
+        document = _child(document, step)
+    value = _child(document, key)
+    if value is not MISSING:
+        return {"value": _short(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)}
+    keys = [str(name) for name in document] if isinstance(document, dict) else []
+    similar = next((name for name in keys if _letters(name) == _letters(key)), "")
+    similar = similar or "".join(get_close_matches(key, keys, n=1, cutoff=0.75))
+    return {"value": "missing"} | ({"similar": similar} if similar else {})
+
+
+def _child(document: Any, step: str) -> Any:
+    if isinstance(document, dict):
+        return document.get(step, MISSING)
+    if isinstance(document, list) and step.isdecimal() and int(step) < len(document):
+        return document[int(step)]
+    return MISSING
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
+
+
+def _cause(finding: Violation, exchanges: Iterable[Exchange]) -> Exchange | None:
+    """The run's latest write to the record that an answer shows wrongly, or that could not be changed or deleted."""
+    exchange = finding.exchange
+    resource, identifier = exchange.request.resource, exchange.request.identifier
+    row = re.match(r"/data/(\d+)", finding.at)
+    if row and isinstance(exchange.data, list) and int(row[1]) < len(exchange.data):
+        identifier = id_of(exchange.data[int(row[1])])
+    if identifier is None or (exchange.request.operation in ("update", "delete") and exchange.succeeded):
+        return None
+    earlier = (each for each in exchanges if each.number < exchange.number and each.request.resource == resource)
+    writes = [each for each in earlier if each.succeeded and _written(each) == identifier]
+    return max(writes, key=lambda write: write.number, default=None)
+
+
+def _written(exchange: Exchange) -> Any:
+    """The id of the record that a write was about."""
+    if exchange.request.operation == "create":
+        return exchange.made_id
+    return exchange.request.identifier if exchange.request.operation in ("update", "delete") else None
+
+
+def _short(text: str, longest: int) -> str:
+    """The beginning of a text, in which no character steers a terminal."""
+    short = text if len(text) <= longest else f"{text[:longest]}…"
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in short)

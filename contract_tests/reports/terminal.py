@@ -1,27 +1,48 @@
-"""The verdict in a terminal: what was found, in the order in which to mend it, and at the end what to mend first."""
+"""The verdict in a terminal: what was found, in the order in which to fix it, and at the end what to fix first."""
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from contract_tests.masking import printable_values
-from contract_tests.reports.causes import Group, Result, groups, undecided
+from contract_tests.reports.causes import Group, groups, undecided
+from contract_tests.reports.ci import COLUMNS, by_area
 from contract_tests.reports.repro import file_of
 from contract_tests.reports.results import name_of, rows_of, source_of
-from contract_tests.reports.summary import COLUMNS, by_area, verdicts_of
-from contract_tests.run.verdicts import Verdict
+from contract_tests.screen import print_to
+from contract_tests.verdicts import Verdict
 
 STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}
 WORD_STYLES = {"conforms": "bold green", "does not conform": "bold red"}
 MOST_NAMED = 6  # rules that follow from another
-MOST_LISTED = 3  # results that could not be judged, or records left behind
+MOST_LISTED = 3  # results that could not be judged
+INDENT, LEAST_WIDTH = 12, 40  # columns
+
+
+class Screen(Console):
+    """Standard output, or standard error; no text is taken for markup, and nothing is padded in a pipe."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print, in a pipe without styles and without spaces at the ends of lines."""
+        if self.is_terminal:
+            super().print(*objects, **options)
+            return
+        with self.capture() as captured:
+            super().print(*objects, **options)
+        text = re.sub(r" +$", "", captured.get(), flags=re.MULTILINE).removesuffix("\n")
+        print_to(sys.stderr if self.stderr else sys.stdout, text)
 
 
 def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False, folder: Path | None = None) -> None:
@@ -41,32 +62,30 @@ def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False,
         _show_group(group, console, folder)
     for why, some in undecided(results["results"], found).items():
         console.print(Text(f"\n{len(some)} not judged: {why}", style="yellow"))
-        console.print(Padding(Text(_first(list(map(name_of, some)), every=verbose)), (0, 0, 0, 2)))
+        most = len(some) if verbose else MOST_LISTED
+        names = [*map(name_of, some[:most]), *([f"and {len(some) - most} more"] if len(some) > most else [])]
+        console.print(Text("\n".join(f"  {name}" for name in names)))
     if verbose:
-        chosen = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in results["open_points"].items())
+        choices = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in results["open_points"].items())
         console.print(Text("\nleft open by the contract, and chosen there"))
-        console.print(Padding(Text(chosen), (0, 0, 0, 2)))
+        _show_rows([("", choices)], console, indent=2)
     for text in results["stale_waivers"]:
         console.print(Text(f"\nwaiver: {text}", style="bold red"))
-    if results["left"]:
-        console.print(Text(f"\nleft behind: {_first(results['left'], every=verbose)}", style="bold red"))
     for note in results["notes"]:
         console.print(f"\nnote: {note}")
     _show_end(results, found, console)
 
 
 def _show_end(results: Mapping[str, Any], found: list[Group], console: Console) -> None:
-    failed = [each for group in found for each in (*group.results, *group.follows) if each["verdict"] == Verdict.FAIL]
-    causes = sum(group.results[0]["verdict"] == Verdict.FAIL for group in found)
-    counts = f"{len(failed)} of {len(results['results'])} results fail, by {causes} causes; " if failed else ""
-    console.print(
-        f"\n{counts}{results['requests']} requests in {results['seconds']:.1f} s; "
-        f"{results['created']} records made, {results['removed']} removed",
-        soft_wrap=True,
-    )
+    every = [result for group in found for result in (*group.results, *group.follows)]
+    failed = sum(result["verdict"] == Verdict.FAIL for result in every)
     if failed:
-        first = f"mend first: {found[0].rule} ({', '.join(each['kind'] for each in found[0].results)})"
-        console.print(first, soft_wrap=True)
+        causes = sum(group.results[0]["verdict"] == Verdict.FAIL for group in found)
+        counts = f"{failed} of {len(results['results'])} checks failed ({causes} root cause{'s' * (causes > 1)})"
+        first = f"{found[0].rule} ({', '.join(result['kind'] for result in found[0].results)})"
+        console.print(f"\n{counts}; fix this first: {first}", soft_wrap=True)
+    records = f"{results['created']} records created, {results['removed']} removed"
+    console.print(f"\n{results['requests']} requests in {results['seconds']:.1f} s; {records}", soft_wrap=True)
     style = WORD_STYLES.get(results["word"], "bold yellow")
     console.print(Text(f"\n{results['verdict']}", style=style), soft_wrap=True)
 
@@ -75,52 +94,40 @@ def _areas(results: Mapping[str, Any]) -> Table:
     table = Table("area", box=None, pad_edge=False, header_style="bold")
     for verdict in COLUMNS:
         table.add_column(verdict.value, justify="right")
-    for area, counts in by_area(verdicts_of(results)).items():
-        cells = [Text(str(counts[verdict] or "·"), style=_style(verdict, counts[verdict])) for verdict in COLUMNS]
-        table.add_row(area, *cells)
+    for area, counts in by_area(results).items():
+        styles = [STYLES.get(verdict, "") if counts[verdict] else "dim" for verdict in COLUMNS]
+        cells = [str(counts[verdict] or "·") for verdict in COLUMNS]
+        table.add_row(area, *map(Text, cells, styles))
     return table
 
 
 def _show_group(group: Group, console: Console, folder: Path | None) -> None:
     first = group.results[0]
-    title = Text(f"\n{first['verdict']}: {group.rule}", style=STYLES[first["verdict"]])
-    console.print(
-        title.append(f"  {', '.join(each['kind'] for each in group.results)}", style="default"), soft_wrap=True
-    )
-    waived = [("waived", first["waived"])] if first["waived"] else []
-    rows = [("required", first["statement"]), ("source", source_of(first["section"], first["numbers"])), *waived]
     finding = first["findings"][0]
-    _show_rows([*rows, *rows_of(finding)], console)
+    title = Text(f"\n{first['verdict']}: {group.rule}", style=STYLES[first["verdict"]])
+    resources = ", ".join(result["kind"] for result in group.results)
+    console.print(title.append(f"  {resources}", style="default"), soft_wrap=True)
+    waived = [("waived", first["waived"])] if first["waived"] else []
+    rows = [("required", first["statement"]), ("source", source_of(first)), *waived, *rows_of(finding)]
+    _show_rows(rows, console)
     console.print(Text(f"  repeat    {finding['repeat']}"), soft_wrap=True)  # on one line, so that it can be pasted
     if folder:
         console.print(Text(f"  script    {folder / file_of(group.rule)}"), soft_wrap=True)
-    further = sum(len(each["findings"]) + each["further_findings"] for each in group.results) - 1
+    further = sum(len(result["findings"]) + result["further_findings"] for result in group.results) - 1
     if further:
         console.print(f"            and {further} more like it")
     if group.follows:
-        console.print(Text(f"  follows   {_named(group.follows)}"), soft_wrap=True)
+        rules = list(dict.fromkeys(result["rule"] for result in group.follows))
+        more = f" and {len(rules) - MOST_NAMED} more" if len(rules) > MOST_NAMED else ""
+        follows = f"{len(group.follows)} checks: {', '.join(rules[:MOST_NAMED])}{more}"
+        console.print(Text(f"  follows   {follows}"), soft_wrap=True)
 
 
-def _first(texts: list[str], *, every: bool) -> str:
-    """The first of some texts, a line each."""
-    more = [f"and {len(texts) - MOST_LISTED} more"] if len(texts) > MOST_LISTED and not every else []
-    return "\n".join([*(texts if every else texts[:MOST_LISTED]), *more])
-
-
-def _named(results: list[Result]) -> str:
-    rules = list(dict.fromkeys(each["rule"] for each in results))
-    more = f" and {len(rules) - MOST_NAMED} more" if len(rules) > MOST_NAMED else ""
-    return f"{len(results)} results: {', '.join(rules[:MOST_NAMED])}{more}"
-
-
-def _show_rows(rows: Iterable[tuple[str, str]], console: Console) -> None:
-    body = Table(box=None, show_header=False, pad_edge=False)
-    body.add_column(style="bold", no_wrap=True, min_width=8)
-    body.add_column(overflow="fold")
+def _show_rows(rows: Iterable[tuple[str, str]], console: Console, indent: int = INDENT) -> None:
+    """Print texts, each behind its name and wrapped beside it."""
+    width = max(LEAST_WIDTH, console.width - indent)
     for name, text in rows:
-        body.add_row(name, Text(text))
-    console.print(Padding(body, (0, 0, 0, 2)))
-
-
-def _style(verdict: Verdict, count: int) -> str:
-    return STYLES.get(verdict, "") if count else "dim"
+        lines = [part for line in text.splitlines() for part in wrap(line, width, break_on_hyphens=False) or [""]] or [""]
+        for number, line in enumerate(lines):
+            title = f"  {name if number == 0 else ''}".ljust(indent)
+            console.print(Text(title, style="bold").append(line, style="not bold"), soft_wrap=True)

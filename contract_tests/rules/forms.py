@@ -3,87 +3,145 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import Exchange, Expect
-from contract_tests.markers import shows
-from contract_tests.rules.observation import (
+from contract_tests.masking import begins, shows
+from contract_tests.multipart import NOTHING_CHOSEN
+from contract_tests.observation import (
+    CHANGED,
+    MADE,
     TOGGLED,
+    Chapter,
+    Like,
     Observation,
     Observations,
     Satisfied,
     Undecided,
     Violation,
     decide,
+    expect,
+    expect_field,
     place,
+    rule,
     shown,
 )
 from contract_tests.rules.operations import accepted
-from contract_tests.rules.same import is_same, same_url
 from link_management_contract import Resource
 
-
-def name_required(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates without a name."""
-    return _required(evidence, resource, "name")
+OMITTING = frozenset({Chapter.OMITTING})
+Stored = tuple[Mapping[str, str], Record, Exchange]  # a form that was accepted, the record shown afterwards, and where
 
 
-def host_required(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates without a host."""
-    return _required(evidence, resource, "host")
+def is_same(field: str, value: Any, text: str) -> bool:
+    """Whether a field shows what was written: hosts and addresses without regard to case, URLs by their parts."""
+    if field.endswith("_url") and isinstance(value, str):
+        return same_url(value, text)
+    if field in ("host", "email"):
+        return str(value).strip().casefold().rstrip(".") == text.casefold()
+    return bool(value == text)
 
 
-def type_required(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates without a type."""
-    return _required(evidence, resource, "type")
+def same_url(one: str, other: str) -> bool:
+    """Whether two URLs mean the same."""
+    try:
+        return _parts(one) == _parts(other)
+    except ValueError:
+        return False
 
 
+def _parts(url: str) -> tuple[str, ...]:
+    """The meaning of a URL, however its scheme, host and escapes are spelled (RFC 3986, 6.2.2)."""
+    parts = urlsplit(url.strip())
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+    rest = (parts.path if parts.path != "/" else "", parts.query, parts.fragment)
+    return parts.scheme, (parts.hostname or "").rstrip("."), str(port), *map(_normal, rest)
+
+
+def _normal(text: str) -> str:
+    """A text with normalised escapes: in capitals, and only for characters that need one."""
+
+    def spelled(found: re.Match[str]) -> str:
+        letter = chr(int(found[1], 16))
+        return letter if re.fullmatch(r"[A-Za-z0-9._~-]", letter) else found[0].upper()
+
+    return re.sub(r"%([0-9A-Fa-f]{2})", spelled, text)
+
+
+@rule("forms.name-required", "name", needs=OMITTING)
+@rule("forms.host-required", "host", needs=OMITTING)
+@rule("forms.type-required", "type", needs=OMITTING)
+def required(evidence: Evidence, resource: Resource, field: str) -> Observations:
+    """Creates without a field."""
+    return (_omitted(omission) for omission in evidence.omissions[resource.name] if omission.field == field)
+
+
+def _omitted(omission: Omission) -> Observation:
+    exchange = omission.exchange
+    expected = f"a refusal, and no record, without {omission.field}"
+    if exchange.made_id is not None:
+        return Violation(exchange, expected, f"status {exchange.status} and the id {exchange.made_id}")
+    if any(shows(record, omission.marker) for record in omission.came) or (omission.came and omission.is_quiet):
+        return Violation(exchange, expected, f"status {exchange.status}, and a record that was listed then")
+    if exchange.failed:
+        return Undecided("the create failed")
+    return Undecided("others wrote meanwhile") if omission.came else Satisfied(exchange)
+
+
+@rule("forms.required-fields-alone-suffice", needs=MADE)
 def required_fields_alone_suffice(evidence: Evidence, resource: Resource) -> Observations:
     """Creates with the required fields and no others."""
     for exchange in evidence.of(resource.name, "create"):
-        if set(exchange.request.form or {}) == set(resource.required):
+        if _fields(exchange) == set(resource.required):
             yield accepted(exchange)
 
 
+@rule("forms.optional-fields-are-accepted-on-create", needs=MADE)
 def optional_fields_are_accepted_on_create(evidence: Evidence, resource: Resource) -> Observations:
     """Creates with optional fields, files aside."""
     for exchange in evidence.of(resource.name, "create"):
-        if set(exchange.request.form or {}) - set(resource.required):
+        if _fields(exchange) - set(resource.required):
             yield accepted(exchange)
 
 
+@rule("forms.optional-fields-are-accepted-on-update", needs=CHANGED)
 def optional_fields_are_accepted_on_update(evidence: Evidence, resource: Resource) -> Observations:
     """Updates with optional fields, files aside."""
     for exchange in evidence.of(resource.name, "update"):
-        if set(exchange.request.form or {}) - set(resource.required):
+        if _fields(exchange) - set(resource.required):
             observation = accepted(exchange)
-            if isinstance(observation, Violation) and any(map(_was_accepted, _fuller(evidence, resource, exchange))):
+            if isinstance(observation, Violation) and any(_accepted_in_full(evidence, resource, exchange)):
                 observation = Undecided("the same fields were accepted beside those that a create requires")
             yield observation
 
 
+@rule("forms.required-fields-are-optional-on-update", needs=CHANGED)
 def required_fields_are_optional_on_update(evidence: Evidence, resource: Resource) -> Observations:
     """Updates without a field that a create requires."""
     for exchange in evidence.of(resource.name, "update"):
-        if set(resource.required) - set(exchange.request.form or {}):
-            observation, fuller = accepted(exchange), _fuller(evidence, resource, exchange)
-            if isinstance(observation, Violation) and fuller and not any(map(_was_accepted, fuller)):
+        if set(resource.required) - _fields(exchange):
+            observation, in_full = accepted(exchange), _accepted_in_full(evidence, resource, exchange)
+            if isinstance(observation, Violation) and in_full and not any(in_full):
                 observation = Undecided("the same fields were refused beside those that a create requires too")
             yield observation
 
 
-def _fuller(evidence: Evidence, resource: Resource, exchange: Exchange) -> list[Exchange]:
-    """Updates with the fields of this one and all that a create requires."""
-    fields = {*(exchange.request.form or {}), *resource.required}
-    return [each for each in evidence.of(resource.name, "update") if fields <= set(each.request.form or {})]
+def _accepted_in_full(evidence: Evidence, resource: Resource, exchange: Exchange) -> list[bool]:
+    """Whether each update with the fields of this one and all that a create requires was accepted."""
+    fields = {*_fields(exchange), *resource.required}
+    updates = [update for update in evidence.of(resource.name, "update") if fields <= _fields(update)]
+    return [isinstance(accepted(update), Satisfied) for update in updates]
 
 
-def _was_accepted(exchange: Exchange) -> bool:
-    return isinstance(accepted(exchange), Satisfied)
+def _fields(exchange: Exchange) -> set[str]:
+    return set(exchange.request.form or {})
 
 
+@rule("forms.files-are-accepted", needs=CHANGED)
 def files_are_accepted(evidence: Evidence, resource: Resource) -> Observations:
     """Creates and updates with images."""
     for exchange in evidence.of(resource.name, "create", "update"):
@@ -91,111 +149,172 @@ def files_are_accepted(evidence: Evidence, resource: Resource) -> Observations:
             yield accepted(exchange)
 
 
+@rule("forms.types-are-accepted", needs=MADE)
 def types_are_accepted(evidence: Evidence, resource: Resource) -> Observations:
     """Creates of each type."""
     for exchange in evidence.of(resource.name, "create"):
         observation = accepted(exchange)
         if isinstance(observation, Violation):
             handler_type = (exchange.request.form or {}).get("type")
-            yield Violation(exchange, f"a handler of type {handler_type}", observation.received)
-        else:
+            observation = Violation(exchange, f"a handler of type {handler_type}", observation.received)
+        yield observation
+
+
+@rule("forms.client-shapes-are-understood", needs=CHANGED)
+def client_shapes_are_understood(evidence: Evidence, resource: Resource) -> Observations:
+    """Updates with forms as other clients write them, where this suite's form with the same fields is accepted."""
+    taken = [_fields(change.exchange) for change in evidence.changes[resource.name] if _is_renamed(change, resource)]
+    for change in evidence.shaped[resource.name]:
+        if _fields(change.exchange) not in taken:
+            yield Undecided("the same fields were not taken from this suite either")
+            continue
+        shape, observation = change.exchange.request.shape, accepted(change.exchange)
+        record, as_sent = change.record, f"{shape.like} sends forms like this"
+        if isinstance(observation, Violation) and shape != NOTHING_CHOSEN:  # a file without content may be refused
+            yield Violation(change.exchange, f"a success; {as_sent}", observation.received)
+        elif isinstance(observation, Undecided):
             yield observation
+        elif (
+            isinstance(observation, Satisfied)
+            and record
+            and change.read
+            and isinstance(record.get(resource.label), str)
+        ):
+            marker = change.form[resource.label]
+            wanted = Like(shown(marker), lambda label, marker=marker: begins(label, marker))  # type: ignore[misc]
+            yield expect_field(change.read, record, resource.label, wanted, because=as_sent)
 
 
-def name_comes_back(evidence: Evidence, resource: Resource) -> Observations:
-    """Names that were accepted."""
-    return _comes_back(evidence, resource, "name", lambda record: record.get("name"))
+def _is_renamed(change: Change, resource: Resource) -> bool:
+    """Whether an update gave a record another name or host, and a read shows it."""
+    label = change.form.get(resource.label, "")
+    return change.exchange.succeeded and bool(label) and begins((change.record or {}).get(resource.label), label)
 
 
-def host_comes_back(evidence: Evidence, resource: Resource) -> Observations:
-    """Hosts that were accepted."""
-    return _comes_back(evidence, resource, "host", lambda record: record.get("host"))
+@rule("forms.name-comes-back", "name", needs=CHANGED)
+@rule("forms.host-comes-back", "host", needs=CHANGED)
+@rule("forms.custom-index-url-comes-back", "custom_index_url", needs=CHANGED)
+@rule("forms.type-comes-back", "type", needs=CHANGED)
+def comes_back(evidence: Evidence, resource: Resource, field: str) -> Observations:
+    """Values of a field that were accepted."""
+    for form, record, exchange in _stored(evidence, resource):
+        if form.get(field) and isinstance(record.get(field), str):
+            wanted = Like(shown(form[field]), lambda value, text=form[field]: is_same(field, value, text))  # type: ignore[misc]
+            yield expect_field(exchange, record, field, wanted)
 
 
-def custom_index_url_comes_back(evidence: Evidence, resource: Resource) -> Observations:
-    """Values of `custom_index_url` that were accepted."""
-    name = "custom_index_url"
-    return _comes_back(evidence, resource, name, lambda record: record.get(name))
+@rule("forms.email-comes-back", needs=CHANGED)
+def email_comes_back(evidence: Evidence, resource: Resource) -> Observations:
+    """Addresses that were given to handlers of type `email`."""
+    for form, record, exchange in _stored(evidence, resource):
+        settings = record.get("settings")
+        address = settings.get("email") if isinstance(settings, dict) and record.get("type") == "email" else None
+        if form.get("email") and isinstance(address, str):
+            holds, at = is_same("email", address, form["email"]), place(exchange, record, "settings/email")
+            yield decide(
+                exchange, holds, f"settings.email: {shown(form['email'])}", f"settings.email: {shown(address)}", at
+            )
 
 
+@rule("forms.type-fields-show-in-settings", needs=CHANGED)
+def type_fields_show_in_settings(evidence: Evidence, resource: Resource) -> Observations:
+    """Values given for the fields of a type other than `email`."""
+    for form, record, exchange in _stored(evidence, resource):
+        of_type = form.get("type", "")
+        own = [name for name in form if name == of_type or name.startswith(f"{of_type}_")]
+        values, settings = [form[name] for name in own if name != "email"], record.get("settings")
+        if values and isinstance(settings, dict) and record.get("type") == form.get("type"):
+            held = json.dumps(settings, ensure_ascii=False)
+            holds = all(json.dumps(value, ensure_ascii=False)[1:-1] in held for value in values)
+            yield decide(exchange, holds, "settings that hold what was given", f"{len(settings)} other values")
+
+
+@rule("forms.custom-not-found-url-stays-apart", needs=CHANGED)
 def custom_not_found_url_stays_apart(evidence: Evidence, resource: Resource) -> Observations:
     """Updates with `custom_not_found_url`, and creates with both URLs."""
     for change in evidence.changes[resource.name]:
         alone = "custom_not_found_url" in change.form and "custom_index_url" not in change.form
-        if alone and change.read and change.read.record and change.exchange.succeeded:
-            now, before = change.read.record.get("custom_index_url"), change.before.get("custom_index_url")
-            expected = f"custom_index_url {shown(before, own=True)}, as before"
-            yield decide(change.read, expected, shown(now, own=True), kept=now == before, at="/data/custom_index_url")
+        if alone and change.read and change.record and change.exchange.succeeded:
+            now, before = change.record.get("custom_index_url"), change.before.get("custom_index_url")
+            expected = f"custom_index_url: {shown(before)}, as before"
+            yield decide(
+                change.read, now == before, expected, f"custom_index_url: {shown(now)}", "/data/custom_index_url"
+            )
     for creation in evidence.creations[resource.name]:
         if "custom_not_found_url" in creation.form and creation.read and creation.read.record:
             now = creation.read.record.get("custom_index_url")
-            kept = not (isinstance(now, str) and same_url(now, creation.form["custom_not_found_url"]))
-            yield decide(creation.read, "custom_index_url of its own", "that of custom_not_found_url", kept=kept)
+            apart = not (isinstance(now, str) and same_url(now, creation.form["custom_not_found_url"]))
+            yield decide(creation.read, apart, "custom_index_url of its own", "that of custom_not_found_url")
 
 
-def type_comes_back(evidence: Evidence, resource: Resource) -> Observations:
-    """Types that were accepted."""
-    return _comes_back(evidence, resource, "type", lambda record: record.get("type"))
+def _stored(evidence: Evidence, resource: Resource) -> Iterator[Stored]:
+    """Forms that were accepted, with the record shown afterwards; an update that changed nothing is no evidence."""
+    for creation in evidence.creations[resource.name]:
+        found = _first_shown(evidence, resource, creation)
+        if found and creation.exchange.succeeded:
+            yield creation.form, *found
+    for change in evidence.changes[resource.name]:
+        if change.exchange.succeeded and change.read and change.record:
+            record = change.record
+            yield (
+                {name: text for name, text in change.form.items() if not _ignored(change, name, record)},
+                record,
+                change.read,
+            )
 
 
-def email_comes_back(evidence: Evidence, resource: Resource) -> Observations:
-    """Addresses that were given to handlers of type `email`."""
-
-    def address(record: Record) -> Any:
-        settings = record.get("settings")
-        return settings.get("email") if isinstance(settings, dict) and record.get("type") == "email" else None
-
-    return _comes_back(evidence, resource, "email", address)
+def _ignored(change: Change, name: str, record: Record) -> bool:
+    unchanged = name in record and record[name] == change.before.get(name)
+    return unchanged and not is_same(name, record[name], change.form[name])
 
 
-def type_fields_show_in_settings(evidence: Evidence, resource: Resource) -> Observations:
-    """Values given for the fields of a type other than `email`."""
-    for form, record, exchange in _stored(evidence, resource):
-        given = [value for name, value in form.items() if _goes_with(name, form.get("type", "")) and name != "email"]
-        settings = record.get("settings")
-        if given and isinstance(settings, dict) and record.get("type") == form.get("type"):
-            held = json.dumps(settings, ensure_ascii=False)
-            kept = all(json.dumps(value, ensure_ascii=False)[1:-1] in held for value in given)
-            yield decide(exchange, "settings that hold what was given", f"{len(settings)} other values", kept=kept)
+def _first_shown(evidence: Evidence, resource: Resource, creation: Creation) -> tuple[Record, Exchange] | None:
+    """A new record as shown by its read or, if it was not read, by the first list that holds it."""
+    if creation.identifier is None or creation.identifier in creation.before:
+        return None
+    if creation.read:
+        return (creation.read.record, creation.read) if creation.read.record else None
+    for page in evidence.pages(resource.name):
+        if page.exchange.number > creation.exchange.number:
+            for row in page.rows:
+                if row.get("id") == creation.identifier:
+                    return row, page.exchange
+    return None
 
 
-def _goes_with(name: str, handler_type: str) -> bool:
-    """Whether a field goes with a type of handler."""
-    return name == handler_type or name.startswith(f"{handler_type}_")
+@rule("forms.one-enables", "1", True, needs=CHANGED)  # noqa: FBT003 - the state
+@rule("forms.zero-disables", "0", False, needs=CHANGED)  # noqa: FBT003
+def toggled(evidence: Evidence, resource: Resource, sent: str, wanted: bool) -> Observations:  # noqa: FBT001
+    """Updates with a value of `is_enabled`."""
+    for change in evidence.changes[resource.name]:
+        if change.form.get("is_enabled") != sent:
+            continue
+        if not change.exchange.succeeded:
+            yield accepted(change.exchange)
+        elif change.read and change.record:
+            before, now = change.before.get("is_enabled"), change.record.get("is_enabled")
+            if not isinstance(now, bool):
+                yield Undecided("the read after the update shows no boolean")
+            elif before is not wanted or now is not wanted:
+                yield expect(change.read, "/data/is_enabled", wanted)
 
 
-def one_enables(evidence: Evidence, resource: Resource) -> Observations:
-    """Updates with `is_enabled` of `1`."""
-    return _toggled(evidence, resource, "1", wanted=True)
-
-
-def zero_disables(evidence: Evidence, resource: Resource) -> Observations:
-    """Updates with `is_enabled` of `0`."""
-    return _toggled(evidence, resource, "0", wanted=False)
-
-
+@rule("forms.is-enabled-is-optional-on-update", needs=CHANGED)
 def is_enabled_is_optional_on_update(evidence: Evidence, resource: Resource) -> Observations:
     """Updates without `is_enabled`; one that gives another type or address may have to wait for a confirmation."""
     for change in evidence.changes[resource.name]:
         if "is_enabled" in change.form:
             continue
+        keeps_state = change.form.get("type", TOGGLED[0]) in TOGGLED and "email" not in change.form
         if not change.exchange.succeeded:
             yield from map(accepted, [change.exchange] if change.exchange.expects is Expect.SUCCESS else [])
-        elif _keeps_state(change.form) and change.read and change.read.record:
-            before, now = change.before.get("is_enabled"), change.read.record.get("is_enabled")
-            yield decide(
-                change.read,
-                f"is_enabled {before}, as before",
-                f"is_enabled {now}",
-                kept=before == now,
-                at="/data/is_enabled",
-            )
+        elif keeps_state and change.read and change.record:
+            before, now = change.before.get("is_enabled"), change.record.get("is_enabled")
+            expected, received = f"is_enabled: {shown(before)}, as before", f"is_enabled: {shown(now)}"
+            yield decide(change.read, before == now, expected, received, "/data/is_enabled")
 
 
-def _keeps_state(form: Mapping[str, str]) -> bool:
-    return form.get("type", TOGGLED[0]) in TOGGLED and "email" not in form
-
-
+@rule("forms.is-enabled-is-not-accepted-on-create", needs=MADE)
 def is_enabled_is_not_accepted_on_create(evidence: Evidence, resource: Resource) -> Observations:
     """Creates with `is_enabled`, compared with one without."""
     starts: dict[str, tuple[Any, Exchange]] = {}
@@ -214,87 +333,5 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence, resource: Resource)
     expected = starts[""][0]
     for sent, (state, exchange) in starts.items():
         if sent:
-            received = f"{state} where {sent} was sent"
-            yield decide(exchange, f"is_enabled {expected}, as without it", received, kept=state == expected)
-
-
-def _required(evidence: Evidence, resource: Resource, field: str) -> Observations:
-    for omission in evidence.omissions[resource.name]:
-        if omission.field == field:
-            yield _omitted(omission)
-
-
-def _omitted(omission: Omission) -> Observation:
-    exchange = omission.exchange
-    expected = f"a refusal, and no record, without {omission.field}"
-    if exchange.made_id is not None:
-        return Violation(exchange, expected, f"status {exchange.status} and the id {exchange.made_id}")
-    if any(shows(record, omission.marker) for record in omission.came) or (omission.came and omission.is_quiet):
-        return Violation(exchange, expected, f"status {exchange.status}, and a record that was listed then")
-    if exchange.failed:
-        return Undecided("the create failed")
-    return Undecided("others wrote meanwhile") if omission.came else Satisfied(exchange)
-
-
-def _comes_back(evidence: Evidence, resource: Resource, field: str, value: Callable[[Record], Any]) -> Observations:
-    for form, record, exchange in _stored(evidence, resource):
-        if form.get(field) and isinstance(now := value(record), str):
-            kept = is_same(field, now, form[field])
-            yield decide(
-                exchange,
-                f"{field} {form[field]!r}",
-                shown(now, own=True),
-                kept=kept,
-                at=place(exchange, record, {"email": "settings/email"}.get(field, field)),
-            )
-
-
-def _stored(evidence: Evidence, resource: Resource) -> Iterator[tuple[dict[str, str], Record, Exchange]]:
-    """Forms that were accepted, with the record shown afterwards; an update that changed nothing is no evidence."""
-    for creation in evidence.creations[resource.name]:
-        found = _first_shown(evidence, resource, creation)
-        if found and creation.exchange.succeeded:
-            yield dict(creation.form), *found
-    for change in evidence.changes[resource.name]:
-        if change.exchange.succeeded and change.read and change.read.record:
-            record = change.read.record
-            changed = {name: text for name, text in change.form.items() if not _ignored(change, name, record)}
-            yield changed, record, change.read
-
-
-def _ignored(change: Change, name: str, record: Record) -> bool:
-    return (
-        name in record
-        and record[name] == change.before.get(name)
-        and not is_same(name, record[name], change.form[name])
-    )
-
-
-def _first_shown(evidence: Evidence, resource: Resource, creation: Creation) -> tuple[Record, Exchange] | None:
-    """A new record as shown by its read or, if it was not read, by the first list that holds it."""
-    if creation.identifier is None or creation.identifier in creation.before:
-        return None
-    if creation.read:
-        return (creation.read.record, creation.read) if creation.read.record else None
-    for page in evidence.pages(resource.name):
-        if page.exchange.number > creation.exchange.number:
-            for row in page.rows:
-                if row.get("id") == creation.identifier:
-                    return row, page.exchange
-    return None
-
-
-def _toggled(evidence: Evidence, resource: Resource, sent: str, *, wanted: bool) -> Observations:
-    for change in evidence.changes[resource.name]:
-        if change.form.get("is_enabled") != sent:
-            continue
-        if not change.exchange.succeeded:
-            yield accepted(change.exchange)
-        elif change.read and change.read.record:
-            before, now = change.before.get("is_enabled"), change.read.record.get("is_enabled")
-            if not isinstance(now, bool):
-                yield Undecided("the read after the update shows no boolean")
-            elif before is not wanted or now is not wanted:
-                yield decide(
-                    change.read, f"is_enabled {wanted}", f"is_enabled {now}", kept=now is wanted, at="/data/is_enabled"
-                )
+            received = f"is_enabled: {shown(state)}, where {sent} was sent"
+            yield decide(exchange, state == expected, f"is_enabled: {shown(expected)}, as without it", received)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable
 
 from contract_tests.evidence import BeforeAfter, Creation, Evidence, Record
 from contract_tests.exchange import Exchange
-from contract_tests.rules.observation import (
+from contract_tests.observation import (
+    CHANGED,
+    CONTROL,
+    GONE,
+    MADE,
+    OTHERS_WROTE,
+    PAGES,
+    Chapter,
     Observation,
     Observations,
     Satisfied,
@@ -15,178 +21,149 @@ from contract_tests.rules.observation import (
     Violation,
     answer,
     decide,
-    id_text,
+    expect,
     others_wrote,
+    rule,
     shown,
     steady,
 )
-from contract_tests.rules.operations import TOLD_WRONG
-from contract_tests.rules.same import is_same
+from contract_tests.rules.forms import is_same
+from contract_tests.rules.operations import REJECTED
 from link_management_contract import Resource
 
 
+@rule("lifecycle.created-record-is-read", needs=PAGES | MADE)
 def created_record_is_read(evidence: Evidence, resource: Resource) -> Observations:
     """Reads straight after a create, and whether later reads of the run's records show the records asked for."""
     for creation in evidence.creations[resource.name]:
         read = creation.read
-        if (
-            read is None
-            or not creation.exchange.succeeded
-            or read.record is not None
-            or _holds_label(creation, resource)
-        ):
+        if read is None or not creation.exchange.succeeded or read.record or _holds_label(creation, read, resource):
             continue
         missing = evidence.is_missing(resource.name, creation.identifier)
-        if read.succeeded or read.status in TOLD_WRONG | {410} or (missing and not read.failed):
+        if read.succeeded or read.status in REJECTED | {410} or (missing and not read.failed):
             yield Violation(read, f"the record {creation.identifier}", answer(read))
         else:
-            yield Undecided(f"the read was {answer(read)}")
+            yield Undecided(f"the read: {answer(read)}")
     for read in evidence.of(resource.name, "read"):
         if read.record is not None and read.request.identifier in evidence.own[resource.name]:
-            identifier = read.request.identifier
-            received = f"the id {id_text(read.record)}"
-            yield decide(
-                read, f"the record {identifier}", received, kept=read.record.get("id") == identifier, at="/data/id"
-            )
+            yield expect(read, "/data/id", read.request.identifier)
 
 
-def _holds_label(creation: Creation, resource: Resource) -> bool:
+def _holds_label(creation: Creation, read: Exchange, resource: Resource) -> bool:
     """Whether a read shows the name or host that was written, in whatever form."""
     label = creation.form.get(resource.label, "").partition(" ")[0].casefold()
-    return bool(creation.read and label and label.encode() in creation.read.body.lower())
+    return bool(label and label.encode() in read.body.lower())
 
 
+@rule("lifecycle.created-record-is-listed-once", needs=PAGES | MADE)
 def created_record_is_listed_once(evidence: Evidence, resource: Resource) -> Observations:
     """The run's records in the listing after their creation."""
-    for phase in evidence.before_after[resource.name]:
-        if phase.event == "create" and phase.after.exchange is not None:
-            for identifier in sorted(phase.made):
-                count = phase.after.ids.count(identifier)
-                if not count and not phase.after.complete:
-                    yield Undecided("the collection is too large to be read as a whole")
-                else:
-                    received = f"it {count} times"
-                    yield decide(phase.after.exchange, f"the record {identifier} once", received, kept=count == 1)
+    for period in evidence.before_after[resource.name]:
+        for identifier in sorted(period.made) if period.event == "create" and period.after.exchange else ():
+            count = period.after.ids.count(identifier)
+            if not count and not period.after.complete:
+                yield Undecided("the collection is too large to be read as a whole")
+            elif period.after.exchange:
+                yield decide(period.after.exchange, count == 1, f"the record {identifier} once", f"it {count} times")
 
 
+@rule("lifecycle.created-id-is-new", needs=PAGES | MADE)
 def created_id_is_new(evidence: Evidence, resource: Resource) -> Observations:
     """The ids that creates returned, compared with those that existed before."""
     for creation in evidence.creations[resource.name]:
         if creation.identifier is not None and creation.exchange.made_id is not None:
-            kept = creation.identifier not in creation.before
-            received = f"{creation.identifier}, which was there before"
-            yield decide(creation.exchange, "a new id", received, kept=kept)
+            is_new, received = (
+                creation.identifier not in creation.before,
+                f"{creation.identifier}, which was there before",
+            )
+            yield decide(creation.exchange, is_new, "a new id", received)
 
 
-def create_leaves_other_records(evidence: Evidence, resource: Resource) -> Observations:
-    """All records listed before and after creates."""
-    yield from _left_alone(evidence, resource, "create")
-
-
+@rule("lifecycle.update-changes-what-it-names", needs=PAGES | CHANGED)
 def update_changes_what_it_names(evidence: Evidence, resource: Resource) -> Observations:
     """Updates of fields that reads show, `is_enabled` aside."""
     for change in evidence.changes[resource.name]:
-        record = change.read.record if change.read else None
-        if not change.exchange.succeeded or change.read is None:
+        read, record, before = change.read, change.record, change.before
+        if not change.exchange.succeeded or read is None:
             continue
         if record is None:
-            yield Undecided(f"the read after the update was {answer(change.read)}")
+            yield Undecided(f"the read after the update: {answer(read)}")
             continue
         for name, text in change.form.items():
             if name not in resource.shape or name not in record or name == "is_enabled" or not text:
                 continue
-            if not is_same(name, change.before.get(name), text):
-                kept = record[name] != change.before.get(name)
-                received = f"{name} {shown(record[name], own=True)}, as before"
-                yield decide(change.read, f"{name} {text!r}", received, kept=kept, at=f"/data/{name}")
+            if not is_same(name, before.get(name), text):
+                expected, received = f"{name}: {shown(text)}", f"{name}: {shown(record[name])}, as before"
+                yield decide(read, record[name] != before.get(name), expected, received, f"/data/{name}")
         settings = record.get("settings")
         address = settings.get("email") if isinstance(settings, dict) else None
-        if "email" in change.form and change.before.get("type") == "email" and isinstance(address, str):
-            kept = settings != change.before.get("settings")
-            yield decide(
-                change.read, f"email {change.form['email']!r}", "the one before", kept=kept, at="/data/settings/email"
-            )
+        if "email" in change.form and before.get("type") == "email" and isinstance(address, str):
+            expected, at = f"settings.email: {shown(change.form['email'])}", "/data/settings/email"
+            yield decide(read, settings != before.get("settings"), expected, "the one before", at)
 
 
+@rule("lifecycle.update-leaves-other-fields", needs=PAGES | CHANGED)
 def update_leaves_other_fields(evidence: Evidence, resource: Resource) -> Observations:
     """The fields that an update leaves out, except those that its other fields may change."""
     for change in evidence.changes[resource.name]:
-        record = change.read.record if change.read else None
-        if record is None or change.read is None or not change.exchange.succeeded:
-            continue
-        for name in _untouched(resource, change.form):
-            if name in record and name in change.before:
-                kept = record[name] == change.before[name]
-                expected = f"{name} {shown(change.before[name], own=True)}, as before"
-                yield decide(change.read, expected, shown(record[name], own=True), kept=kept, at=f"/data/{name}")
+        if change.read and change.record and change.exchange.succeeded:
+            for name in _untouched(resource, change.form):
+                if name in change.record and name in change.before:
+                    yield expect(change.read, f"/data/{name}", change.before[name], because="as before")
 
 
-def _untouched(resource: Resource, form: Any) -> list[str]:
+def _untouched(resource: Resource, form: Iterable[str]) -> list[str]:
     """The readable fields that an update with this form leaves alone; any update may change the colour."""
-    left = set(resource.shape) - set(form) - {"id", "datetime", "last_datetime", "is_enabled", "color"}
-    if "host" in form:
+    fields = set(form)
+    left = set(resource.shape) - fields - {"id", "datetime", "last_datetime", "is_enabled", "color"}
+    if "host" in fields:
         left -= {"scheme"}
-    if set(form) - {"name", "is_enabled"} and resource.types:
+    if fields - {"name", "is_enabled"} and resource.types:
         left -= {"settings"}
     return sorted(left)
 
 
+@rule("lifecycle.update-keeps-datetime", needs=CHANGED | {Chapter.ANOTHER_SECOND})
 def update_keeps_datetime(evidence: Evidence, resource: Resource) -> Observations:
     """`datetime` before and after updates."""
     for change in evidence.changes[resource.name]:
-        record = change.read.record if change.read else None
-        if change.read and record and "datetime" in record and "datetime" in change.before:
-            kept = record["datetime"] == change.before["datetime"]
-            expected = f"datetime {change.before['datetime']}, as before"
-            yield decide(change.read, expected, shown(record["datetime"], own=True), kept=kept, at="/data/datetime")
+        if change.read and change.record and "datetime" in change.record and "datetime" in change.before:
+            yield expect(change.read, "/data/datetime", change.before["datetime"], because="as before")
 
 
-def update_leaves_other_records(evidence: Evidence, resource: Resource) -> Observations:
-    """All records listed before and after updates."""
-    yield from _left_alone(evidence, resource, "update")
-    creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
-    unknown = {str((each.request.form or {}).get(resource.label)) for each in creates if each.made_id is None}
-    for phase in evidence.before_after[resource.name]:
-        if phase.event == "update" and phase.after.exchange:
-            labels = [phase.after.by_id[identifier].get(resource.label) for identifier in phase.came]
-            doubles = [label for label in labels if evidence.is_marked(label) and str(label) not in unknown]
-            yield decide(phase.after.exchange, "no further record", f"{len(doubles)} more", kept=not doubles)
-
-
+@rule("lifecycle.deleted-record-is-not-read", needs=CHANGED | GONE)
 def deleted_record_is_not_read(evidence: Evidence, resource: Resource) -> Observations:
     """Reads after a delete."""
     for removal in evidence.removals[resource.name]:
         if removal.read is not None and removal.exchange.succeeded:
             received = f"{answer(removal.read)} and a record"
-            yield decide(removal.read, "no record", received, kept=not removal.read.shows(resource))
+            yield decide(removal.read, not removal.read.shows(resource), "no record", received)
 
 
+@rule("lifecycle.deleted-record-is-not-listed", needs=CHANGED | GONE)
 def deleted_record_is_not_listed(evidence: Evidence, resource: Resource) -> Observations:
     """Listings after a delete."""
     for removal in evidence.removals[resource.name]:
         if removal.after and removal.after.exchange and removal.exchange.succeeded:
             identifier = removal.exchange.request.identifier
             listed = evidence.is_marked(removal.after.by_id.get(identifier, {}).get(resource.label))
-            yield decide(removal.after.exchange, f"no record {identifier}", "it is listed", kept=not listed)
+            yield decide(removal.after.exchange, not listed, f"no record {identifier}", "it is listed")
 
 
+@rule("lifecycle.deleted-record-stays-deleted", needs=CHANGED | GONE)
 def deleted_record_stays_deleted(evidence: Evidence, resource: Resource) -> Observations:
     """Reads and lists after an update of a deleted record."""
     for removal in evidence.removals[resource.name]:
         identifier = removal.exchange.request.identifier
         if removal.late_read is not None:
-            kept = not removal.late_read.shows(resource)
-            yield decide(removal.late_read, "no record", "a record, after an update", kept=kept)
-        if removal.late_read is not None and removal.late_list and removal.late_list.exchange:
-            listed = identifier in removal.late_list.ids
-            yield decide(removal.late_list.exchange, f"no record {identifier}", "it is listed again", kept=not listed)
+            gone = not removal.late_read.shows(resource)
+            yield decide(removal.late_read, gone, "no record", "a record, after an update")
+            if removal.late_list and removal.late_list.exchange:
+                gone = identifier not in removal.late_list.ids
+                yield decide(removal.late_list.exchange, gone, f"no record {identifier}", "it is listed again")
 
 
-def delete_leaves_other_records(evidence: Evidence, resource: Resource) -> Observations:
-    """All records listed before and after a delete."""
-    yield from _left_alone(evidence, resource, "delete")
-
-
+@rule("lifecycle.reads-change-nothing", needs=PAGES | CHANGED)
 def reads_change_nothing(evidence: Evidence, resource: Resource) -> Observations:
     """All records listed before and after nothing but reads and lists."""
     for watch in evidence.watches[resource.name]:
@@ -197,44 +174,66 @@ def reads_change_nothing(evidence: Evidence, resource: Resource) -> Observations
         if scan.after.exchange is None or not scan.before.rows:
             continue
         if not scan.is_quiet:
-            yield Undecided("others wrote meanwhile")
+            yield OTHERS_WROTE
             continue
         for identifier, before in scan.before.by_id.items():
             now = scan.after.by_id[identifier]
             own = evidence.is_own(resource.name, now)
-            if not own and _is_edited(resource, before, now):
-                yield Undecided("others wrote meanwhile")
-            else:
-                yield _same(scan.after.exchange, resource, before, now, own=own)
+            by_others = not own and _is_edited(resource, before, now)
+            yield OTHERS_WROTE if by_others else _same(scan.after.exchange, resource, before, now, own=own)
 
 
-def _left_alone(evidence: Evidence, resource: Resource, event: str) -> Observations:
-    for phase in evidence.before_after[resource.name]:
-        if phase.event != event or phase.after.exchange is None or not (phase.made or phase.removed or phase.changed):
+@rule("lifecycle.create-leaves-other-records", "create", needs=PAGES | MADE | CONTROL)
+@rule("lifecycle.update-leaves-other-records", "update", needs=PAGES | CHANGED | CONTROL)
+@rule("lifecycle.delete-leaves-other-records", "delete", needs=CHANGED | GONE | CONTROL)
+def leaves_other_records(evidence: Evidence, resource: Resource, event: str) -> Observations:
+    """All records listed before and after creates, updates or deletes."""
+    quiet, own = _is_quiet(evidence, resource), evidence.own[resource.name]
+    for period in evidence.before_after[resource.name]:
+        exchange = period.after.exchange
+        if period.event != event or exchange is None:
             continue
-        own = evidence.own[resource.name]
-        if phase.went and phase.after.complete:
-            lost = sorted(phase.went & own)
-            if lost:
-                yield Violation(phase.after.exchange, f"the record {lost[0]}, as before", "it is gone")
-            elif not _is_quiet(evidence, resource):
-                yield Undecided("others wrote meanwhile")
-            else:
-                yield Violation(phase.after.exchange, "every other record", f"{len(phase.went)} are gone")
-        yield from _unchanged(evidence, phase, resource, phase.after.exchange)
+        if period.made or period.removed or period.changed:
+            yield from _none_lost(period, exchange, own, quiet=quiet)
+            for identifier, before in period.before.by_id.items():
+                now = period.after.by_id.get(identifier)
+                if now is not None and identifier not in period.changed | period.removed:
+                    same = _same(exchange, resource, before, now, own=identifier in own)
+                    yield same if identifier in own or quiet or isinstance(same, Satisfied) else OTHERS_WROTE
+        if event == "update":
+            doubles = _doubles(evidence, resource, period)
+            yield decide(exchange, not doubles, "no further record", f"{doubles} more")
+
+
+def _none_lost(period: BeforeAfter, exchange: Exchange, own: set[int], *, quiet: bool) -> Observations:
+    """Whether records are gone that nobody deleted."""
+    if period.went and period.after.complete:
+        if lost := sorted(period.went & own):
+            yield Violation(exchange, f"the record {lost[0]}, as before", "it is gone")
+        elif quiet:
+            yield Violation(exchange, "every other record", f"{len(period.went)} are gone")
+        else:
+            yield OTHERS_WROTE
+
+
+def _doubles(evidence: Evidence, resource: Resource, period: BeforeAfter) -> int:
+    """How many records with markers of the run came, though each create whose record is known made one alone."""
+    creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
+    unknown = {str((create.request.form or {}).get(resource.label)) for create in creates if create.made_id is None}
+    labels = [period.after.by_id[identifier].get(resource.label) for identifier in period.came]
+    return sum(evidence.is_marked(label) and str(label) not in unknown for label in labels)
 
 
 def _is_quiet(evidence: Evidence, resource: Resource) -> bool:
     """Whether nobody else seems to have written during the visit, nor while the run only read at its end."""
-    paging_scans, before_after = (
-        evidence.paging_scans[resource.name],
-        evidence.before_after[resource.name],
-    )
-    if any(phase.came for phase in before_after) or not all(scan.is_quiet for scan in paging_scans):
+    scans, periods = evidence.paging_scans[resource.name], evidence.before_after[resource.name]
+    if any(period.came for period in periods) or not all(scan.is_quiet for scan in scans):
         return False
     if others_wrote(evidence, resource):
         return False
-    pairs = ((before, scan.after.by_id[each]) for scan in paging_scans for each, before in scan.before.by_id.items())
+    pairs = (
+        (before, scan.after.by_id[identifier]) for scan in scans for identifier, before in scan.before.by_id.items()
+    )
     return not any(
         _is_edited(resource, before, now) for before, now in pairs if not evidence.is_own(resource.name, now)
     )
@@ -245,20 +244,10 @@ def _is_edited(resource: Resource, before: Record, now: Record) -> bool:
     return any(before.get(name) != now.get(name) for name in steady(resource) if name != "last_datetime")
 
 
-def _unchanged(evidence: Evidence, phase: BeforeAfter, resource: Resource, exchange: Exchange) -> Iterator[Observation]:
-    quiet = _is_quiet(evidence, resource)
-    for identifier, before in phase.before.by_id.items():
-        now = phase.after.by_id.get(identifier)
-        if now is not None and identifier not in phase.changed | phase.removed:
-            own = identifier in evidence.own[resource.name]
-            same = _same(exchange, resource, before, now, own=own)
-            yield same if own or quiet or isinstance(same, Satisfied) else Undecided("others wrote meanwhile")
-
-
 def _same(exchange: Exchange, resource: Resource, before: Record, now: Record, *, own: bool) -> Observation:
-    differing = [name for name in steady(resource) if before.get(name) != now.get(name)]
-    if not differing:
+    name = next((name for name in steady(resource) if before.get(name) != now.get(name)), None)
+    if name is None:
         return Satisfied(exchange)
-    name = differing[0]
-    expected = f"{name} {shown(before.get(name), own=own)} in the record {before.get('id')}, as before"
-    return Violation(exchange, expected, shown(now.get(name), own=own))
+    title = f"{name} of record {before.get('id')}"
+    expected = f"{title}: {shown(before.get(name), own=own)}, as before"
+    return Violation(exchange, expected, f"{title}: {shown(now.get(name), own=own)}")

@@ -5,9 +5,13 @@ from __future__ import annotations
 from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
-from contract_tests.evidence import Evidence
+from contract_tests.evidence import Creation, Evidence
 from contract_tests.exchange import TRIES, Exchange, id_of
-from contract_tests.rules.observation import (
+from contract_tests.observation import (
+    CHANGED,
+    GONE,
+    MADE,
+    PAGES,
     NotApplicable,
     Observation,
     Observations,
@@ -15,11 +19,13 @@ from contract_tests.rules.observation import (
     Undecided,
     Violation,
     answer,
+    decide,
+    rule,
 )
 from link_management_contract import Resource
 
 SEVERAL = 3  # records on which an operation fails each time are no temporary trouble
-TOLD_WRONG = {400, 404, 405, 415, 422, 501}
+REJECTED = {400, 404, 405, 415, 422, 501}
 
 
 def accepted(exchange: Exchange) -> Observation:
@@ -29,55 +35,65 @@ def accepted(exchange: Exchange) -> Observation:
         if exchange.is_refusal_in_disguise:
             return Undecided("the answer is a success in status and holds errors")
         return Satisfied(exchange)
-    if status in TOLD_WRONG:
+    if status in REJECTED:
         return Violation(exchange, "a success; the request is documented", answer(exchange))
     if status is not None and exchange.failed and len(exchange.attempts) >= TRIES - 1:
         return Violation(exchange, "a success", f"{answer(exchange)} on each of {TRIES} tries")
-    return Undecided(f"the answer was {answer(exchange)}, which may be about this account or its surroundings")
+    return Undecided(f"{answer(exchange)}, which may be about this account or its surroundings")
 
 
+def own_requests(evidence: Evidence, resource: Resource) -> list[Exchange]:
+    """All documented requests with the account's key."""
+    return list(evidence.of(resource.name, "list", "read", "create", "update", "delete"))
+
+
+@rule("operations.list-answers", needs=PAGES)
 def list_answers(evidence: Evidence, resource: Resource) -> Observations:
     """Documented lists."""
-    yield from map(accepted, evidence.of(resource.name, "list"))
+    return map(accepted, evidence.of(resource.name, "list"))
 
 
+@rule("operations.read-answers", needs=PAGES | CHANGED)
 def read_answers(evidence: Evidence, resource: Resource) -> Observations:
     """Reads of records that are listed, or whose create returned an id and that are listed afterwards."""
     listed = {id_of(row) for page in evidence.pages(resource.name) for row in page.rows}
-    reads = [each for each in evidence.of(resource.name, "read") if each.request.identifier in listed]
-    yield from map(accepted, reads)
+    reads = evidence.of(resource.name, "read")
+    return (accepted(exchange) for exchange in reads if exchange.request.identifier in listed)
 
 
+@rule("operations.create-answers", needs=MADE)
 def create_answers(evidence: Evidence, resource: Resource) -> Observations:
     """Creates with the required fields."""
-    yield from _each_time(evidence, resource, "create")
-    yield from _as_a_whole(list(evidence.of(resource.name, "create")))
+    yield from _always_fails(evidence, resource, "create")
+    yield from _as_a_whole(evidence, resource, "create")
 
 
+@rule("operations.update-answers", needs=CHANGED)
 def update_answers(evidence: Evidence, resource: Resource) -> Observations:
     """Updates of the run's own records."""
-    yield from _as_a_whole(list(evidence.of(resource.name, "update")))
+    return _as_a_whole(evidence, resource, "update")
 
 
-def _as_a_whole(exchanges: list[Exchange]) -> Observations:
+def _as_a_whole(evidence: Evidence, resource: Resource, operation: str) -> Observations:
     """Whether writes are accepted; if some are, the fields of those that are not are to blame."""
-    observations = [accepted(exchange) for exchange in exchanges]
-    some = any(isinstance(each, Satisfied) for each in observations)
-    yield from (each for each in observations if not (some and isinstance(each, Violation)))
+    observations = [accepted(exchange) for exchange in evidence.of(resource.name, operation)]
+    some = any(isinstance(observation, Satisfied) for observation in observations)
+    return (each for each in observations if not (some and isinstance(each, Violation)))
 
 
+@rule("operations.delete-answers", needs=GONE)
 def delete_answers(evidence: Evidence, resource: Resource) -> Observations:
     """Deletes of the run's own records; one that is answered after a failure may have been carried out earlier."""
-    yield from _each_time(evidence, resource, "delete")
+    yield from _always_fails(evidence, resource, "delete")
     for exchange in evidence.of(resource.name, "delete"):
-        stumbled = exchange.attempts and not exchange.failed
-        yield Undecided("an earlier try failed") if stumbled else accepted(exchange)
+        retried = exchange.attempts and not exchange.failed
+        yield Undecided("an earlier try failed") if retried else accepted(exchange)
 
 
-def _each_time(evidence: Evidence, resource: Resource, operation: str) -> Observations:
+def _always_fails(evidence: Evidence, resource: Resource, operation: str) -> Observations:
     """Whether an operation fails whenever it is first tried, on several records, while others of the resource work."""
     exchanges = list(evidence.of(resource.name, operation))
-    first = [(*each.attempts, each.status)[0] for each in exchanges]
+    first = [(*exchange.attempts, exchange.status)[0] for exchange in exchanges]
     failing = [status for status in first if status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR]
     works = any(each.succeeded for each in own_requests(evidence, resource) if each.request.operation != operation)
     if works and len(failing) == len(first) >= SEVERAL:
@@ -85,32 +101,33 @@ def _each_time(evidence: Evidence, resource: Resource, operation: str) -> Observ
         yield Violation(exchanges[SEVERAL - 1], "a success", received)
 
 
+@rule("operations.splash-pages-created-at-projects", needs=PAGES | MADE)
 def splash_pages_created_at_projects(evidence: Evidence, resource: Resource) -> Observations:
     """Creates at the documented path, and the reads of the ids that they return."""
     for creation in evidence.creations[resource.name]:
         if creation.exchange.request.path != resource.create_path:
-            yield Violation(
-                creation.exchange, f"creates at {resource.create_path}", "another path was given to this run"
-            )
+            expected = f"creates at {resource.create_path}"
+            yield Violation(creation.exchange, expected, "another path was given to this run")
         elif creation.read is not None and creation.exchange.succeeded:
-            marker = creation.form.get(resource.label, "").partition(" ")[0].casefold()
-            record = creation.read.record
-            told = creation.read.succeeded or creation.read.status in TOLD_WRONG | {410}
-            missing = evidence.is_missing(resource.name, creation.identifier) and not creation.read.failed
-            if record is None and not told and not missing:
-                yield Undecided(f"the read of the new record was {answer(creation.read)}")
-            elif record is None and marker and marker.encode() in creation.read.body.lower():
-                yield Satisfied(creation.read)
-            elif record is None:
-                yield Violation(
-                    creation.read, f"the splash page that {resource.create_path} made", answer(creation.read)
-                )
-            elif isinstance(record.get("name"), str) and creation.identifier in creation.before:
-                yield Violation(creation.read, "a new splash page", "one that was there before")
-            else:
-                yield Satisfied(creation.read) if marker else Undecided("the create had no marker")
+            yield _is_the_page(evidence, resource, creation, creation.read)
 
 
+def _is_the_page(evidence: Evidence, resource: Resource, creation: Creation, read: Exchange) -> Observation:
+    """Whether a read shows the splash page that a create has made."""
+    marker = creation.form.get(resource.label, "").partition(" ")[0].casefold()
+    if read.record is None:
+        clear = read.succeeded or read.status in REJECTED | {410}
+        clear = clear or (evidence.is_missing(resource.name, creation.identifier) and not read.failed)
+        shows = bool(marker) and marker.encode() in read.body.lower()
+        if not clear:
+            return Undecided(f"the read of the new record: {answer(read)}")
+        return decide(read, shows, f"the splash page that {resource.create_path} made", answer(read))
+    if isinstance(read.record.get("name"), str) and creation.identifier in creation.before:
+        return Violation(read, "a new splash page", "one that was there before")
+    return Satisfied(read) if marker else Undecided("the create had no marker")
+
+
+@rule("operations.writes-not-redirected", needs=CHANGED | GONE)
 def writes_not_redirected(evidence: Evidence, resource: Resource) -> Observations:
     """All writes at documented paths."""
     for exchange in evidence.of(resource.name, "create", "update", "delete"):
@@ -121,6 +138,7 @@ def writes_not_redirected(evidence: Evidence, resource: Resource) -> Observation
             yield Satisfied(exchange)
 
 
+@rule("operations.reads-redirected-within-host", needs=PAGES | MADE)
 def reads_redirected_within_host(evidence: Evidence, resource: Resource) -> Observations:
     """Reads and lists that were redirected."""
     host = urlsplit(evidence.base_url).netloc
@@ -129,27 +147,18 @@ def reads_redirected_within_host(evidence: Evidence, resource: Resource) -> Obse
         for status, location in exchange.redirects:
             redirected = True
             there = _split(location)
-            kept_query = not exchange.request.query or all(
-                f"{name}={value}" in there.query for name, value in exchange.request.query
-            )
             if there.netloc not in ("", host):
                 yield Violation(exchange, f"a redirect within {host}", f"status {status} to {there.netloc}")
-            elif not kept_query:
-                yield Violation(exchange, "a redirect that keeps the query", f"status {status} without it")
             else:
-                yield Satisfied(exchange)
+                keeps_query = all(f"{name}={value}" in there.query for name, value in exchange.request.query)
+                yield decide(exchange, keeps_query, "a redirect that keeps the query", f"status {status} without it")
     if not redirected:
         yield NotApplicable("no read or list was redirected")
 
 
 def _split(location: str) -> SplitResult:
-    """The parts of a `Location`; one that is no URL counts as a path."""
+    """The parts of a `Location`; one that is not a URL counts as a path."""
     try:
         return urlsplit(location)
     except ValueError:
         return SplitResult("", "", location, "", "")
-
-
-def own_requests(evidence: Evidence, resource: Resource) -> list[Exchange]:
-    """All documented requests with the account's key."""
-    return list(evidence.of(resource.name, "list", "read", "create", "update", "delete"))

@@ -1,75 +1,85 @@
-"""Rules about pages: which records they show, and what `meta` states about them."""
+"""Rules about pages: which records they show, what `meta` states about them, and where their links lead."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import urlsplit
 
 from contract_tests.evidence import BeforeAfter, Evidence, PagingScan, Record
-from contract_tests.exchange import Exchange, Expect, Page
-from contract_tests.rules.observation import (
+from contract_tests.exchange import Exchange, Expect, Page, integer
+from contract_tests.observation import (
+    CONTROL,
+    GONE,
+    MADE,
+    OTHERS_WROTE,
+    PAGES,
+    NotApplicable,
     Observation,
     Observations,
     Satisfied,
     Undecided,
     Violation,
     decide,
+    expect,
     others_wrote,
+    rule,
 )
 from link_management_contract import Resource
 
+LISTED = PAGES | MADE
+LINKS = ("first", "last", "self", "next", "prev")
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
+
+@rule("pagination.page-defaults-to-1", needs=LISTED)
 def page_defaults_to_1(evidence: Evidence, resource: Resource) -> Observations:
     """The list without a page, compared with that of page 1, while nothing else changed."""
     for scan in evidence.paging_scans[resource.name]:
-        plain = _asked(scan, {})
-        first = _asked(scan, {"page": "1"})
+        plain, first = _with_query(scan, {}), _with_query(scan, {"page": "1"})
         if plain and first:
             if not scan.is_quiet:
-                yield Undecided("others wrote meanwhile")
+                yield OTHERS_WROTE
                 continue
-            for page in (plain, _asked(scan, {"results_per_page": str(resource.default_page_size)})):
+            for page in (plain, _with_query(scan, {"results_per_page": str(resource.default_page_size)})):
                 if page and page.meta.get("results_per_page") == first.meta.get("results_per_page"):
-                    said = {each.meta["page"] for each in (page, first) if "page" in each.meta}
-                    same = _ids(page.rows) == _ids(first.rows) and len(said) < 2  # noqa: PLR2004 - they differ
-                    yield decide(page.exchange, "what page 1 shows", f"page {page.meta.get('page')}", kept=same)
+                    numbers = {shown.meta["page"] for shown in (page, first) if "page" in shown.meta}
+                    same = _ids(page.rows) == _ids(first.rows) and len(numbers) < 2  # noqa: PLR2004 - they differ
+                    yield decide(page.exchange, same, "what page 1 shows", f"page {page.meta.get('page')}")
 
 
+@rule("pagination.size-defaults-to-25", needs=LISTED)
 def size_defaults_to_25(evidence: Evidence, resource: Resource) -> Observations:
     """Lists without a page size."""
     for page in evidence.pages(resource.name):
-        if page.size is None and "results_per_page" in page.meta:
-            size, rows = page.meta["results_per_page"], len(page.rows)
-            received = f"results_per_page {size} and {rows} records (often a setting of the account)"
-            kept = size == resource.default_page_size and rows <= resource.default_page_size
-            yield decide(
-                page.exchange,
-                f"results_per_page {resource.default_page_size}",
-                received,
-                kept=kept,
-                at="/meta/results_per_page",
-            )
+        if page.size is None:
+            yield from _has_size(page, resource.default_page_size, " (often a setting of the account)")
 
 
+@rule("pagination.allowed-sizes-are-kept", needs=LISTED)
 def allowed_sizes_are_kept(evidence: Evidence, resource: Resource) -> Observations:
     """Lists with an allowed page size."""
     for page in evidence.pages(resource.name):
-        if page.size in resource.page_sizes and "results_per_page" in page.meta:
-            size, rows = page.meta["results_per_page"], len(page.rows)
-            received = f"results_per_page {size} and {rows} records"
-            kept = size == page.size and rows <= page.size
-            yield decide(
-                page.exchange, f"results_per_page {page.size}", received, kept=kept, at="/meta/results_per_page"
-            )
+        if page.size in resource.page_sizes:
+            yield from _has_size(page, page.size or 0)
 
 
+def _has_size(page: Page, size: int, note: str = "") -> Observations:
+    if "results_per_page" in page.meta:
+        stated, rows = page.meta["results_per_page"], len(page.rows)
+        received, at = f"meta.results_per_page: {stated}, with {rows} records{note}", "/meta/results_per_page"
+        yield decide(page.exchange, stated == size and rows <= size, f"meta.results_per_page: {size}", received, at)
+
+
+@rule("pagination.other-sizes-are-not-used", needs=LISTED)
 def other_sizes_are_not_used(evidence: Evidence, resource: Resource) -> Observations:
     """Lists with a page size outside the seven; one that is refused satisfies the rule too."""
     sizes = {str(size) for size in resource.page_sizes}
-    filled = not any(isinstance(each, Violation) for each in page_is_filled(evidence, resource))
+    filled = not any(isinstance(observation, Violation) for observation in page_is_filled(evidence, resource))
     for exchange in evidence.of(resource.name, "list", expects=Expect.OPEN):
-        asked = exchange.request.asked
-        if "page" in asked or asked.get("results_per_page", "10") in sizes:
+        query = exchange.request.asked
+        if "page" in query or query.get("results_per_page", "10") in sizes:
             continue
         page = exchange.page
         if page is None:
@@ -77,16 +87,13 @@ def other_sizes_are_not_used(evidence: Evidence, resource: Resource) -> Observat
             continue
         size, rows = page.meta.get("results_per_page"), len(page.rows)
         cut = filled and page.total is not None and rows < page.total
-        kept = size in resource.page_sizes and rows <= (size or 0) and (not cut or rows == size)
-        kept = kept or (size is None and not rows)
-        yield decide(
-            exchange,
-            f"one of the sizes {resource.page_sizes}",
-            f"results_per_page {size} and {rows} records",
-            kept=kept,
-        )
+        holds = size in resource.page_sizes and rows <= (size or 0) and (not cut or rows == size)
+        holds = holds or (size is None and not rows)
+        received = f"meta.results_per_page: {size}, with {rows} records"
+        yield decide(exchange, holds, f"one of the sizes {resource.page_sizes}", received)
 
 
+@rule("pagination.page-is-filled", needs=LISTED)
 def page_is_filled(evidence: Evidence, resource: Resource) -> Observations:
     """Pages that exist."""
     for page in evidence.pages(resource.name):
@@ -94,174 +101,288 @@ def page_is_filled(evidence: Evidence, resource: Resource) -> Observations:
         if page.total is None or page.meta.get("results_per_page") != size:
             continue
         if page.is_there or page.total == 0:
-            expected = max(0, min(size, page.total - (page.number - 1) * size))
-            received = f"{len(page.rows)} records of a total of {page.total}"
-            yield decide(page.exchange, f"{expected} records", received, kept=len(page.rows) == expected, at="/data")
+            expected, rows = max(0, min(size, page.total - (page.number - 1) * size)), len(page.rows)
+            received = f"{rows} records of a total of {page.total}"
+            yield decide(page.exchange, rows == expected, f"{expected} records", received, "/data")
 
 
+@rule("pagination.meta-page-is-the-page-asked-for", needs=LISTED)
 def meta_page_is_the_page_asked_for(evidence: Evidence, resource: Resource) -> Observations:
     """Pages that exist."""
-    for page in evidence.pages(resource.name):
-        if page.is_there and "page" in page.meta:
-            said = page.meta["page"]
-            yield decide(
-                page.exchange, f"page {page.number}", f"page {said}", kept=said == page.number, at="/meta/page"
-            )
+    for page in _existing(evidence, resource):
+        if "page" in page.meta:
+            yield expect(page.exchange, "/meta/page", page.number)
 
 
+@rule("pagination.total-pages-is-the-ceiling", needs=LISTED)
 def total_pages_is_the_ceiling(evidence: Evidence, resource: Resource) -> Observations:
     """Lists of a collection that is not empty."""
     for page in evidence.pages(resource.name):
         if page.total and "total_pages" in page.meta and page.pages:
-            said = page.meta["total_pages"]
-            received = f"total_pages {said} for {page.total} records by {page.meta['results_per_page']}"
-            yield decide(
-                page.exchange, f"total_pages {page.pages}", received, kept=said == page.pages, at="/meta/total_pages"
-            )
+            note = f", for {page.total} records by {page.meta['results_per_page']}"
+            yield expect(page.exchange, "/meta/total_pages", page.pages, note)
 
 
+@rule("pagination.total-counts-the-records", needs=LISTED)
 def total_counts_the_records(evidence: Evidence, resource: Resource) -> Observations:
     """Complete listings, and the totals that pages state."""
     for scan in evidence.paging_scans[resource.name]:
-        for whole in (scan.before, scan.after):
-            if whole.exchange is None or whole.total is None:
+        for listing in (scan.before, scan.after):
+            if listing.exchange is None or listing.total is None:
                 continue
-            if not whole.complete:
+            if not listing.complete:
                 yield Undecided("the collection is too large to be read as a whole")
-                continue
-            counted = len(whole.rows)
-            received = f"total {whole.total} where {counted} records are listed"
-            if len(whole.pages) > 1 and whole.total != counted and _is_disturbed(evidence, resource, scan):
+            elif (
+                len(listing.pages) > 1
+                and listing.total != len(listing.rows)
+                and _is_disturbed(evidence, resource, scan)
+            ):
                 yield Undecided("others wrote while its pages were read")
             else:
-                yield decide(
-                    whole.exchange, f"total {counted}", received, kept=whole.total == counted, at="/meta/total"
-                )
-        if scan.is_quiet:
+                yield expect(listing.exchange, "/meta/total", len(listing.rows), because="as many as are listed")
+        if scan.is_quiet and scan.before.total is not None:
             for page in scan.pages:
-                if page.total is not None and scan.before.total is not None:
-                    kept = page.total == scan.before.total
-                    yield decide(
-                        page.exchange, f"total {scan.before.total}", f"total {page.total}", kept=kept, at="/meta/total"
-                    )
-    yield from _totals_of_single_pages(evidence, resource)
-
-
-def _totals_of_single_pages(evidence: Evidence, resource: Resource) -> Observations:
-    for phase in evidence.before_after[resource.name]:
-        if phase.after.exchange and phase.after.complete and len(phase.after.pages) == 1:
-            counted, total = len(phase.after.rows), phase.after.total
-            received = f"total {total} where {counted} records are listed"
-            yield decide(
-                phase.after.exchange, f"total {counted}", received, kept=total in (None, counted), at="/meta/total"
-            )
+                if page.total is not None:
+                    yield expect(page.exchange, "/meta/total", scan.before.total)
+    for period in evidence.before_after[resource.name]:
+        after = period.after
+        if after.exchange and after.complete and len(after.pages) == 1 and after.total is not None:
+            yield expect(after.exchange, "/meta/total", len(after.rows), because="as many as are listed")
 
 
 def _is_disturbed(evidence: Evidence, resource: Resource, scan: PagingScan) -> bool:
     """Whether others seem to have written around the time of a scan."""
-    changing = any(len({page.total for page in look.pages}) > 1 for look in (scan.before, scan.after))
-    return changing or not scan.is_quiet or any(phase.came for phase in evidence.before_after[resource.name])
+    changing = any(len({page.total for page in listing.pages}) > 1 for listing in (scan.before, scan.after))
+    return changing or not scan.is_quiet or any(period.came for period in evidence.before_after[resource.name])
 
 
-def total_follows_creates(evidence: Evidence, resource: Resource) -> Observations:
-    """The totals before and after creates of the run."""
-    yield from _totals(evidence, resource, "create")
+@rule("pagination.total-follows-creates", "create", needs=LISTED | CONTROL)
+@rule("pagination.total-follows-deletes", "delete", needs=PAGES | GONE | CONTROL)
+def total_follows(evidence: Evidence, resource: Resource, event: str) -> Observations:
+    """The totals before and after creates, or deletes, of the run."""
+    for period in evidence.before_after[resource.name]:
+        if period.event != event or not (period.made or period.removed) or period.after.exchange is None:
+            continue
+        if period.before.total is None or period.after.total is None:
+            continue
+        doubled = event == "create" and all(_is_doubled(evidence, resource, period, came) for came in period.came)
+        expected = period.before.total + len(period.made) - len(period.removed)
+        wrong = period.after.total != expected
+        if period.went or (period.came and not doubled) or (wrong and others_wrote(evidence, resource)):
+            yield OTHERS_WROTE
+        else:
+            yield expect(period.after.exchange, "/meta/total", expected, because=f"after {period.before.total}")
 
 
-def total_follows_deletes(evidence: Evidence, resource: Resource) -> Observations:
-    """The totals before and after deletes of the run."""
-    yield from _totals(evidence, resource, "delete")
+def _is_doubled(evidence: Evidence, resource: Resource, period: BeforeAfter, identifier: object) -> bool:
+    """Whether a record that no create of the run returned has its marker nevertheless, and no create failed."""
+    creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
+    retried = any(exchange.failed or exchange.attempts for exchange in creates)
+    return not retried and evidence.is_marked(period.after.by_id[identifier].get(resource.label))
 
 
+@rule("pagination.pages-partition-the-collection", needs=LISTED)
 def pages_partition_the_collection(evidence: Evidence, resource: Resource) -> Observations:
     """Pages of several sizes, compared with the listing, while nothing else changed."""
     for scan in evidence.paging_scans[resource.name]:
-        whole = scan.before
-        if whole.exchange is None or not whole.rows:
+        listing = scan.before
+        if listing.exchange is None or not listing.rows:
             continue
-        came_or_went = set(whole.ids) != set(scan.after.ids)
-        if came_or_went or (len(whole.pages) > 1 and Counter(whole.ids) != Counter(scan.after.ids)):
-            yield Undecided("others wrote meanwhile")
+        came_or_went = set(listing.ids) != set(scan.after.ids)
+        if came_or_went or (len(listing.pages) > 1 and Counter(listing.ids) != Counter(scan.after.ids)):
+            yield OTHERS_WROTE
             continue
-        twice = len(whole.ids) - len(set(whole.ids))
-        yield decide(whole.exchange, "each record once", f"{twice} records twice", kept=twice == 0)
+        twice = len(listing.ids) - len(set(listing.ids))
+        yield decide(listing.exchange, twice == 0, "each record once", f"{twice} records twice")
         yield from _covered(scan, resource)
 
 
 def _covered(scan: PagingScan, resource: Resource) -> Observations:
     """Whether consecutive pages of one size show what the beginning of the listing shows."""
-    whole = list(scan.before.ids)
+    ids = list(scan.before.ids)
     for size in resource.page_sizes:
         pages = {page.number: page for page in scan.pages if (page.size or resource.default_page_size) == size}
-        run = 0
-        while run + 1 in pages and len(pages[run + 1].rows) <= size:
-            run += 1
-        window = whole[: run * size]
-        if not run or (len(whole) < run * size and not scan.before.complete):
+        last = 0
+        while last + 1 in pages and len(pages[last + 1].rows) <= size:
+            last += 1
+        window = ids[: last * size]
+        if not last or (len(ids) < last * size and not scan.before.complete):
             continue
-        seen = [identifier for number in range(1, run + 1) for identifier in _ids(pages[number].rows)]
+        seen = [identifier for number in range(1, last + 1) for identifier in _ids(pages[number].rows)]
         missing, twice = len(set(map(str, window)) - set(seen)), len(seen) - len(set(seen))
-        kept = not missing and not twice and len(seen) == len(window)
-        received = f"{missing} records missing and {twice} shown twice on pages 1 to {run}"
-        yield decide(pages[run].exchange, f"the first {len(window)} records, each once", received, kept=kept)
+        holds = not missing and not twice and len(seen) == len(window)
+        received = f"{missing} records missing and {twice} shown twice on pages 1 to {last}"
+        yield decide(pages[last].exchange, holds, f"the first {len(window)} records, each once", received)
     for page in scan.pages:
         size = page.size or resource.default_page_size
         if page.number > 3 and scan.before.complete and page.rows:  # noqa: PLR2004 - a last page, on its own
-            window = whole[(page.number - 1) * size : page.number * size]
-            kept = set(map(str, window)) == set(_ids(page.rows))
-            yield decide(page.exchange, f"the records of page {page.number}", "others", kept=kept)
+            window = ids[(page.number - 1) * size : page.number * size]
+            holds = set(map(str, window)) == set(_ids(page.rows))
+            yield decide(page.exchange, holds, f"the records of page {page.number}", "others")
 
 
+@rule("pagination.order-is-the-same-again", needs=LISTED)
 def order_is_the_same_again(evidence: Evidence, resource: Resource) -> Observations:
     """The collection listed twice, while no record came, went or changed."""
     for scan in evidence.paging_scans[resource.name]:
         before, after = scan.before, scan.after
         if before.exchange is None or after.exchange is None or len(before.ids) < 2:  # noqa: PLR2004 - one has no order
             continue
-        yield (again := _order(after.exchange, before.rows, after.rows))
-        plain, first = _asked(scan, {}), _asked(scan, {"page": "1"})
+        yield (again := _same_order(after.exchange, before.rows, after.rows))
+        plain, first = _with_query(scan, {}), _with_query(scan, {"page": "1"})
         if plain and first and not isinstance(again, Undecided) and set(_ids(plain.rows)) == set(_ids(first.rows)):
-            yield _order(first.exchange, plain.rows, first.rows)
+            yield _same_order(first.exchange, plain.rows, first.rows)
 
 
-def _order(exchange: Exchange, before: Sequence[Record], after: Sequence[Record]) -> Observation:
+def _same_order(exchange: Exchange, before: Sequence[Record], after: Sequence[Record]) -> Observation:
     """Whether records come in the same order again; what others change may move, and what comes moves others."""
-    kept, known = _ids(before) == _ids(after), dict(zip(_ids(before), before, strict=True))
-    if not kept and (
-        sorted(_ids(before)) != sorted(_ids(after)) or known != dict(zip(_ids(after), after, strict=True))
-    ):
-        return Undecided("others wrote meanwhile")
-    return decide(exchange, "the same order as before", "another", kept=kept)
+    ids, later = _ids(before), _ids(after)
+    changed = dict(zip(ids, before, strict=True)) != dict(zip(later, after, strict=True))
+    if ids != later and (sorted(ids) != sorted(later) or changed):
+        return OTHERS_WROTE
+    return decide(exchange, ids == later, "the same order as before", "another")
 
 
-def _totals(evidence: Evidence, resource: Resource, event: str) -> Observations:
-    for phase in evidence.before_after[resource.name]:
-        if phase.event != event or not (phase.made or phase.removed) or phase.after.exchange is None:
-            continue
-        if phase.before.total is None or phase.after.total is None:
-            continue
-        doubled = event == "create" and all(_is_doubled(evidence, resource, phase, each) for each in phase.came)
-        if phase.went or (phase.came and not doubled):
-            yield Undecided("others wrote meanwhile")
-            continue
-        expected = phase.before.total + len(phase.made) - len(phase.removed)
-        kept, received = phase.after.total == expected, f"total {phase.after.total}, from {phase.before.total}"
-        if not kept and others_wrote(evidence, resource):
-            yield Undecided("others wrote meanwhile")
-        else:
-            yield decide(phase.after.exchange, f"total {expected}", received, kept=kept, at="/meta/total")
-
-
-def _is_doubled(evidence: Evidence, resource: Resource, phase: BeforeAfter, identifier: object) -> bool:
-    """Whether a record that no create of the run returned has its marker nevertheless, and no create failed."""
-    creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
-    stumbled = any(exchange.failed or exchange.attempts for exchange in creates)
-    return not stumbled and evidence.is_marked(phase.after.by_id[identifier].get(resource.label))
-
-
-def _asked(scan: PagingScan, query: dict[str, str]) -> Page | None:
+def _with_query(scan: PagingScan, query: dict[str, str]) -> Page | None:
     return next((page for page in scan.pages if page.exchange.request.asked == query), None)
 
 
 def _ids(rows: Sequence[Record]) -> list[str]:
     return [str(row.get("id")) for row in rows]
+
+
+def _existing(evidence: Evidence, resource: Resource) -> Iterator[Page]:
+    """Pages that exist according to the total and the requested size."""
+    return (page for page in evidence.pages(resource.name) if page.is_there)
+
+
+@rule("pagination.links-have-the-stated-path", needs=LISTED)
+def links_have_the_stated_path(evidence: Evidence, resource: Resource) -> Observations:
+    """All links: one segment after `/api/`, and nothing after that."""
+    for page, name, link in _links(evidence, resource):
+        path, expected = _path(link), f"{name} with the path /api/{resource.link_collection}"
+        holds = re.fullmatch(r"(?:.*[^/])?/api/[^/]+", path) is not None
+        yield decide(page.exchange, holds, expected, f"the path {path}", f"/links/{name}")
+
+
+@rule("pagination.links-name-the-collection", needs=LISTED)
+def links_name_the_collection(evidence: Evidence, resource: Resource) -> Observations:
+    """All links: the segment after `/api/`."""
+    for page, name, link in _links(evidence, resource):
+        found = re.search(r".*/api/([^/]+)", _path(link))
+        if found:
+            holds, expected = (
+                found[1] == resource.link_collection,
+                f"{name} with the collection {resource.link_collection}",
+            )
+            yield decide(page.exchange, holds, expected, found[1], f"/links/{name}")
+
+
+@rule("pagination.links-hold-page-alone", needs=LISTED)
+def links_hold_page_alone(evidence: Evidence, resource: Resource) -> Observations:
+    """All links: the query, empty parameters aside."""
+    for page, name, link in _links(evidence, resource):
+        parameters = [parameter for parameter in _query(link).split("&") if parameter]
+        alone = len(parameters) == 1 and re.fullmatch(r"page=\d+", parameters[0], re.ASCII) is not None
+        received = f"the query {_query(link)[:80]}"
+        yield decide(page.exchange, alone and "#" not in link, f"{name} with page alone", received, f"/links/{name}")
+
+
+@rule("pagination.links-begin-with-the-base-url", needs=LISTED)
+def links_begin_with_the_base_url(evidence: Evidence, resource: Resource) -> Observations:
+    """All links: scheme, host, port and path prefix."""
+    base_url = evidence.public_base_url or evidence.base_url
+    for page, name, link in _links(evidence, resource):
+        front = link.rpartition("/api/")[0] if "/api/" in link else link
+        expected = f"{name} beginning with {base_url} (declare another with --public-base-url)"
+        received = front[:120] or "no scheme and host"
+        yield decide(page.exchange, _origin(front) == _origin(base_url), expected, received, f"/links/{name}")
+
+
+@rule("pagination.first-names-page-1", "first", lambda _: 1, needs=LISTED)
+@rule("pagination.last-names-the-last-page", "last", lambda page: page.pages, needs=LISTED)
+@rule("pagination.self-names-this-page", "self", lambda page: page.number, needs=LISTED)
+@rule(
+    "pagination.next-names-the-next-page",
+    "next",
+    lambda page: page.number + 1 if page.number < page.pages else None,
+    needs=LISTED,
+)
+@rule(
+    "pagination.prev-names-the-previous-page",
+    "prev",
+    lambda page: page.number - 1 if page.number > 1 else None,
+    needs=LISTED,
+)
+def link_names(
+    evidence: Evidence, resource: Resource, name: str, number_of: Callable[[Page], int | None]
+) -> Observations:
+    """A link on pages that exist, where it has to name a page."""
+    for page in _existing(evidence, resource):
+        number = number_of(page)
+        if number is None or name not in page.links:
+            continue
+        link = page.links[name]
+        found = re.search(r"(?:^|&)page=(-?\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
+        if found:
+            holds = integer(found[1]) == number
+            yield decide(page.exchange, holds, f"{name} naming page {number}", f"page {found[1]}", f"/links/{name}")
+        elif isinstance(link, str):
+            yield Undecided(f"{name} holds no page number")
+        elif link is None and name in ("next", "prev"):
+            yield Violation(page.exchange, f"{name} naming page {number}", "null", f"/links/{name}")
+
+
+@rule("pagination.next-is-null-on-last-page", "next", lambda page: page.number == page.pages, needs=LISTED)
+@rule("pagination.prev-is-null-on-first-page", "prev", lambda page: page.number == 1, needs=LISTED)
+def link_is_null(evidence: Evidence, resource: Resource, name: str, at_the_end: Callable[[Page], bool]) -> Observations:
+    """A link on the page after, or before, which there is none."""
+    for page in _existing(evidence, resource):
+        if at_the_end(page) and name in page.links:
+            yield expect(page.exchange, f"/links/{name}", None)
+
+
+@rule("pagination.neighbours-past-the-end-exist", needs=LISTED)
+def neighbours_past_the_end_exist(evidence: Evidence, resource: Resource) -> Observations:
+    """`next` and `prev` on pages past the end, if these are answered with a page."""
+    seen = False
+    for exchange in evidence.of(resource.name, "list", expects=Expect.OPEN):
+        page = exchange.page
+        if page is None or not page.pages or page.number <= page.pages:
+            continue
+        for name in ("next", "prev"):
+            link = page.links.get(name)
+            found = re.search(r"(?:^|&)page=(\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
+            holds = found is None or 1 <= integer(found[1]) <= page.pages
+            expected = f"{name} naming one of the {page.pages} pages, or null"
+            yield decide(exchange, holds, expected, f"page {found[1] if found else ''}", f"/links/{name}")
+            seen = True
+    if not seen:
+        yield NotApplicable("a page past the end is not answered with one")
+
+
+def _links(evidence: Evidence, resource: Resource) -> Iterator[tuple[Page, str, str]]:
+    for page in evidence.pages(resource.name):
+        for name in LINKS:
+            if isinstance(page.links.get(name), str):
+                yield page, name, page.links[name]
+
+
+def _path(link: str) -> str:
+    return link.partition("#")[0].partition("?")[0]
+
+
+def _query(link: str) -> str:
+    return link.partition("#")[0].partition("?")[2]
+
+
+def _origin(url: str) -> tuple[str, str, int | None, str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", "", None, url
+    try:
+        port = parts.port or DEFAULT_PORTS.get(parts.scheme.lower())
+    except ValueError:
+        port = None
+    return parts.scheme.lower(), (parts.hostname or "").lower(), port, parts.path.rstrip("/")

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import chain
 from typing import Any
 
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, Expect, id_of, is_integer
-from contract_tests.rules.observation import (
+from contract_tests.observation import (
+    CHANGED,
+    MADE,
+    OBJECT,
+    PAGES,
+    STRING,
+    Like,
     Observations,
-    Satisfied,
     Undecided,
-    Violation,
     decide,
+    expect,
+    expect_field,
     id_text,
     place,
+    rule,
     shown,
     steady,
 )
@@ -26,248 +33,7 @@ from link_management_contract import Resource
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
-
-
-def fields_are_present(evidence: Evidence, resource: Resource) -> Observations:
-    """The keys of all records."""
-    shape = set(resource.shape)
-    for exchange, record in evidence.records(resource.name):
-        if record.keys() >= shape:
-            yield Satisfied(exchange)
-        else:
-            missing = sorted(shape - record.keys())
-            received = f"no {', '.join(missing)} in the record {id_text(record)}"
-            yield Violation(
-                exchange, f"the fields {', '.join(resource.shape)}", received, place(exchange, record, missing[0])
-            )
-
-
-def id_is_an_integer(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    return _each(evidence, resource, "id", "an integer", is_integer)
-
-
-def integers_have_no_fraction(evidence: Evidence, resource: Resource) -> Observations:
-    """How integers are written in all records and lists."""
-    made = ((each, each.data) for each in evidence.of(resource.name, "create", "update") if each.made_id is not None)
-    for exchange, record in chain(evidence.records(resource.name), made):
-        if isinstance(record.get("id"), float):
-            yield Violation(
-                exchange, "an integer without a fraction", shown(record["id"], own=True), place(exchange, record, "id")
-            )
-        elif is_integer(record.get("id")):
-            yield Satisfied(exchange)
-    for page in evidence.pages(resource.name):
-        meta = page.exchange.json.get("meta")
-        for name in page.meta:
-            kept = isinstance(meta[name], int)
-            yield decide(
-                page.exchange,
-                f"meta.{name} without a fraction",
-                shown(meta[name], own=True),
-                kept=kept,
-                at=f"/meta/{name}",
-            )
-
-
-def datetime_has_the_stated_form(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    return _each(evidence, resource, "datetime", "YYYY-MM-DD HH:MM:SS", _is_time)
-
-
-def last_datetime_has_the_stated_form(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    expected = "null or YYYY-MM-DD HH:MM:SS"
-    return _each(evidence, resource, "last_datetime", expected, lambda value: value is None or _is_time(value))
-
-
-def last_datetime_is_null_before_any_update(evidence: Evidence, resource: Resource) -> Observations:
-    """The run's records, as long as the run has not updated them."""
-    for exchange, record in _never_updated(evidence, resource):
-        if "last_datetime" in record:
-            value = record["last_datetime"]
-            yield decide(
-                exchange,
-                "null on a new record",
-                shown(value, own=True),
-                kept=value is None,
-                at=place(exchange, record, "last_datetime"),
-            )
-
-
-def name_is_a_string(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    return _each(evidence, resource, "name", "a string", _is_text)
-
-
-def color_is_hex(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    return _each(evidence, resource, "color", "#rrggbb", lambda value: _is_text(value) and bool(COLOR.fullmatch(value)))
-
-
-def scheme_has_its_separator(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    expected = "a scheme with ://"
-    return _each(
-        evidence, resource, "scheme", expected, lambda value: _is_text(value) and bool(SCHEME.fullmatch(value))
-    )
-
-
-def host_is_a_string(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    return _each(evidence, resource, "host", "a string", _is_text)
-
-
-def custom_index_url_is_a_string(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    return _each(evidence, resource, "custom_index_url", "a string", _is_text)
-
-
-def custom_index_url_is_empty_when_unset(evidence: Evidence, resource: Resource) -> Observations:
-    """New records that were created without a `custom_index_url`."""
-    creations = evidence.creations[resource.name]
-    creates = (each for each in evidence.exchanges if each.request.operation == "create")
-    given = {each.made_id for each in creates if "custom_index_url" in (each.request.form or {})}
-    given |= {creation.identifier for creation in creations if "custom_index_url" in creation.form}
-    unset = {creation.identifier for creation in creations} - given - {None}  # some services reuse ids
-    for exchange, record in _never_updated(evidence, resource):
-        if id_of(record) in unset and isinstance(record.get("custom_index_url"), str):
-            value = record["custom_index_url"]
-            yield decide(
-                exchange,
-                "the empty string",
-                shown(value, own=True),
-                kept=value == "",
-                at=place(exchange, record, "custom_index_url"),
-            )
-
-
-def custom_not_found_url_is_absent(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    for exchange, record in evidence.records(resource.name):
-        kept = "custom_not_found_url" not in record
-        yield decide(
-            exchange, "no custom_not_found_url", "one", kept=kept, at=place(exchange, record, "custom_not_found_url")
-        )
-
-
-def is_enabled_is_a_boolean(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    return _each(evidence, resource, "is_enabled", "true or false", lambda value: isinstance(value, bool))
-
-
-def type_is_one_of_six(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    for exchange, record in evidence.records(resource.name):
-        if "type" in record:
-            value = record["type"]
-            kept = isinstance(value, str) and value in resource.types
-            yield decide(
-                exchange,
-                f"one of {', '.join(resource.types)}",
-                shown(value, own=True),
-                kept=kept,
-                at=place(exchange, record, "type"),
-            )
-
-
-def settings_is_an_object(evidence: Evidence, resource: Resource) -> Observations:
-    """All records."""
-    return _each(evidence, resource, "settings", "an object", lambda value: isinstance(value, dict))
-
-
-def email_settings_hold_email_alone(evidence: Evidence, resource: Resource) -> Observations:
-    """Handlers of type `email`."""
-    for exchange, record in evidence.records(resource.name):
-        settings = record.get("settings")
-        if record.get("type") == "email" and isinstance(settings, dict):
-            kept = list(settings) == ["email"] and isinstance(settings["email"], str)
-            value = settings.get("email")
-            odd = "email" in settings and not isinstance(value, str)
-            received = f"the keys {list(settings)}" + (f", {shown(value, own=False)}" if odd else "")
-            yield decide(
-                exchange,
-                "settings with the one key email, a string",
-                received,
-                kept=kept,
-                at=place(exchange, record, "settings"),
-            )
-
-
-def listed_as_read(evidence: Evidence, resource: Resource) -> Observations:
-    """Reads, compared with listed records, where the run wrote nothing in between."""
-    last: dict[Any, tuple[str, Record]] = {}
-    compared = False
-    for exchange in evidence.exchanges:
-        request = exchange.request
-        if request.resource != resource.name:
-            continue
-        if request.operation in ("update", "delete", "create"):
-            last.pop(request.identifier, None)
-            continue
-        if exchange.expects is not Expect.SUCCESS or not exchange.succeeded:
-            continue
-        body = exchange.data
-        for record in body if isinstance(body, list) else [body]:
-            if id_of(record) is None:
-                continue
-            earlier = last.get(record["id"])
-            if earlier and earlier[0] != request.operation:
-                compared = True
-                yield _compared(exchange, resource, earlier[1], record, own=evidence.is_own(resource.name, record))
-            last[record["id"]] = (request.operation, record)
-    if not compared:
-        yield Undecided("no record was both read and listed")
-
-
-def _compared(
-    exchange: Exchange, resource: Resource, one: Record, other: Record, *, own: bool
-) -> Violation | Satisfied:
-    both = [name for name in steady(resource) if name in one and name in other]
-    differing = [name for name in both if one[name] != other[name]]
-    if not differing:
-        return Satisfied(exchange)
-    name = differing[0]
-    return Violation(
-        exchange,
-        f"{name} {shown(one.get(name), own=own)}, as it was shown before",
-        f"{name} {shown(other.get(name), own=own)}",
-        place(exchange, other, name),
-    )
-
-
-def _each(
-    evidence: Evidence, resource: Resource, name: str, expected: str, good: Callable[[Any], bool]
-) -> Observations:
-    for exchange, record in evidence.records(resource.name):
-        if name in record and good(record[name]):
-            yield Satisfied(exchange)
-        elif name in record:
-            own = evidence.is_own(resource.name, record)
-            received = f"{shown(record[name], own=own)} in the record {id_text(record)}"
-            yield Violation(exchange, f"{name}: {expected}", received, place(exchange, record, name))
-
-
-def _never_updated(evidence: Evidence, resource: Resource) -> Iterator[tuple[Exchange, Record]]:
-    """The run's records, as shown before its first update or delete of them, with any key."""
-    touched: set[Any] = set()
-    own = evidence.own[resource.name]
-    for exchange in evidence.exchanges:
-        request = exchange.request
-        if request.resource != resource.name:
-            continue
-        if request.operation in ("update", "delete"):
-            touched.add(request.identifier)
-        elif request.operation in ("read", "list") and exchange.expects is Expect.SUCCESS and exchange.succeeded:
-            body = exchange.data
-            for record in body if isinstance(body, list) else [body]:
-                identifier = id_of(record)
-                if is_integer(identifier) and identifier in own and identifier not in touched:
-                    yield exchange, record
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+NO_FRACTION = Like("an integer without a fraction", lambda value: isinstance(value, int))
 
 
 def _is_time(value: Any) -> bool:
@@ -278,3 +44,165 @@ def _is_time(value: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _matching(words: str, pattern: re.Pattern[str]) -> Like:
+    return Like(words, lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None)
+
+
+@rule("representations.id-is-an-integer", "id", Like("an integer", is_integer), needs=PAGES | CHANGED)
+@rule(
+    "representations.datetime-has-the-stated-form",
+    "datetime",
+    Like("YYYY-MM-DD HH:MM:SS", _is_time),
+    needs=PAGES | CHANGED,
+)
+@rule(
+    "representations.last-datetime-has-the-stated-form",
+    "last_datetime",
+    Like("null or YYYY-MM-DD HH:MM:SS", lambda value: value is None or _is_time(value)),
+    needs=PAGES | CHANGED,
+)
+@rule("representations.name-is-a-string", "name", STRING, needs=PAGES | CHANGED)
+@rule("representations.color-is-hex", "color", _matching("#rrggbb", COLOR), needs=PAGES | CHANGED)
+@rule(
+    "representations.scheme-has-its-separator", "scheme", _matching("a scheme with ://", SCHEME), needs=PAGES | CHANGED
+)
+@rule("representations.host-is-a-string", "host", STRING, needs=PAGES | CHANGED)
+@rule("representations.custom-index-url-is-a-string", "custom_index_url", STRING, needs=PAGES | CHANGED)
+@rule(
+    "representations.is-enabled-is-a-boolean",
+    "is_enabled",
+    Like("true or false", lambda value: isinstance(value, bool)),
+    needs=PAGES | CHANGED,
+)
+@rule("representations.settings-is-an-object", "settings", OBJECT, needs=PAGES | CHANGED)
+def has_form(evidence: Evidence, resource: Resource, name: str, wanted: Like) -> Observations:
+    """A field in all records that have it."""
+    for exchange, record in evidence.records(resource.name):
+        if name in record:
+            yield expect_field(exchange, record, name, wanted, own=evidence.is_own(resource.name, record))
+
+
+@rule("representations.type-is-one-of-six", needs=PAGES | CHANGED)
+def type_is_one_of_six(evidence: Evidence, resource: Resource) -> Observations:
+    """The type of all handlers that have one."""
+    wanted = Like(
+        f"one of {', '.join(resource.types)}", lambda value: isinstance(value, str) and value in resource.types
+    )
+    for exchange, record in evidence.records(resource.name):
+        if "type" in record:
+            yield expect_field(exchange, record, "type", wanted)
+
+
+@rule("representations.fields-are-present", needs=PAGES | CHANGED)
+def fields_are_present(evidence: Evidence, resource: Resource) -> Observations:
+    """The keys of all records."""
+    for exchange, record in evidence.records(resource.name):
+        missing = sorted(resource.shape.keys() - record.keys())
+        at = place(exchange, record, missing[0]) if missing else ""
+        received = f"no {', '.join(missing)} in record {id_text(record)}"
+        yield decide(exchange, not missing, f"the fields {', '.join(resource.shape)}", received, at)
+
+
+@rule("representations.custom-not-found-url-is-absent", needs=PAGES | CHANGED)
+def custom_not_found_url_is_absent(evidence: Evidence, resource: Resource) -> Observations:
+    """The keys of all records."""
+    for exchange, record in evidence.records(resource.name):
+        absent = "custom_not_found_url" not in record
+        at = "" if absent else place(exchange, record, "custom_not_found_url")
+        yield decide(exchange, absent, "no custom_not_found_url", "one", at)
+
+
+@rule("representations.integers-have-no-fraction", needs=PAGES | CHANGED)
+def integers_have_no_fraction(evidence: Evidence, resource: Resource) -> Observations:
+    """How integers are written in all records and lists."""
+    writes = evidence.of(resource.name, "create", "update")
+    made = ((exchange, exchange.data) for exchange in writes if exchange.made_id is not None)
+    for exchange, record in chain(evidence.records(resource.name), made):
+        if isinstance(record.get("id"), float) or is_integer(record.get("id")):
+            yield expect_field(exchange, record, "id", NO_FRACTION)
+    for page in evidence.pages(resource.name):
+        for name in page.meta:
+            yield expect(page.exchange, f"/meta/{name}", NO_FRACTION)
+
+
+@rule("representations.last-datetime-is-null-before-any-update", needs=PAGES | MADE)
+def last_datetime_is_null_before_any_update(evidence: Evidence, resource: Resource) -> Observations:
+    """The run's records, as long as the run has not updated them."""
+    for exchange, record in _never_updated(evidence, resource):
+        if "last_datetime" in record:
+            yield expect_field(exchange, record, "last_datetime", None)
+
+
+@rule("representations.custom-index-url-is-empty-when-unset", needs=PAGES | MADE)
+def custom_index_url_is_empty_when_unset(evidence: Evidence, resource: Resource) -> Observations:
+    """New records that were created without a `custom_index_url`."""
+    creations = evidence.creations[resource.name]
+    creates = (exchange for exchange in evidence.exchanges if exchange.request.operation == "create")
+    written = {exchange.made_id for exchange in creates if "custom_index_url" in (exchange.request.form or {})}
+    written |= {creation.identifier for creation in creations if "custom_index_url" in creation.form}
+    unset = {creation.identifier for creation in creations} - written - {None}  # some services reuse ids
+    for exchange, record in _never_updated(evidence, resource):
+        if id_of(record) in unset and isinstance(record.get("custom_index_url"), str):
+            yield expect_field(exchange, record, "custom_index_url", "")
+
+
+@rule("representations.email-settings-hold-email-alone", needs=PAGES | CHANGED)
+def email_settings_hold_email_alone(evidence: Evidence, resource: Resource) -> Observations:
+    """Handlers of type `email`."""
+    for exchange, record in evidence.records(resource.name):
+        settings = record.get("settings")
+        if record.get("type") == "email" and isinstance(settings, dict):
+            address = settings.get("email")
+            holds = list(settings) == ["email"] and isinstance(address, str)
+            odd = (
+                f", email: {shown(address, own=False)}" if "email" in settings and not isinstance(address, str) else ""
+            )
+            received, at = f"the keys {list(settings)}{odd}", "" if holds else place(exchange, record, "settings")
+            yield decide(exchange, holds, "settings with the one key email, a string", received, at)
+
+
+@rule("representations.listed-as-read", needs=PAGES | CHANGED)
+def listed_as_read(evidence: Evidence, resource: Resource) -> Observations:
+    """Reads, compared with listed records, where the run wrote nothing in between."""
+    last: dict[Any, tuple[str, Record]] = {}
+    compared = False
+    for exchange in evidence.exchanges:
+        request = exchange.request
+        if request.resource == resource.name and request.operation in ("update", "delete", "create"):
+            last.pop(request.identifier, None)
+        for record in _shown(exchange, resource) if request.operation in ("list", "read", "follow") else ():
+            if id_of(record) is None:
+                continue
+            operation, earlier = last.get(record["id"], ("", {}))
+            if operation not in ("", request.operation):
+                compared = True
+                both = (name for name in steady(resource) if name in earlier and name in record)
+                name = next((name for name in both if earlier[name] != record[name]), "id")
+                own = evidence.is_own(resource.name, record)
+                yield expect_field(exchange, record, name, earlier[name], because="as shown before", own=own)
+            last[record["id"]] = (request.operation, record)
+    if not compared:
+        yield Undecided("no record was both read and listed")
+
+
+def _shown(exchange: Exchange, resource: Resource) -> list[Any]:
+    """The records that a documented request shows."""
+    if exchange.request.resource != resource.name or exchange.expects is not Expect.SUCCESS or not exchange.succeeded:
+        return []
+    return exchange.data if isinstance(exchange.data, list) else [exchange.data]
+
+
+def _never_updated(evidence: Evidence, resource: Resource) -> Iterator[tuple[Exchange, Record]]:
+    """The run's records, as shown before its first update or delete of them, with any key."""
+    touched: set[Any] = set()
+    own = evidence.own[resource.name]
+    for exchange in evidence.exchanges:
+        request = exchange.request
+        if request.resource == resource.name and request.operation in ("update", "delete"):
+            touched.add(request.identifier)
+        for record in _shown(exchange, resource) if request.operation in ("read", "list") else ():
+            identifier = id_of(record)
+            if is_integer(identifier) and identifier in own and identifier not in touched:
+                yield exchange, record

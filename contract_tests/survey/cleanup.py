@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from contract_tests.evidence import Evidence, Listing, Record, Removal
+from contract_tests.evidence import Listing, Record, Removal
 from contract_tests.exchange import OTHER, OWN, Exchange, Expect, id_of, is_integer
-from contract_tests.markers import shows
+from contract_tests.masking import shows
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target.entries import Entry
+from contract_tests.target.ledger import Entry
 from contract_tests.target.target import Target
 from link_management_contract import Resource
 
 ALL_PAGES = 1000  # enough for an account with a million records
 KEY_REFUSED = (401, 403)
-UNTOLD = (*KEY_REFUSED, 429)  # these answers show nothing about a record
+UNCLEAR = (*KEY_REFUSED, 429)  # these answers show nothing about a record
 
 
 def clean_up(target: Target, resource: Resource) -> None:
     """Delete what an earlier run has left of one resource, wherever it is in the collection."""
-    visitor = Visitor(target, resource, Evidence(target.base_url), "")
+    visitor = Visitor(target, resource)
     visitor.most_pages = ALL_PAGES
     with target.cleaning_up():
         remove_all(visitor)
@@ -26,44 +26,47 @@ def clean_up(target: Target, resource: Resource) -> None:
 
 def remove_all(visitor: Visitor) -> None:
     """Delete the run's remaining records, including those that no create returned, and list once more."""
-    resource, ledger, evidence = visitor.resource, visitor.target.ledger, visitor.evidence
-    if not any(entry.resource == resource.name for entry in ledger.entries):
+    resource, ledger = visitor.resource.name, visitor.target.ledger
+    if not any(entry.resource == resource for entry in ledger.entries):
         return
-    left = [entry for entry in ledger.left if entry.resource == resource.name]
+    left = [entry for entry in ledger.left if entry.resource == resource]
     for entry in left:
         entry.stale = True  # meanwhile, ids may have been given to other records
     if left:
-        visitor.snapshot()
+        visitor.list_until()
     deletes = _delete_own(visitor)
-    seen = _without(visitor, deletes)
+    seen = _list_without(visitor, deletes)
     see_late(visitor, seen)
-    evidence.removals[resource.name] += [Removal(deletes[each], after=seen) for each in deletes]
+    visitor.evidence.removals[resource] += [Removal(delete, after=seen) for delete in deletes.values()]
     if _adopt(visitor, seen):
-        seen = _without(visitor, _delete_own(visitor))
+        seen = _list_without(visitor, _delete_own(visitor))
     _forget_missing(visitor, seen)
-    tidy_up(visitor)
+    _tidy_up(visitor)
 
 
-def _without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
+def _left(visitor: Visitor, owner: str = OWN) -> list[Entry]:
+    """What the run has made here, or may have, and not removed."""
+    left = visitor.target.ledger.left
+    return [entry for entry in left if (entry.resource, entry.owner) == (visitor.resource.name, owner)]
+
+
+def _list_without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
     """List the collection, and note as gone what was deleted and is no longer shown."""
-    seen = visitor.snapshot(lambda look: not deletes.keys() & set(look.ids), "delete")
-    ledger, resource = visitor.target.ledger, visitor.resource
-    for entry in [
-        entry for entry in ledger.left if entry.resource == resource.name and entry.owner == OWN and entry.seen
-    ]:
-        label = str(seen.by_id.get(entry.identifier, {}).get(resource.label, ""))
+    seen = visitor.list_until(lambda listing: not deletes.keys() & set(listing.ids), "delete")
+    for entry in [entry for entry in _left(visitor) if entry.seen]:
+        label = str(seen.by_id.get(entry.identifier, {}).get(visitor.resource.label, ""))
         shown = visitor.evidence.is_marked(label) or entry.is_in(label)
         if entry.identifier in deletes and not shown and (seen.complete or _is_gone(visitor, entry)):
-            ledger.forget(entry)
+            visitor.target.ledger.forget(entry)
     return seen
 
 
 def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
     """Delete the run's remaining records; return the deletes that succeeded."""
-    resource, ledger = visitor.resource.name, visitor.target.ledger
-    again = {each.request.identifier for each in visitor.evidence.exchanges if each.request.operation == "delete"}
-    deletes = {}
-    for entry in [entry for entry in ledger.left if entry.resource == resource and entry.owner == OWN]:
+    resource, ledger, exchanges = visitor.resource.name, visitor.target.ledger, visitor.evidence.exchanges
+    again = {exchange.request.identifier for exchange in exchanges if exchange.request.operation == "delete"}
+    deletes: dict[int, Exchange] = {}
+    for entry in _left(visitor):
         identifier = entry.identifier
         if identifier is None or identifier in deletes:
             continue
@@ -79,8 +82,7 @@ def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
 def _forget_missing(visitor: Visitor, seen: Listing) -> None:
     """Note as gone what was seen but is now neither listed nor read, and creates that have left no trace."""
     ledger = visitor.target.ledger
-    own = [entry for entry in ledger.left if entry.resource == visitor.resource.name and entry.owner == OWN]
-    for entry in own:
+    for entry in _left(visitor):
         if entry.identifier is not None:
             if entry.seen and entry.identifier not in seen.ids and _is_missing(visitor, entry, seen):
                 ledger.forget(entry)
@@ -95,10 +97,10 @@ def _is_missing(visitor: Visitor, entry: Entry, seen: Listing) -> bool:
     return not _last_read(visitor, entry).shows(visitor.resource) if seen.complete else _is_gone(visitor, entry)
 
 
-def tidy_up(visitor: Visitor) -> None:
+def _tidy_up(visitor: Visitor) -> None:
     """Delete what was made in the other account, once it has been seen there."""
     ledger, resource = visitor.target.ledger, visitor.resource.name
-    for entry in [entry for entry in ledger.left if entry.owner == OTHER and entry.resource == resource]:
+    for entry in _left(visitor, OTHER):
         if entry.identifier is None:
             _look_for(visitor, entry)
         identifier = entry.identifier or 0
@@ -112,7 +114,7 @@ def tidy_up(visitor: Visitor) -> None:
 
 def _look_for(visitor: Visitor, entry: Entry) -> None:
     """Find the id of an unanswered create of the other account, if its record is listed there."""
-    rows, complete = _listed(visitor, OTHER)
+    rows, complete = _first_page(visitor, OTHER)
     found = next((row for row in rows if entry.is_in(str(row.get(visitor.resource.label)))), None)
     if found and is_integer(found.get("id")):
         visitor.target.ledger.complete(entry, int(found["id"]))
@@ -120,7 +122,7 @@ def _look_for(visitor: Visitor, entry: Entry) -> None:
         visitor.target.ledger.miss(entry)
 
 
-def _listed(visitor: Visitor, owner: str) -> tuple[tuple[Record, ...], bool]:
+def _first_page(visitor: Visitor, owner: str) -> tuple[tuple[Record, ...], bool]:
     """The first page of an account's records, and whether there are no more."""
     page = visitor.list(Expect.OPEN, owner, results_per_page=str(visitor.largest)).page
     return (page.rows, page.total == len(page.rows)) if page else ((), False)
@@ -135,16 +137,16 @@ def _is_gone(visitor: Visitor, entry: Entry) -> bool:
     read = _last_read(visitor, entry)
     if read.shows(visitor.resource):
         return False
-    if not read.failed and read.status not in UNTOLD:
+    if not read.failed and read.status not in UNCLEAR:
         return True
-    rows, complete = _listed(visitor, entry.owner)
-    told = complete or (bool(rows) and read.status in KEY_REFUSED)
-    return told and entry.identifier not in map(id_of, rows)
+    rows, complete = _first_page(visitor, entry.owner)
+    is_clear = complete or (bool(rows) and read.status in KEY_REFUSED)
+    return is_clear and entry.identifier not in map(id_of, rows)
 
 
 def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
     """A read of a record, repeated for as long as reads may lag."""
-    return visitor.until(
+    return visitor.wait_until(
         "delete",
         lambda: visitor.read(entry.identifier or 0, Expect.OPEN, entry.owner),
         lambda seen: not seen.shows(visitor.resource),
@@ -152,16 +154,16 @@ def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
 
 
 def _adopt(visitor: Visitor, seen: Listing) -> bool:
-    """Adopt listed records with a marker of the run but an id that no create returned; return whether there are any."""
+    """Note records that are listed with a marker of the run and that no create returned; return whether any were."""
     ledger, resource = visitor.target.ledger, visitor.resource.name
-    entries = [entry for entry in ledger.entries if entry.resource == resource and entry.owner == OWN]
+    entries = [entry for entry in ledger.entries if (entry.resource, entry.owner) == (resource, OWN)]
     orphans = [entry for entry in entries if entry.marker and not entry.seen and not entry.removed]
     known = {entry.identifier for entry in entries if entry.seen}
     adopted = False
     for row in [row for row in seen.rows if is_integer(row.get("id")) and row["id"] not in known]:
         if ledger.is_others(resource, int(row["id"])):
             continue
-        entry = next((each for each in orphans if shows(row, each.marker)), None)
+        entry = next((orphan for orphan in orphans if shows(row, orphan.marker)), None)
         marker = next((marker for marker in visitor.evidence.markers if shows(row, marker)), None)
         if entry is None and marker:
             entry = ledger.plan(resource, marker)  # one create may have made two

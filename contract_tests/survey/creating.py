@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from contract_tests.evidence import Creation
-from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, is_integer
-from contract_tests.markers import mark_of, shows
+from contract_tests.exchange import TRIES, Expect, FormValue, is_integer
+from contract_tests.masking import mark_of, shows
 from contract_tests.survey.visitor import Visitor
 
 
@@ -38,8 +38,7 @@ def create(  # noqa: PLR0913 - each is about the one create
     Raises:
         InvisibleError: if the returned id is not that of the new record.
     """
-    sent = _send(visitor, form, expects)
-    return _note(visitor, form, label, known, *sent, read=read)
+    return _read(visitor, _send(visitor, form, label, expects, known), read=read)
 
 
 def create_each(
@@ -50,39 +49,14 @@ def create_each(
     Raises:
         InvisibleError: as for a single one.
     """
-    sent = [(form, *_send(visitor, form, expects)) for form in forms]
-    return [
-        _note(visitor, form, label, frozenset(), exchange, identifier, read=True) for form, exchange, identifier in sent
-    ]
+    sent = [_send(visitor, form, label, expects, frozenset()) for form in forms]
+    return [_read(visitor, creation) for creation in sent]
 
 
-def _note(  # noqa: PLR0913, PLR0917 - each is about the one create
-    visitor: Visitor,
-    form: Mapping[str, FormValue],
-    label: str,
-    known: frozenset[Any],
-    exchange: Exchange,
-    identifier: int | None,
-    *,
-    read: bool,
+def _send(
+    visitor: Visitor, form: Mapping[str, FormValue], label: str, expects: Expect, known: frozenset[Any]
 ) -> Creation:
-    """Keep a create that was sent, after reading its record if asked."""
-    resource, marker = visitor.resource, mark_of(form[visitor.resource.label])
-    shown = None
-    if identifier is not None and read:
-        shown = visitor.until("create", lambda: visitor.read(identifier), lambda seen: visitor.shows(seen, marker))
-    texts = {name: value for name, value in form.items() if isinstance(value, str)}
-    creation = Creation(exchange, texts, known, identifier, shown, label)
-    visitor.evidence.creations[resource.name].append(creation)
-    if shown and not shown.failed and not _is_seen(visitor, creation):
-        visitor.treat(shown, Expect.OPEN)
-        visitor.writes = False
-        raise InvisibleError(f"create is not visible through {resource.name}: nothing more was created there")
-    return creation
-
-
-def _send(visitor: Visitor, form: Mapping[str, FormValue], expects: Expect) -> tuple[Exchange, int | None]:
-    """Send a create, again after a failure if its record is not listed; return the last answer and the id."""
+    """Send a create, again after a failure if its record is not listed."""
     exchange = visitor.post(form, expects)
     identifier = exchange.made_id
     for _ in range(TRIES - 1):
@@ -90,12 +64,28 @@ def _send(visitor: Visitor, form: Mapping[str, FormValue], expects: Expect) -> t
             break
         identifier = _find(visitor, mark_of(form[visitor.resource.label]))
         if identifier is not None:
-            visitor.own(visitor.target.ledger.latest(visitor.resource.name), identifier)
+            visitor.note_own(visitor.target.ledger.latest(visitor.resource.name), identifier)
         else:
             exchange = replace(visitor.post(form, expects), attempts=(*exchange.attempts, exchange.status))
             visitor.evidence.exchanges[-1] = exchange
             identifier = exchange.made_id
-    return exchange, identifier
+    texts = {name: value for name, value in form.items() if isinstance(value, str)}
+    return Creation(exchange, texts, known, identifier, label=label)
+
+
+def _read(visitor: Visitor, creation: Creation, *, read: bool = True) -> Creation:
+    """Keep a create that was sent, after reading its record if asked."""
+    marker, identifier = mark_of(creation.form[visitor.resource.label]), creation.identifier
+    if identifier is not None and read:
+        shown = visitor.wait_until("create", lambda: visitor.read(identifier), lambda seen: visitor.shows(seen, marker))
+        creation = replace(creation, read=shown)
+    visitor.evidence.creations[visitor.resource.name].append(creation)
+    if creation.read and not creation.read.failed and not _is_seen(visitor, creation):
+        visitor.treat(creation.read, Expect.OPEN)
+        visitor.writes = False
+        name = visitor.resource.name
+        raise InvisibleError(f"a created record does not show among the {name}, so nothing more was created there")
+    return creation
 
 
 def overlook(visitor: Visitor, creation: Creation) -> None:
@@ -108,13 +98,11 @@ def _is_seen(visitor: Visitor, creation: Creation) -> bool:
     """Whether the record that a create returned was read or is listed, with its marker."""
     ledger, identifier = visitor.target.ledger, creation.identifier or 0
     if not ledger.allows_write(visitor.resource.name, identifier):
-        visitor.look()
+        visitor.list_all()
     return ledger.allows_write(visitor.resource.name, identifier)
 
 
 def _find(visitor: Visitor, marker: str) -> int | None:
     """The id of the record with this marker, if it is listed."""
-    for row in visitor.look().rows:
-        if shows(row, marker):
-            return int(row["id"]) if is_integer(row.get("id")) else None
-    return None
+    row = next((row for row in visitor.list_all().rows if shows(row, marker)), {})
+    return int(row["id"]) if is_integer(row.get("id")) else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from contract_tests.evidence import BeforeAfter, Change, Listing, Record, Removal, has_arrived
 from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import SHAPES, USUAL, Shape
 from contract_tests.survey.samples import SCRIPTS, image, of_type, optional, value
 from contract_tests.survey.visitor import Visitor
-from contract_tests.survey.waiting import let_a_second_pass
 from contract_tests.target.identities import EVERYWHERE
 from contract_tests.target.target import WriteRefusedError
 from link_management_contract import Resource
@@ -28,52 +28,40 @@ class Update:
     shape: Shape = USUAL
 
 
-def change(
-    visitor: Visitor, identifier: int, form: Mapping[str, FormValue], before: Record, expects: Expect = Expect.SUCCESS
-) -> Record:
-    """Update a record and read it, waiting until the read shows the new values; return what it shows then."""
-    return change_each(visitor, [Update(identifier, form, before, expects)])[0]
-
-
-def change_each(visitor: Visitor, updates: Sequence[Update]) -> list[Record]:
+def change(visitor: Visitor, *updates: Update) -> list[Record]:
     """Update records and only then read them, so that what reads lag is waited for once; return what each shows then.
 
     Raises:
         WriteRefusedError: if one is not known to be the run's own.
     """
-    sent = [(each, visitor.update(each.identifier, each.form, each.expects, shape=each.shape)) for each in updates]
-    return [_changed(visitor, each, exchange) for each, exchange in sent]
+    sent = [visitor.update(each.identifier, each.form, each.expects, shape=each.shape) for each in updates]
+    records = []
+    for update, exchange in zip(updates, sent, strict=True):
+        texts = {name: value for name, value in update.form.items() if isinstance(value, str)}
+        read = visitor.wait_until(
+            "update",
+            partial(visitor.read, update.identifier),
+            partial(_is_changed, exchange, texts, update.before),
+            due=update.expects is Expect.SUCCESS and exchange.succeeded,
+        )
+        changes = visitor.evidence.changes if update.shape == USUAL else visitor.evidence.shaped
+        changes[visitor.resource.name].append(Change(exchange, texts, update.before, read))
+        records.append(read.record or update.before)
+    return records
 
 
-def _changed(visitor: Visitor, given: Update, exchange: Exchange) -> Record:
-    texts = {name: value for name, value in given.form.items() if isinstance(value, str)}
-    read = visitor.until(
-        "update",
-        lambda: visitor.read(given.identifier),
-        lambda seen: exchange.is_refusal or has_arrived(texts, given.before, seen.record),
-        due=given.expects is Expect.SUCCESS and exchange.succeeded,
-    )
-    changes = visitor.evidence.changes if given.shape == USUAL else visitor.evidence.shaped
-    changes[visitor.resource.name].append(Change(exchange, texts, given.before, read))
-    return read.record or given.before
+def _is_changed(update: Exchange, texts: Mapping[str, str], before: Record, read: Exchange) -> bool:
+    return update.is_refusal or has_arrived(texts, before, read.record)
 
 
-def update(visitor: Visitor, identifier: int) -> Record:
-    """Update a record one field at a time, then all at once; return what it shows then."""
+def record_made(visitor: Visitor, identifier: int) -> Record:
+    """A new record, as its create's read showed it."""
     creations = visitor.evidence.creations[visitor.resource.name]
     reads = (creation.read for creation in creations if creation.identifier == identifier and creation.read)
-    record = (next(reads, None) or visitor.read(identifier)).record or {}
-    try:
-        for form, expects in _changes(visitor, record):
-            record = change(visitor, identifier, form, record, expects)
-    except WriteRefusedError:
-        visitor.evidence.notes[visitor.resource.name].append(
-            f"the record {identifier} that a create answered does not show its marker, so it was not written to"
-        )
-    return record
+    return (next(reads, None) or visitor.read(identifier)).record or {}
 
 
-def _changes(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue], Expect]]:
+def changes_of(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormValue], Expect]]:
     """Forms with what they expect; a name with letters of several scripts may be refused.
 
     A handler is updated without `is_enabled` both while it is enabled and while it is not; it ends in the other state.
@@ -115,7 +103,7 @@ def reshape(visitor: Visitor, records: Mapping[int, Record], shapes: Sequence[Sh
             for identifier, shape in zip(now, shapes[begin:], strict=False)
         ]
         with suppress(WriteRefusedError):
-            shown = change_each(visitor, updates)
+            shown = change(visitor, *updates)
             now |= {each.identifier: record for each, record in zip(updates, shown, strict=True)}
     return now
 
@@ -128,11 +116,11 @@ def shapes_of(resource: Resource) -> tuple[Shape, ...]:
 def update_later(visitor: Visitor, identifier: int) -> None:
     """Update one of the run's records in another second than it was made, so that a time that changes can be seen."""
     creates = (each for each in visitor.evidence.exchanges if each.made_id == identifier)
-    let_a_second_pass(next(creates, visitor.evidence.exchanges[-1]))
+    visitor.let_a_second_pass(next(creates, visitor.evidence.exchanges[-1]))
     before = visitor.read(identifier, Expect.OPEN).record
     if before is not None:
         with suppress(WriteRefusedError):
-            change(visitor, identifier, {visitor.resource.label: visitor.mark()}, before)
+            change(visitor, Update(identifier, {visitor.resource.label: visitor.mark()}, before))
 
 
 def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:
@@ -141,10 +129,10 @@ def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:
     try:
         removal = remove(visitor, identifier, before)
     except WriteRefusedError:
-        return visitor.snapshot()
+        return visitor.list_until()
     if removal.is_seen(resource):
         visitor.update(identifier, {resource.label: visitor.mark()}, Expect.OPEN)
-        visitor.settle()
+        visitor.let_settle()
         late_read = visitor.read(identifier, Expect.OPEN)
         visitor.evidence.removals[resource.name][-1] = replace(removal, late_read=late_read)
         if not late_read.shows(resource):
@@ -159,8 +147,8 @@ def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:
         WriteRefusedError: if the record is not known to be the run's own.
     """
     resource, removal = visitor.resource, delete(visitor, identifier)
-    after = visitor.snapshot(
-        lambda seen: identifier not in seen.ids and (seen.total or 0) < (before.total or 0), "delete"
+    after = visitor.list_until(
+        lambda listing: identifier not in listing.ids and (listing.total or 0) < (before.total or 0), "delete"
     )
     removal = replace(removal, after=after)
     visitor.evidence.removals[resource.name].append(removal)
@@ -176,7 +164,7 @@ def delete(visitor: Visitor, identifier: int, expects: Expect = Expect.SUCCESS) 
         WriteRefusedError: if the record is not known to be the run's own.
     """
     deleted = visitor.delete(identifier, expects)
-    read = visitor.until(
+    read = visitor.wait_until(
         "delete",
         lambda: visitor.read(identifier, Expect.OPEN),
         lambda seen: not seen.shows(visitor.resource),

@@ -3,72 +3,73 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from itertools import count, cycle
 
 from contract_tests.evidence import AccessAttempt, BeforeAfter, Evidence, Listing
 from contract_tests.exchange import OTHER, Expect, FormValue
-from contract_tests.markers import plain
+from contract_tests.masking import plain
 from contract_tests.multipart import USUAL
-from contract_tests.survey.attempts import look_after, omit, try_odd_forms
-from contract_tests.survey.chapters import EVERY, Chapter, Chapters
+from contract_tests.observation import CONTROL, EVERY, Chapter, Chapters
+from contract_tests.survey.access import look_after, look_around, omit, try_access, try_odd_forms
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.creating import InvisibleError, create, overlook
-from contract_tests.survey.lifecycle import remove_one, reshape, shapes_of, update, update_later
-from contract_tests.survey.overlap import overlap
-from contract_tests.survey.pages import is_quiet_alone, look_around, page
+from contract_tests.survey.lifecycle import (
+    Update,
+    change,
+    changes_of,
+    record_made,
+    remove_one,
+    reshape,
+    shapes_of,
+    update_later,
+)
+from contract_tests.survey.pages import is_quiet_alone, page
 from contract_tests.survey.samples import alone, of_type, optional
-from contract_tests.survey.unauthorized import try_access
 from contract_tests.survey.visitor import Visitor
-from contract_tests.survey.waiting import Lag
-from contract_tests.target.target import BudgetSpentError, Target
-from link_management_contract import Resource
+from contract_tests.target.target import BudgetSpentError, WriteRefusedError
 
 WITHOUT_RECORDS = frozenset({Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS})
 ENOUGH = 26  # more than the default page size, and three pages of the smallest
+Progress = Callable[[str], None]
+Step = tuple[str, Callable[[], object]]
 
 
-def visit(  # noqa: PLR0913 - callers give the options by name
-    target: Target,
-    resource: Resource,
-    evidence: Evidence | None = None,
-    *,
-    create_path: str | None = None,
+@dataclass(frozen=True)
+class FurtherStep:
+    """What a visit does after its chapters, before everything that was made is removed."""
+
+    title: str
+    function: Callable[[Visitor], None]
+
+
+def visit(
+    visitor: Visitor,
     chapters: Chapters = EVERY,
-    explore: Callable[[Visitor], None] | None = None,
-    rounds: int = 0,
-    control: bool = False,
-    progress: Callable[[str], None] = lambda _: None,
-    lag: Lag | None = None,
+    further: Sequence[FurtherStep] = (),
+    progress: Progress = lambda _: None,
 ) -> Evidence:
-    """Visit one resource.
-
-    Args:
-        target: where requests go.
-        resource: the resource.
-        evidence: where to keep what is seen.
-        create_path: another path for creates than the documented one, or None.
-        chapters: those to go through.
-        explore: what to do after the fixed chapters, before everything that was made is removed.
-        rounds: how many rounds of overlapping requests to send after that.
-        control: whether to see last what others change while the run only reads.
-        progress: called with each chapter.
-        lag: what is known of the lag of reads; visits share it.
+    """Visit one resource; if a created record cannot be seen, go on with reads only.
 
     Returns:
         The evidence; none of the run's records are left, unless the target could not be made to remove them.
     """
-    evidence = evidence or Evidence(target.base_url)
+    target, evidence, resource = visitor.target, visitor.evidence, visitor.resource.name
     evidence.has_second_key = OTHER in target.keys
-    visitor = Visitor(target, resource, evidence, "", create_path, lag=lag)
+    course = _Course(visitor, chapters, further, progress)
     try:
-        _look(visitor, chapters, explore, rounds, progress)
-        if control:
-            progress("looking at what others change")
-            is_quiet_alone(visitor)
+        for title, step in course.steps():
+            progress(title)
+            step()
+    except InvisibleError as error:
+        evidence.notes[resource].append(str(error))
+        with suppress(BudgetSpentError):
+            course.read_on()
     except BudgetSpentError as error:
-        evidence.notes[resource.name].append(str(error))
+        evidence.notes[resource].append(str(error))
     finally:
         progress("cleaning up")
         with target.cleaning_up(), suppress(BudgetSpentError):
@@ -76,157 +77,158 @@ def visit(  # noqa: PLR0913 - callers give the options by name
     return evidence
 
 
-def _look(
-    visitor: Visitor,
-    chapters: Chapters,
-    explore: Callable[[Visitor], None] | None,
-    rounds: int,
-    progress: Callable[[str], None],
-) -> None:
-    """Go through all chapters; if a created record cannot be seen, go on with reads only."""
-    evidence, resource = visitor.evidence, visitor.resource.name
-    progress("looking at what is there")
-    start = _first_look(visitor)
-    first = evidence.exchanges[-1]
-    if not start.pages and (not first.succeeded or first.json is None):  # nothing is written to such a resource
-        evidence.notes[resource] = [f"the list was answered with status {first.status} and no JSON"]
-        return
-    try:
-        visitor.marker = _free_marker(visitor, start)
-        kept = _chapters(visitor, start, chapters, progress)
-        if explore:
-            evidence.explored_from = visitor.target.sent
-            progress("exploring")
-            explore(visitor)
-        if rounds:
-            progress("overlapping requests")
-            overlap(visitor, rounds)
-        if kept is not None and Chapter.ANOTHER_SECOND in chapters:
-            progress("updating in another second")
-            update_later(visitor, kept)
-    except InvisibleError as error:
-        evidence.notes[resource].append(str(error))
-        with suppress(BudgetSpentError):
-            _read_on(visitor, start, progress)
+class _Course:
+    """The steps of a visit, and what they hand on: listings, the ids of created records, and two of these to write to."""
 
+    def __init__(
+        self, visitor: Visitor, chapters: Chapters, further: Sequence[FurtherStep], progress: Progress
+    ) -> None:
+        self._visitor = visitor
+        self._chapters = chapters
+        self._further = further
+        self._progress = progress
+        self._start = self._seen = Listing((), complete=False)
+        self._created: list[int] = []
+        self._subjects: list[int] = []
+        self._attempts: list[AccessAttempt] = []
 
-def _read_on(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
-    """Go on with reads after a created record could not be seen, and write nothing more."""
-    evidence, resource, seen = visitor.evidence, visitor.resource.name, visitor.snapshot()
-    if not evidence.before_after[resource]:
-        evidence.before_after[resource].append(
-            BeforeAfter("create", start, seen, made=frozenset(evidence.own[resource]))
-        )
-    look_around(visitor, seen, progress)
+    def steps(self) -> Iterator[Step]:
+        """Each step with its title; which come depends on what the earlier ones have seen."""
+        visitor, chapters = self._visitor, self._chapters
+        yield "looking at what is there", self._look_first
+        if self._is_no_list():
+            return
+        yield from self._pages_and_creates() if visitor.writes else [("paging", self._look_around)]
+        if self._subjects and Chapter.UPDATING in chapters:
+            yield "updating", self._update
+        if self._subjects and Chapter.PAGING in chapters and (self._start.total or 0) >= ENOUGH:
+            yield "paging with new records", partial(self._page, again=True)
+        if visitor.writes and (self._subjects or chapters <= WITHOUT_RECORDS):
+            yield from self._refused_and_deleted()
+        for step in self._further:
+            yield step.title, partial(step.function, visitor)
+        if self._subjects and Chapter.ANOTHER_SECOND in chapters:
+            yield "updating in another second", partial(update_later, visitor, self._subjects[-1])
+        if chapters & CONTROL:
+            yield "looking at what others change", partial(is_quiet_alone, visitor)
 
+    def _pages_and_creates(self) -> Iterator[Step]:
+        """Pages first where there are many records; where there are few, records first, as many as pages need."""
+        fill = Chapter.PAGING in self._chapters and (self._start.total or 0) < ENOUGH
+        if Chapter.PAGING in self._chapters and not fill:
+            yield "paging", self._page
+        if fill or self._chapters - WITHOUT_RECORDS:
+            yield "creating", partial(self._create, fill=fill)
+        if fill:
+            yield "paging", self._page
 
-def _first_look(visitor: Visitor) -> Listing:
-    """The first listing; with a smaller page size, or none, if the largest is refused or fails."""
-    start = visitor.snapshot()
-    for size in sorted(visitor.resource.page_sizes, reverse=True)[2::2]:
-        if start.pages or _is_final(visitor):
-            break
-        visitor.largest = size
-        start = visitor.snapshot()
-    if not start.pages and not _is_final(visitor):
-        visitor.list()
-    return start
+    def _refused_and_deleted(self) -> Iterator[Step]:
+        """What must have no effect, then the delete of one record."""
+        if Chapter.ACCESS in self._chapters and self._subjects:
+            yield "trying other keys", self._try_access
+        if Chapter.OMITTING in self._chapters:
+            yield "leaving out required fields", partial(omit, self._visitor, self._seen)
+        if self._chapters & {Chapter.ACCESS, Chapter.OMITTING, Chapter.ODD_FORMS}:
+            yield "trying odd forms", self._try_odd_forms
+        if Chapter.DELETING in self._chapters and self._subjects:
+            yield "deleting", self._delete
 
+    def read_on(self) -> None:
+        """Go on with reads after a created record could not be seen, and write nothing more."""
+        evidence, resource, seen = self._visitor.evidence, self._visitor.resource.name, self._visitor.list_until()
+        if not evidence.before_after[resource]:
+            made = frozenset(evidence.own[resource])
+            evidence.before_after[resource].append(BeforeAfter("create", self._start, seen, made=made))
+        look_around(self._visitor, seen, self._progress)
+        if self._chapters & CONTROL:
+            is_quiet_alone(self._visitor)
 
-def _is_final(visitor: Visitor) -> bool:
-    """Whether the last request had no answer, one about the key or the path, or any success."""
-    last = visitor.evidence.exchanges[-1]
-    return last.status is None or last.succeeded or last.status in (401, 403, 404)
+    def _look_first(self) -> None:
+        """List the collection; with a smaller page size, or none, if the largest is refused or fails."""
+        visitor = self._visitor
+        start = visitor.list_until()
+        for size in sorted(visitor.resource.page_sizes, reverse=True)[2::2]:
+            if start.pages or self._is_final():
+                break
+            visitor.largest = size
+            start = visitor.list_until()
+        if not start.pages and not self._is_final():
+            visitor.list()
+        self._start = self._seen = start
 
+    def _is_final(self) -> bool:
+        """Whether the last request had no answer, one about the key or the path, or any success."""
+        last = self._visitor.evidence.exchanges[-1]
+        return last.status is None or last.succeeded or last.status in (401, 403, 404)
 
-def _chapters(visitor: Visitor, start: Listing, chapters: Chapters, progress: Callable[[str], None]) -> int | None:
-    """Go through the chapters of the survey; return the id of a record of the run that is not deleted, or None."""
-    if not visitor.writes:
-        look_around(visitor, start, progress)
-        return None
-    fill = Chapter.PAGING in chapters and (start.total or 0) < ENOUGH
-    if fill:
-        _few(visitor, start)
-    elif Chapter.PAGING in chapters:
-        progress("paging")
-        start = page(visitor, start)
-    created: list[int] = []
-    seen = start
-    if fill or chapters - WITHOUT_RECORDS:
-        progress("creating")
-        created, seen = _create(visitor, start)
-    if fill and created:
-        created, seen = _fill(visitor, created, start, seen)
-    if fill:
-        progress("paging")
-        seen = page(visitor, seen)
-    # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
-    both = created[:2] if not visitor.resource.types else created[1::-1]
-    if both and Chapter.UPDATING in chapters:
-        progress("updating")
-        seen = _update(visitor, both[0], seen)
-    if both and not fill and Chapter.PAGING in chapters:
-        progress("paging with new records")
-        seen = page(visitor, seen, again=True)
-    if both or chapters <= WITHOUT_RECORDS:
-        _refused_and_deleted(visitor, both, seen, chapters, progress)
-    return both[-1] if both else None
+    def _is_no_list(self) -> bool:
+        """Whether the list was answered with something else; nothing is written to such a resource."""
+        evidence, last = self._visitor.evidence, self._visitor.evidence.exchanges[-1]
+        if not self._start.pages and (not last.succeeded or last.json is None):
+            note = f"the list was answered with status {last.status} and no JSON"
+            evidence.notes[self._visitor.resource.name] = [note]
+            return True
+        self._visitor.marker = _free_marker(self._visitor, self._start)
+        return False
 
+    def _look_around(self) -> None:
+        look_around(self._visitor, self._start, self._progress)
 
-def _few(visitor: Visitor, start: Listing) -> None:
-    """List the first page while there are few records, or none."""
-    if start.total == 0:
-        visitor.page()
-    visitor.page(results_per_page="10")
+    def _page(self, *, again: bool = False) -> None:
+        self._seen = page(self._visitor, self._seen, again=again)
 
+    def _create(self, *, fill: bool) -> None:
+        visitor, before = self._visitor, self._seen
+        if fill:
+            if before.total == 0:
+                visitor.page()
+            visitor.page(results_per_page="10")
+        self._created, self._seen = _create(visitor, before)
+        if fill and self._created:
+            self._created, self._seen = _fill(visitor, self._created, before, self._seen)
+        # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
+        self._subjects = self._created[:2] if not visitor.resource.types else self._created[1::-1]
 
-def _update(visitor: Visitor, subject: int, seen: Listing) -> Listing:
-    record = update(visitor, subject)
-    changed = reshape(visitor, {subject: record}, (USUAL, *shapes_of(visitor.resource)))[subject]
-    later = visitor.snapshot(lambda look: look.by_id.get(subject) == changed, "update")
-    visitor.evidence.before_after[visitor.resource.name].append(
-        BeforeAfter("update", seen, later, changed=frozenset({subject}))
-    )
-    return later
+    def _update(self) -> None:
+        """Update a record one field at a time, then all at once, then by forms as other clients write them."""
+        visitor, subject, before = self._visitor, self._subjects[0], self._seen
+        record = record_made(visitor, subject)
+        try:
+            for form, expects in changes_of(visitor, record):
+                [record] = change(visitor, Update(subject, form, record, expects))
+        except WriteRefusedError:
+            note = f"the record {subject} that a create answered does not show its marker, so it was not written to"
+            visitor.evidence.notes[visitor.resource.name].append(note)
+        changed = reshape(visitor, {subject: record}, (USUAL, *shapes_of(visitor.resource)))[subject]
+        self._seen = visitor.list_until(lambda listing: listing.by_id.get(subject) == changed, "update")
+        period = BeforeAfter("update", before, self._seen, changed=frozenset({subject}))
+        visitor.evidence.before_after[visitor.resource.name].append(period)
 
+    def _try_access(self) -> None:
+        self._attempts = try_access(self._visitor, self._subjects[-1], self._seen)
 
-def _refused_and_deleted(
-    visitor: Visitor, both: list[int], later: Listing, chapters: Chapters, progress: Callable[[str], None]
-) -> None:
-    """Try what must have no effect, then delete one record."""
-    attempts: list[AccessAttempt] = []
-    if Chapter.ACCESS in chapters and both:
-        progress("trying other keys")
-        attempts = try_access(visitor, both[-1], later)
-    if Chapter.OMITTING in chapters:
-        progress("leaving out required fields")
-        omit(visitor, later)
-    if Chapter.ODD_FORMS in chapters:
-        try_odd_forms(visitor)
-    if chapters & {Chapter.ACCESS, Chapter.OMITTING, Chapter.ODD_FORMS}:
-        later = look_after(visitor, attempts)
-    if Chapter.DELETING in chapters and both:
-        progress("deleting")
-        remove_one(visitor, both[0], later)
+    def _try_odd_forms(self) -> None:
+        if Chapter.ODD_FORMS in self._chapters:
+            try_odd_forms(self._visitor)
+        self._seen = look_after(self._visitor, self._attempts)
+
+    def _delete(self) -> None:
+        remove_one(self._visitor, self._subjects[0], self._seen)
 
 
 def _create(visitor: Visitor, start: Listing) -> tuple[list[int], Listing]:
     """Create one record of each sort; return the ids in order, and the listing afterwards."""
     known = frozenset(start.ids)
-    first, *_ = _sorts(visitor)
-    creation = create(visitor, *first, known)
+    creation = create(visitor, *_sorts(visitor)[0], known)
     if creation.identifier is None and not creation.exchange.failed:
-        token = visitor.target.ledger.token
-        visitor.marker = f"ct{int(time.time()):x}{token}"  # a name that was used once may stay taken
-        first, *_ = _sorts(visitor)
-        again = create(visitor, *first, known)
+        visitor.marker = f"ct{int(time.time()):x}{visitor.target.ledger.token}"  # a name used once may stay taken
+        again = create(visitor, *_sorts(visitor)[0], known)
         if again.identifier is not None:
             overlook(visitor, creation)
             creation = again
     created = [creation.identifier] if creation.identifier is not None else []
     visitor.marker = _marker_of(visitor, start, created)
-    _, *others = _sorts(visitor)
-    for form, label, expects in others:
+    for form, label, expects in _sorts(visitor)[1:]:
         creation = create(visitor, form, label, expects, known | set(created), read=label == "least")
         created += [creation.identifier] if creation.identifier is not None else []
     return created, _after_creates(visitor, start, created)
@@ -243,7 +245,7 @@ def _fill(visitor: Visitor, created: list[int], start: Listing, seen: Listing) -
         if (total >= ENOUGH and exact) or len(more) > ENOUGH:
             break
         form = visitor.least() | ({"type": next(types)} if visitor.resource.types else {})
-        exchange = visitor.insist(lambda form=form: visitor.post(form))  # type: ignore[misc]
+        exchange = visitor.retry(lambda form=form: visitor.post(form))  # type: ignore[misc]
         if exchange.made_id is None:
             break
         more.append(exchange.made_id)
@@ -253,10 +255,9 @@ def _fill(visitor: Visitor, created: list[int], start: Listing, seen: Listing) -
 
 def _after_creates(visitor: Visitor, before: Listing, made: list[int]) -> Listing:
     total = (before.total or 0) + len(made)
-    after = visitor.snapshot(lambda look: set(made) <= set(look.ids) and look.total == total, "create")
-    visitor.evidence.before_after[visitor.resource.name].append(
-        BeforeAfter("create", before, after, made=frozenset(made))
-    )
+    after = visitor.list_until(lambda listing: set(made) <= set(listing.ids) and listing.total == total, "create")
+    period = BeforeAfter("create", before, after, made=frozenset(made))
+    visitor.evidence.before_after[visitor.resource.name].append(period)
     return after
 
 
@@ -266,18 +267,13 @@ def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, Expect]
     if resource.label == "name":
         least["name"] = f"{least['name']} Test Name"
     if not resource.types:
-        return [
-            (least | optional(resource, files=True), "most", Expect.SUCCESS),
-            (visitor.least(), "least", Expect.SUCCESS),
-        ]
+        most = least | optional(resource, files=True)
+        return [(most, "most", Expect.SUCCESS), (visitor.least(), "least", Expect.SUCCESS)]
+    others = [kind for kind in resource.types if kind != "telegram"]
     return [
         (least | of_type(resource, "telegram"), "most", Expect.SUCCESS),
         (visitor.least(), "least", Expect.SUCCESS),
-        *(
-            (visitor.least() | of_type(resource, each), "another", Expect.SUCCESS)
-            for each in resource.types
-            if each != "telegram"
-        ),
+        *((visitor.least() | of_type(resource, kind), "another", Expect.SUCCESS) for kind in others),
         (visitor.least(type="email"), "email alone", Expect.OPEN),
         (visitor.least(is_enabled="1"), "is_enabled=1", Expect.OPEN),
         (visitor.least(is_enabled="0"), "is_enabled=0", Expect.OPEN),

@@ -3,62 +3,169 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
 from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request
-from contract_tests.markers import holds, mark_of
+from contract_tests.masking import holds, mark_of
 from contract_tests.multipart import USUAL, Shape
-from contract_tests.survey.requests import delete_of, list_of, read_of, update_of
-from contract_tests.survey.waiting import Lag, sleep_until
-from contract_tests.target.entries import Entry
-from contract_tests.target.limits import Limits
-from contract_tests.target.target import BudgetSpentError, Target
+from contract_tests.target.ledger import Entry
+from contract_tests.target.target import BudgetSpentError, Limits, Target
 from link_management_contract import Resource
 
+PAUSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.4, 0.5)  # seconds between tries, for a lag of 2.1 seconds
+SETTLING = 1.2  # seconds until no usual replica or cache shows the state before a write, and clocks have moved on
+LATER = 0.5  # seconds to wait for a state, once one did not come in the whole time
+MARGIN = 0.1  # seconds more than the longest lag that was seen
 BETWEEN_LOOKS = 0.05  # seconds, while the lag is measured
 MOST_PAGES, LONGEST_LISTING = 5, 2 << 20  # pages of a listing, and its bytes, about
 GIVEN_UP = (502, 504)  # from a gateway that got no answer from the server
 Seen = TypeVar("Seen")
 
 
+class Lag:
+    """How far reads lag behind writes, as far as a run has seen; shared by its visits.
+
+    Args:
+        share: how long they may lag, compared with what is usual.
+
+    Attributes:
+        settling: seconds from a write until reads show it; zero as long as none was seen to lag.
+        wrote: when each resource was last written to, by the monotonic clock.
+    """
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self.settling = 0.0
+        self.wrote: dict[str, float] = defaultdict(float)
+        self._missed: set[tuple[str, str]] = set()
+        self._broken: set[str] = set()
+
+    @property
+    def whole(self) -> float:
+        """Seconds until reads surely show a write, as far as is known of services like this."""
+        return SETTLING * self._share
+
+    def rest(self) -> None:
+        """Wait until no replica or cache is out of date."""
+        time.sleep(self.whole)
+
+    def learn(self, seconds: float, *, settled: bool) -> None:
+        """Note by how much a read was behind; if it was although the lag was known, nothing is known of it.
+
+        Args:
+            seconds: from the last write to the last read that did not show it.
+            settled: whether that read came after the time that was known.
+        """
+        self.settling = self.whole if settled else max(self.settling, min(self.whole, seconds + MARGIN))
+
+    def has_missed(self, resource: str, write: str) -> bool:
+        """Whether such a state did not come once."""
+        return (resource, write) in self._missed
+
+    def miss(self, resource: str, write: str, *, due: bool = False) -> None:
+        """Note that the state after a write did not come; if it was due, this server is broken."""
+        self._missed.add((resource, write))
+        if due:
+            self._broken.add(resource)
+
+    def pauses(self, resource: str, write: str, *, missed: bool) -> Iterator[float]:
+        """The seconds between looks for the state after a write; fewer after such a state did not come once.
+
+        The time that looks take counts, too, so a slow server is hardly waited for longer than a fast one.
+
+        Args:
+            resource: whose state it is.
+            write: the operation that leads to it.
+            missed: whether it did not come earlier in the same visit.
+        """
+        left = sum(PAUSES) * self._share
+        if missed:
+            left = min(left, self.settling)
+        elif resource in self._broken or self.has_missed(resource, write):
+            left = min(left, max(LATER, self.settling))
+        looked = time.monotonic()
+        end = looked + left
+        for pause in PAUSES:
+            if looked >= end:
+                return
+            now = time.monotonic()
+            looked = max(now, min(now + pause * self._share, end))
+            yield looked - now
+
+
+def list_of(
+    resource: Resource, query: Mapping[str, str], expects: Expect = Expect.SUCCESS, identity: str = OWN
+) -> Request:
+    """A list of one page."""
+    place = (resource.name, "GET", resource.list_path, tuple(query.items()))
+    return Request("list", *place, identity=identity, expects=expects)
+
+
+def read_of(
+    resource: Resource, identifier: int | str, expects: Expect = Expect.SUCCESS, identity: str = OWN
+) -> Request:
+    """A read of one record; a text stands for an id that no record has."""
+    known = identifier if isinstance(identifier, int) else None
+    place = (resource.name, "GET", f"{resource.record_path}{identifier}")
+    return Request("read", *place, identity=identity, identifier=known, expects=expects)
+
+
+def update_of(
+    resource: Resource, identifier: int, form: Mapping[str, FormValue] | None, expects: Expect = Expect.SUCCESS
+) -> Request:
+    """An update of one record."""
+    place = (resource.name, "POST", f"{resource.record_path}{identifier}", ())
+    return Request("update", *place, form, identifier=identifier, expects=expects)
+
+
+def delete_of(resource: Resource, identifier: int, expects: Expect = Expect.SUCCESS) -> Request:
+    """A delete of one record."""
+    place = (resource.name, "DELETE", f"{resource.record_path}{identifier}")
+    return Request("delete", *place, identifier=identifier, expects=expects)
+
+
 class Visitor:
     """Visits one resource.
 
-    Args:
-        target: where requests go.
-        resource: the resource.
-        evidence: where to keep what is seen.
-        marker: the beginning of every text that marks a record of the run.
-        create_path: another path for creates than the documented one, or None.
-
     Attributes:
+        evidence: where what is seen is kept.
+        marker: the beginning of every text that marks a record of the run.
+        lag: what is known of the lag of reads; visits share it.
         writes: whether records are created, changed and deleted; false once a created one could not be seen.
         largest: the page size of listings.
         most_pages: how many pages a listing reads at most.
         create_path: where creates are sent.
     """
 
-    def __init__(  # noqa: PLR0913 - callers give the options by name
-        self,
-        target: Target,
-        resource: Resource,
-        evidence: Evidence,
-        marker: str,
-        create_path: str | None = None,
-        *,
-        lag: Lag | None = None,
+    def __init__(
+        self, target: Target, resource: Resource, evidence: Evidence | None = None, lag: Lag | None = None
     ) -> None:
-        self.target, self.resource, self.evidence, self.marker = target, resource, evidence, marker
+        self.target = target
+        self.resource = resource
+        self.evidence = evidence or Evidence(target.base_url)
+        self.marker = ""
         self.largest = max(resource.page_sizes)
         self.most_pages = MOST_PAGES
-        self.create_path = create_path or resource.create_path
+        self.create_path = resource.create_path
         self.lag = lag or Lag(target.limits.lag / Limits.lag)
         self.writes = not target.limits.read_only
         self._count = 0
         self._missed: set[str] = set()
+
+    def send(self, request: Request) -> Exchange:
+        """Send a request, keep the exchange, and note which of the run's records it showed."""
+        exchange = self.target.send(request)
+        if request.method != "GET":
+            self.lag.wrote[self.resource.name] = time.monotonic()
+        self.evidence.exchanges.append(exchange)
+        if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
+            rows = exchange.page.rows if exchange.page else [exchange.record or {}]
+            self.target.ledger.look(self.resource.name, rows, request.identity)
+        return exchange
 
     def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN, **query: str) -> Exchange:
         """List one page."""
@@ -81,19 +188,13 @@ class Visitor:
         shape: Shape = USUAL,
     ) -> Exchange:
         """Update one of the run's own records."""
-        request = update_of(self.resource, identifier, form, expects, identity, shape)
+        request = replace(update_of(self.resource, identifier, form, expects), identity=identity, shape=shape)
         self.note_update(request)
         return self.send(request)
 
-    def note_update(self, request: Request) -> None:
-        """Note a new name or host in the ledger, before it is sent."""
-        label = (request.form or {}).get(self.resource.label)
-        if label and request.identifier is not None:
-            self.target.ledger.mark(self.resource.name, request.identifier, mark_of(label))
-
     def delete(self, identifier: int, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
         """Delete one of the run's own records."""
-        return self.send(delete_of(self.resource, identifier, expects, identity))
+        return self.send(replace(delete_of(self.resource, identifier, expects), identity=identity))
 
     def post(
         self,
@@ -115,16 +216,16 @@ class Visitor:
         owner = identity if identity == OTHER else OWN
         marker = marker or mark_of((form or {}).get(self.resource.label))
         entry = self.target.ledger.plan(self.resource.name, marker, owner, without)
-        request = Request("create", self.resource.name, "POST", self.create_path, (), form, identity, None, expects)
-        return self._make(entry, request)
+        return self._make(entry, replace(self.create_of(form, expects), identity=identity))
 
     def post_raw(self, marker: str, media_type: str, body: bytes) -> Exchange:
         """Send a create whose body is not a form, or only half of one, with a marker somewhere in it."""
         entry = self.target.ledger.plan(self.resource.name, marker)
-        raw = (media_type, body)
-        return self._make(
-            entry, Request("create", self.resource.name, "POST", self.create_path, expects=Expect.OPEN, body=raw)
-        )
+        return self._make(entry, replace(self.create_of(None, Expect.OPEN), body=(media_type, body)))
+
+    def create_of(self, form: Mapping[str, FormValue] | None, expects: Expect) -> Request:
+        """A create; its record has to be planned in the ledger before it is sent."""
+        return Request("create", self.resource.name, "POST", self.create_path, (), form, expects=expects)
 
     def _make(self, entry: Entry, request: Request) -> Exchange:
         try:
@@ -135,29 +236,31 @@ class Visitor:
         self.note_create(entry, exchange)
         return exchange
 
+    def note_update(self, request: Request) -> None:
+        """Note a new name or host in the ledger, before it is sent."""
+        label = (request.form or {}).get(self.resource.label)
+        if label and request.identifier is not None:
+            self.target.ledger.mark(self.resource.name, request.identifier, mark_of(label))
+
     def note_create(self, entry: Entry, exchange: Exchange) -> None:
         """Note what became of a create."""
         request = exchange.request
         if exchange.made_id is not None and request.identity == OWN:
-            self.own(entry, exchange.made_id)
+            self.note_own(entry, exchange.made_id)
         elif exchange.made_id is not None:
             self.target.ledger.complete(entry, exchange.made_id)
         elif not exchange.number:
             self.target.ledger.forget(entry)
         elif exchange.status is not None and exchange.status not in GIVEN_UP:
-            strangers = exchange.succeeded and request.identity not in (OWN, OTHER)
-            self.target.ledger.answer(entry, refused=exchange.is_refusal or strangers)
+            unauthorized = exchange.succeeded and request.identity not in (OWN, OTHER)
+            self.target.ledger.answer(entry, refused=exchange.is_refusal or unauthorized)
 
-    def own(self, entry: Entry, identifier: int) -> None:
+    def note_own(self, entry: Entry, identifier: int) -> None:
         """Note a record as one that the run made."""
         self.target.ledger.complete(entry, identifier)
         self.evidence.own[self.resource.name].add(identifier)
 
-    def snapshot(self, good: Callable[[Listing], bool] = lambda _: True, write: str = "") -> Listing:
-        """List the collection, waiting until it is as expected after a write."""
-        return self.until(write, self.look, good)
-
-    def look(self) -> Listing:
+    def list_all(self) -> Listing:
         """List the collection as it is now."""
         pages: list[Page] = []
         complete = False
@@ -167,12 +270,18 @@ class Visitor:
                 break
             pages.append(page)
             complete = len(page.rows) < page.meta.get("results_per_page", self.largest)
-            complete = complete or sum(len(each.rows) for each in pages) == page.total
+            complete = complete or sum(len(listed.rows) for listed in pages) == page.total
             if self.most_pages == MOST_PAGES:  # fewer, if they are long
                 self.most_pages = max(2, min(MOST_PAGES, LONGEST_LISTING // len(page.exchange.body)))
         return Listing(tuple(pages), complete)
 
-    def until(self, write: str, look: Callable[[], Seen], good: Callable[[Seen], bool], *, due: bool = False) -> Seen:
+    def list_until(self, good: Callable[[Listing], bool] = lambda _: True, write: str = "") -> Listing:
+        """List the collection, waiting until it is as expected after a write."""
+        return self.wait_until(write, self.list_all, good)
+
+    def wait_until(
+        self, write: str, look: Callable[[], Seen], good: Callable[[Seen], bool], *, due: bool = False
+    ) -> Seen:
         """Call `look` until its result is good: for about two seconds, or less if such a state did not come before.
 
         All exchanges but those of the last call count as a slow replica's, and no rule judges them. Once one was seen,
@@ -184,7 +293,7 @@ class Visitor:
             good: whether their result shows the state.
             due: whether every correct server comes to show it, whatever others do.
         """
-        settled = self.settle()
+        settled = self.let_settle()
         begin = len(self.evidence.exchanges)
         seen, lags = look(), False
         for pause in self.lag.pauses(self.resource.name, write, missed=write in self._missed):
@@ -216,48 +325,52 @@ class Visitor:
         self.lag.learn(behind, settled=settled)
         return seen
 
-    def try_page(self, **query: str) -> None:
-        """List a page that may not exist; if it does, the request counts as documented."""
-        self.settle_last(self.list(Expect.OPEN, **query))
-
-    def settle_last(self, exchange: Exchange) -> None:
-        """Count the request that was sent last as documented, if it was accepted."""
-        self.evidence.exchanges[-1] = exchange.settled(self.resource)
-
-    def treat(self, exchange: Exchange, expects: Expect) -> None:
-        """Judge an answer by another expectation than when the request was sent."""
-        place = self.evidence.exchanges.index(exchange)
-        self.evidence.exchanges[place] = replace(exchange, treated_as=expects)
-
-    def insist(self, look: Callable[[], Exchange]) -> Exchange:
-        """Send a request that may fail temporarily, up to three times."""
-        exchange = look()
-        for _ in range(TRIES - 1):
-            if not exchange.failed:
-                break
-            exchange = replace(look(), attempts=(*exchange.attempts, exchange.status))
-            self.evidence.exchanges[-1] = exchange
-        return exchange
-
-    def _overlook(self, begin: int) -> None:
-        exchanges = self.evidence.exchanges
-        exchanges[begin:] = [replace(each, treated_as=Expect.OVERLOOKED) for each in exchanges[begin:]]
-
-    def shows(self, exchange: Exchange, marker: str) -> bool:
-        """Whether a read shows the record with this marker."""
-        text = exchange.body.decode("utf-8", "replace")
-        return exchange.record is not None and holds(text, marker)
-
-    def settle(self) -> bool:
+    def let_settle(self) -> bool:
         """Give replicas and caches time since the last write, if reads were seen to lag; return whether they were."""
         settling = self.lag.settling
-        sleep_until(self.lag.wrote[self.resource.name] + settling)
+        time.sleep(max(0.0, self.lag.wrote[self.resource.name] + settling - time.monotonic()))
         return settling > 0
 
     @property
     def is_rested(self) -> bool:
         """Whether no replica or cache can be out of date, as nothing was written for long enough."""
         return time.monotonic() >= self.lag.wrote[self.resource.name] + self.lag.whole
+
+    def let_a_second_pass(self, exchange: Exchange) -> None:
+        """Wait until a server's clock shows another second than when it answered."""
+        passed = time.time() - exchange.began - exchange.seconds
+        time.sleep(max(0.0, SETTLING - max(0.0, passed)))
+
+    def try_page(self, **query: str) -> None:
+        """List a page that may not exist; if it does, the request counts as documented."""
+        self.count_if_accepted(self.list(Expect.OPEN, **query))
+
+    def count_if_accepted(self, exchange: Exchange) -> None:
+        """Count the request that was sent last as documented, if it was accepted."""
+        self.evidence.exchanges[-1] = exchange.documented_if_accepted(self.resource)
+
+    def treat(self, exchange: Exchange, expects: Expect) -> None:
+        """Judge an answer by another expectation than when the request was sent."""
+        place = self.evidence.exchanges.index(exchange)
+        self.evidence.exchanges[place] = replace(exchange, treated_as=expects)
+
+    def retry(self, send: Callable[[], Exchange]) -> Exchange:
+        """Send a request that may fail temporarily, up to three times."""
+        exchange = send()
+        for _ in range(TRIES - 1):
+            if not exchange.failed:
+                break
+            exchange = replace(send(), attempts=(*exchange.attempts, exchange.status))
+            self.evidence.exchanges[-1] = exchange
+        return exchange
+
+    def _overlook(self, begin: int) -> None:
+        exchanges = self.evidence.exchanges
+        exchanges[begin:] = [replace(exchange, treated_as=Expect.OVERLOOKED) for exchange in exchanges[begin:]]
+
+    def shows(self, exchange: Exchange, marker: str) -> bool:
+        """Whether a read shows the record with this marker."""
+        return exchange.record is not None and holds(exchange.body.decode("utf-8", "replace"), marker)
 
     def mark(self) -> str:
         """The marker of a new record, a name or a host."""
@@ -272,14 +385,3 @@ class Visitor:
         if "type" in self.resource.required:
             form["type"] = "webhook"
         return form | more
-
-    def send(self, request: Request) -> Exchange:
-        """Send a request, keep the exchange, and note which of the run's records it showed."""
-        exchange = self.target.send(request)
-        if request.method != "GET":
-            self.lag.wrote[self.resource.name] = time.monotonic()
-        self.evidence.exchanges.append(exchange)
-        if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
-            rows = exchange.page.rows if exchange.page else [exchange.record or {}]
-            self.target.ledger.look(self.resource.name, rows, request.identity)
-        return exchange

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -27,14 +27,6 @@ LONGEST_BODY = 16 << 20  # bytes
 LONGEST_LINE = 65_536  # bytes of a header
 INTERIM = (100, 102, 103)
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
-
-
-class Answer(NamedTuple):
-    """What came back, with the whole body."""
-
-    status: int
-    headers: Mapping[str, str]
-    data: bytes
 
 
 class Sent(threading.local):

@@ -6,22 +6,21 @@ import math
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 import urllib3
 
-from contract_tests.exchange import OWN, Exchange, Expect, Request
+from contract_tests.exchange import OWN, TRIES, Exchange, Expect, Request
 from contract_tests.multipart import encode
-from contract_tests.target.connection import Answer, Connection, Sent, read_whole
-from contract_tests.target.crew import Crew
-from contract_tests.target.hangs import Hangs
-from contract_tests.target.headers import is_safe, joined, seconds_of
+from contract_tests.target.connection import Connection, Sent, read_whole
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.limits import Limits
 
 PAUSE = 0.2
 MOST_REDIRECTS = 5
@@ -30,6 +29,13 @@ SPENT, TIME_UP = "the budget of requests was spent", "the time for the run was u
 MOST_KEPT = 96 << 20  # bytes of answers in a run
 KEPT, KEPT_A_RECORD = 10, 3  # requests kept for clean-up, and for each record to remove
 REDIRECTS = {301, 302, 303, 307, 308}
+MOST_AT_ONCE = 60  # requests that overlap
+EPOCH = 1e9  # seconds; a larger number in a header is a time
+TRIES_OF_A_HANG = 2
+ALWAYS = 3 * TRIES  # failures in a row, after which another try of a request like those comes sooner
+SOONER = 0.05  # of the usual pause
+AGAIN = 0.25  # of the timeout is enough for another try of what has not answered within the whole
+LAST = 1.0  # seconds for a clean-up by an operation that never answers
 
 
 class BudgetSpentError(Exception):
@@ -38,6 +44,79 @@ class BudgetSpentError(Exception):
 
 class WriteRefusedError(Exception):
     """A write to a record that the run did not create, or has not yet seen with its own marker."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How hard a target may be pushed.
+
+    Attributes:
+        requests: how many may be sent; some are kept for clean-up.
+        seconds: how long the run may take, clean-up aside; None for as long as it takes.
+        interval: minimum seconds between two requests.
+        timeout: seconds to wait for an answer, to its last byte.
+        patience: seconds to wait, in all, for rate limits to pass.
+        lag: seconds by which reads may lag behind writes.
+        read_only: whether nothing may be written.
+    """
+
+    requests: int = 2000
+    seconds: float | None = None
+    interval: float = 0.0
+    timeout: float = 30.0
+    patience: float = 300.0
+    lag: float = 2.1
+    read_only: bool = False
+
+
+class Timeouts:
+    """How long to wait for what was not answered in time before, or always fails, and when to give it up."""
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._counts: Counter[tuple[str, ...]] = Counter()
+        self._failures: Counter[tuple[str, ...]] = Counter()
+
+    def note(self, exchange: Exchange) -> None:
+        """Note whether a request was answered in time, and whether that was a failure."""
+        alike, operation = _alike(exchange.request)
+        self._failures[alike] = self._failures[alike] + 1 if exchange.failed else 0
+        for place in (alike, operation):
+            self._counts[place] = self._counts[place] + 1 if exchange.timed_out else 0
+
+    def is_given_up(self, request: Request) -> bool:
+        """Whether requests like this one were given their time, and are left to clean-up."""
+        return self._counts[_alike(request)[0]] >= TRIES_OF_A_HANG
+
+    def patience(self, request: Request, *, last: bool) -> float:
+        """Seconds to wait for an answer: the whole timeout, unless other requests like this one were not answered.
+
+        Args:
+            request: the request.
+            last: whether it is one of clean-up.
+        """
+        alike, operation = (self._counts[place] for place in _alike(request))
+        hangs = alike if request.expects is Expect.SUCCESS else operation
+        if hangs >= TRIES_OF_A_HANG or (operation and last):
+            return LAST
+        return max(LAST, AGAIN * self._timeout) if hangs else self._timeout
+
+    def tries(self, exchange: Exchange) -> int:
+        """How often a request is sent, of which this is the latest answer."""
+        if not exchange.timed_out:
+            return TRIES
+        alike, operation = (self._counts[place] for place in _alike(exchange.request))
+        return 1 if operation > alike else TRIES_OF_A_HANG
+
+    def pause(self, exchange: Exchange) -> float:
+        """Seconds between this failure and another try: the usual ones, unless requests like this always fail."""
+        return PAUSE if self._failures[_alike(exchange.request)[0]] < ALWAYS else PAUSE * SOONER
+
+
+def _alike(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What may hang with a request that hangs: requests like it, and all of its operation."""
+    operation = (request.resource, request.operation)
+    return (*operation, request.identity, request.expects), operation
 
 
 class Target:
@@ -73,18 +152,18 @@ class Target:
         self.interrupted: Callable[[], bool] = lambda: False
         self.enough = ""
         self.waiting: Callable[[float], None] = lambda _seconds: None
-        self._strange: set[tuple[str, int, str]] = set()
-        self._hangs = Hangs(self.limits.timeout)
+        self._without_own_record: set[tuple[str, int, str]] = set()  # resource, id, and an identity that has none there
+        self._timeouts = Timeouts(self.limits.timeout)
         self._waited, self._next, self._kept = 0.0, 0.0, 0
         self._began = time.monotonic()
         self._lock = threading.Lock()
+        self._overlapping = threading.Lock()  # one moment at a time, so that no two wait for each other's threads
+        self._threads: ThreadPoolExecutor | None = None  # kept, and with them their connections
         self._sent = Sent()
         self._cleaning: set[int] = set()
         self._connection = connection or Connection()
-        self._headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate"}
-        self._headers |= self._connection.headers
+        self._headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate", **self._connection.headers}
         self._pools: list[urllib3.PoolManager] = []
-        self._crew = Crew()
         self._pool()
 
     def _pool(self) -> urllib3.PoolManager:
@@ -110,12 +189,15 @@ class Target:
 
     def close(self) -> None:
         """Close all connections."""
-        self._crew.close()
+        if self._threads:
+            self._threads.shutdown()
         for pool in self._pools:
             pool.clear()
 
     def send(self, request: Request) -> Exchange:
         """Send a request; again after a rate limit and, except for creates, up to three times if it fails.
+
+        Of those that time out, two tries are enough.
 
         Raises:
             BudgetSpentError: if no more may be sent.
@@ -124,23 +206,35 @@ class Target:
         """
         if self.limits.read_only and request.method != "GET":
             raise WriteRefusedError("this run is to write nothing")
-        writes = request.operation in ("update", "delete") and request.identifier is not None
-        if writes:
+        if request.operation in ("update", "delete") and request.identifier is not None:
             self._check_owner(request)
-        if self._counting and self._hangs.is_given_up(request):
-            told = f"not sent: no other {request.operation} of {request.resource} was answered"
-            return Exchange(request, 0, None, error=told, timed_out=True)
-        exchange = self._insist(request)
+        if self._counting and self._timeouts.is_given_up(request):
+            error = f"not sent: no other {request.operation} of {request.resource} was answered"
+            return Exchange(request, 0, None, error=error, timed_out=True)
+        attempts: list[int | None] = []
+        exchange = self._attempt(request)
+        with suppress(BudgetSpentError):  # then the last answer is all there is
+            while True:
+                self._timeouts.note(exchange)
+                if exchange.status == HTTPStatus.TOO_MANY_REQUESTS and self._wait_for_limit(exchange):
+                    exchange = self._attempt(request, tuple(attempts))
+                    continue
+                most = 1 if request.operation == "create" else self._timeouts.tries(exchange)
+                if not exchange.failed or len(attempts) >= most - 1:
+                    break
+                attempts.append(exchange.status)
+                time.sleep(self._timeouts.pause(exchange))
+                exchange = self._attempt(request, tuple(attempts))
         self.exchanges.append(exchange)
         if request.operation == "read" and request.identity != OWN:
-            self._note_strange(exchange)
+            self._note_without_own_record(exchange)
         return exchange
 
-    def together(self, requests: Sequence[Request], late: Sequence[float] = ()) -> list[Exchange]:
+    def together(self, requests: Sequence[Request], late: Sequence[float]) -> list[Exchange]:
         """Send requests at one moment, each once and over a connection of its own: all of them, or none.
 
         Args:
-            requests: the requests; what they raise is as for `send`.
+            requests: the requests, `MOST_AT_ONCE` at most; what they raise is as for `send`.
             late: by how many seconds each comes after that moment.
         """
         for request in requests:
@@ -148,32 +242,20 @@ class Target:
                 self._check_owner(request)
         self._go_on(len(requests))
         self._keep_pace(len(requests))
+        moment = threading.Barrier(len(requests))
 
-        def once(request: Request) -> Exchange:
+        def once(request: Request, seconds: float) -> Exchange:
             self._sent.at_once = True
-            return self._once(request, ())
+            with suppress(threading.BrokenBarrierError):
+                moment.wait(self.limits.timeout)
+            time.sleep(seconds)
+            return self._attempt(request)
 
-        exchanges = self._crew.at_once(once, requests, late, self.limits.timeout)
+        with self._overlapping:
+            self._threads = self._threads or ThreadPoolExecutor(MOST_AT_ONCE, "overlap")
+            exchanges = list(self._threads.map(once, requests, late))
         self.exchanges += exchanges
         return exchanges
-
-    def _insist(self, request: Request) -> Exchange:
-        """The last answer of a few tries; of those that time out, two are enough."""
-        attempts: list[int | None] = []
-        exchange = self._once(request, ())
-        with suppress(BudgetSpentError):  # then the last answer is all there is
-            while True:
-                self._hangs.note(exchange)
-                if exchange.status == HTTPStatus.TOO_MANY_REQUESTS and self._wait_for_limit(exchange):
-                    exchange = self._once(request, tuple(attempts))
-                    continue
-                tries = self._hangs.tries(exchange)
-                if not exchange.failed or request.operation == "create" or len(attempts) >= tries - 1:
-                    break
-                attempts.append(exchange.status)
-                time.sleep(self._hangs.pause(exchange, PAUSE))
-                exchange = self._once(request, tuple(attempts))
-        return exchange
 
     def _check_owner(self, request: Request) -> None:
         """Refuse to write to what is not the run's own record, or may not be for the identity that writes.
@@ -186,25 +268,74 @@ class Target:
             return
         if identity == OWN or not self.ledger.allows_write(resource, identifier):
             raise WriteRefusedError(f"{resource} {identifier} is not known to be this run's own")
-        if identity in self.keys and (resource, identifier, identity) not in self._strange:
-            path = request.path
-            self._note_strange(
-                self.send(Request("read", resource, "GET", path, (), None, identity, identifier, Expect.OPEN))
-            )
-            if (resource, identifier, identity) not in self._strange:
+        place = (resource, identifier, identity)
+        if identity in self.keys and place not in self._without_own_record:
+            read = Request("read", resource, "GET", request.path, (), None, identity, identifier, Expect.OPEN)
+            self._note_without_own_record(self.send(read))
+            if place not in self._without_own_record:
                 raise WriteRefusedError(f"{resource} {identifier} may be a record of somebody else's, to {identity}")
 
-    def _note_strange(self, exchange: Exchange) -> None:
+    def _note_without_own_record(self, read: Exchange) -> None:
         """Note an identity without its own record under an id: its read was refused, or showed the run's record."""
-        request, text = exchange.request, exchange.body.decode("utf-8", "replace")
-        refused = exchange.status is not None and not exchange.failed and not re.search(r'"id\W*:\W*\d', text)
+        request, text = read.request, read.body.decode("utf-8", "replace")
+        refused = read.status is not None and not read.failed and not re.search(r'"id\W*:\W*\d', text)
         if refused or self.ledger.is_shown(request.resource, request.identifier or 0, text):
-            self._strange.add((request.resource, request.identifier or 0, request.identity))
+            self._without_own_record.add((request.resource, request.identifier or 0, request.identity))
 
-    def _once(self, request: Request, attempts: tuple[int | None, ...]) -> Exchange:
+    def _attempt(self, request: Request, attempts: tuple[int | None, ...] = ()) -> Exchange:
+        """Send a request once, and follow where a read is redirected to."""
         if self._counting and not self._sent.at_once:
             self._go_on()
-        self._sent.patience = self._hangs.patience(request, last=not self._counting)
+        self._sent.patience = self._timeouts.patience(request, last=not self._counting)
+        body, headers = self._encoded(request)
+        url = there = f"{self.base_url}{request.target}"
+        redirects: list[tuple[int, str]] = []
+        status, error, late = None, "", False
+        answer: urllib3.BaseHTTPResponse | None = None
+        content = b""
+        try:
+            while answer is None or (answer.status in REDIRECTS and len(redirects) < MOST_REDIRECTS):
+                if answer is not None:
+                    location = answer.headers.get("Location", "")
+                    redirects.append((answer.status, location))
+                    there, body = _joined(there, location), None
+                    if request.method != "GET" or not location or not _is_safe(url, there):
+                        break
+                pool = self._next_request(request)
+                answer = pool.request(
+                    request.method,
+                    there,
+                    body=body,
+                    headers=headers,
+                    redirect=False,
+                    preload_content=False,
+                    timeout=self._sent.timeout,
+                )
+                content = read_whole(answer)
+                self._count_bytes(len(content))
+            status = answer.status
+        except urllib3.exceptions.HTTPError as failure:
+            late = isinstance(failure, urllib3.exceptions.TimeoutError)
+            late = late and not isinstance(failure, urllib3.exceptions.NewConnectionError)
+            error = f"no whole answer came within {self._sent.timeout:.2g} s" if late else str(failure)
+            answer, content = None, b""
+        seconds = time.monotonic() - self._sent.began
+        return Exchange(
+            request,
+            self._sent.number,
+            status,
+            answer.headers if answer else {},
+            content,
+            error,
+            attempts,
+            tuple(redirects),
+            began=time.time() - seconds,
+            seconds=seconds,
+            timed_out=late,
+        )
+
+    def _encoded(self, request: Request) -> tuple[bytes | None, dict[str, str]]:
+        """The body and the headers of a request."""
         headers = dict(self._headers)
         if request.identity in self.keys:
             headers["Authorization"] = self.keys[request.identity]
@@ -213,29 +344,30 @@ class Target:
             headers["Content-Type"], body = request.body
         elif request.form is not None:
             body, headers["Content-Type"] = encode(request.form, request.shape)
-        url = f"{self.base_url}{request.target}"
-        redirects: list[tuple[int, str]] = []
-        try:
-            answer = self._call(request.method, url, body, headers)
-            there = url
-            while answer.status in REDIRECTS and len(redirects) < MOST_REDIRECTS:
-                location = answer.headers.get("Location", "")
-                redirects.append((answer.status, location))
-                there = joined(there, location)
-                if request.method != "GET" or not location or not is_safe(url, there):
-                    break
-                answer = self._call("GET", there, None, headers)
-        except urllib3.exceptions.HTTPError as error:
-            late = isinstance(error, urllib3.exceptions.TimeoutError)
-            late = late and not isinstance(error, urllib3.exceptions.NewConnectionError)
-            told = f"no whole answer came within {self._sent.timeout:.2g} s" if late else str(error)
-            exchange = Exchange(request, self._sent.number, None, error=told, timed_out=late)
-        else:
-            exchange = Exchange(request, self._sent.number, answer.status, answer.headers, answer.data)
-        seconds = time.monotonic() - self._sent.began
-        return replace(
-            exchange, attempts=attempts, redirects=tuple(redirects), began=time.time() - seconds, seconds=seconds
-        )
+        return body, headers
+
+    def _next_request(self, request: Request) -> urllib3.PoolManager:
+        """Count a request that is about to be sent, when its time has come; return the connections for it."""
+        if not self._sent.at_once:
+            self._keep_pace(1)
+        with self._lock:
+            if self.sent >= self.limits.requests:
+                raise BudgetSpentError(SPENT)
+            self.sent += 1
+            self._sent.number = self.sent
+        self._sent.began = time.monotonic()
+        left = max(self._left(), LEAST_WAIT) if self._counting else math.inf
+        self._sent.timeout = min(self.limits.timeout, self._sent.patience, left)
+        pool = self._sent.pool or self._pool()
+        if request.method != "GET":
+            pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
+        return pool
+
+    def _count_bytes(self, count: int) -> None:
+        with self._lock:
+            self._kept += count
+            if self._kept > MOST_KEPT:
+                self.enough = self.enough or f"the answers came to more than {MOST_KEPT >> 20} MiB"
 
     def _go_on(self, requests: int = 1) -> None:
         """Refuse to send more if the run must end; some requests are kept for removing what was made so far."""
@@ -253,19 +385,6 @@ class Target:
         """How long the run may still take, in seconds."""
         return (self.limits.seconds or math.inf) - (time.monotonic() - self._began)
 
-    def _call(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-        if not self._sent.at_once:
-            self._keep_pace(1)
-        with self._lock:
-            if self.sent >= self.limits.requests:
-                raise BudgetSpentError(SPENT)
-            self.sent += 1
-            self._sent.number = self.sent
-        self._sent.began = time.monotonic()
-        left = max(self._left(), LEAST_WAIT) if self._counting else math.inf
-        self._sent.timeout = min(self.limits.timeout, self._sent.patience, left)
-        return self._fetch(method, url, body, headers)
-
     def _keep_pace(self, requests: int) -> None:
         """Wait until so many requests may be sent."""
         with self._lock:
@@ -274,26 +393,37 @@ class Target:
         if pause > 0:
             time.sleep(pause)
 
-    def _fetch(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-        pool = self._sent.pool or self._pool()
-        if method != "GET":
-            pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
-        how: dict[str, Any] = {"redirect": False, "preload_content": False, "timeout": self._sent.timeout}
-        response = pool.request(method, url, body=body, headers=dict(headers), **how)
-        answer = Answer(response.status, response.headers, read_whole(response))
-        with self._lock:
-            self._kept += len(answer.data)
-            if self._kept > MOST_KEPT:
-                self.enough = self.enough or f"the answers came to more than {MOST_KEPT >> 20} MiB"
-        return answer
-
     def _wait_for_limit(self, exchange: Exchange) -> bool:
         """Wait as long as a rate limit says, if there is patience left."""
-        said = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
-        seconds = max(min(seconds_of(said), MOST_WAIT), LEAST_WAIT)
+        header = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
+        seconds = max(min(_seconds_of(header), MOST_WAIT), LEAST_WAIT)
         if self._waited + seconds > self.limits.patience or (self._counting and seconds > self._left()):
             return False
         self._waited += seconds
         self.waiting(seconds)
         time.sleep(seconds)
         return True
+
+
+def _joined(url: str, location: str) -> str:
+    """Where a redirect leads from a URL; an empty string if that is nowhere."""
+    try:
+        return urljoin(url, location)
+    except ValueError:  # a location that is not a URL leads nowhere
+        return ""
+
+
+def _is_safe(url: str, there: str) -> bool:
+    """Whether a redirect may receive the key: it leads to the same host, and does not drop TLS."""
+    before, after = urlsplit(url), urlsplit(there)
+    return before.netloc == after.netloc and after.scheme in (before.scheme, "https")
+
+
+def _seconds_of(header: str) -> float:
+    """The seconds to wait, from a header that holds seconds, or a time as a date or Unix time."""
+    if re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", header.strip(), re.ASCII):
+        seconds = float(header)
+        return seconds - time.time() if seconds > EPOCH else seconds
+    with suppress(ValueError, OverflowError):
+        return parsedate_to_datetime(header).timestamp() - time.time()
+    return 1.0

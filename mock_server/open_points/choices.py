@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from link_management_contract import OpenPoint
 from mock_server.errors import SettingsError
-from mock_server.open_points.grease import EACH_REQUEST, again, greased
+from mock_server.open_points.grease import again, greased
 
 
 class Choices(dict[str, str]):
@@ -45,7 +45,7 @@ class ChoicesOfEachRequest(Choices):
     def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str], grease: int) -> None:
         super().__init__(points, chosen, grease)
         self._points, self._seed = points, grease
-        self._fleeting = EACH_REQUEST & set(points) - set(self.given)
+        self._fleeting = {name for name, point in points.items() if point.each_request} - set(self.given)
 
     def may_be(self, name: str, value: str) -> bool:
         """Whether an open point has a value, or may have it for some request."""

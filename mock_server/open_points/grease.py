@@ -26,39 +26,6 @@ HEADERS = {
     "X-Powered-By": ("PHP/8.3", "Express"),
     "Vary": ("Accept", "Origin, Accept-Encoding"),
 }
-# What a server may decide again for each answer. All other choices must stay the same from one request to the next,
-# because they show in records or in how they are listed.
-EACH_REQUEST = frozenset(
-    {
-        "create-status",
-        "update-status",
-        "delete-status",
-        "write-answer",
-        "key-order",
-        "json-escapes",
-        "media-type",
-        "size-not-allowed",
-        "odd-page",
-        "page-past-the-end",
-        "empty-collection-pages",
-        "empty-collection-last",
-        "link-query",
-        "put-and-patch",
-        "stranger-status",
-        "unknown-id",
-        "invalid-field",
-        "error-body",
-        "rate-limit-headers",
-        "blank-required",
-        "boolean-words",
-        "email-missing",
-        "bad-value",
-        "other-form-encoding",
-        "json-body",
-        "last-datetime-after-update",
-        "domain-after-host-change",
-    }
-)
 _request: ContextVar[int | None] = ContextVar("number of the request", default=None)
 
 

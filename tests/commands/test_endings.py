@@ -17,7 +17,7 @@ import pytest
 from shell import COMMANDS, ENVIRONMENT, command, everything
 
 from contract_tests.commands import run as run_command
-from contract_tests.reports.screen import Screen
+from contract_tests.screen import Screen
 from contract_tests.target.ledger import Ledger
 from mock_server import MockServer
 

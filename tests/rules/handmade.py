@@ -14,8 +14,8 @@ from typing import Any
 from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OWN, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
+from contract_tests.observation import Satisfied, Violation
 from contract_tests.rules import judge_of
-from contract_tests.rules.observation import Satisfied, Violation
 from link_management_contract import Resource, shipped_contract
 
 CONTRACT = shipped_contract()

@@ -11,14 +11,12 @@ from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
 
 from contract_tests.evidence import Evidence
-from contract_tests.run.options import Options
-from contract_tests.run.verdicts import Result
-from contract_tests.run.visits import Guide, Visits
+from contract_tests.run import Guide, Options, Visits
 from contract_tests.survey import Visitor
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.limits import Limits
-from contract_tests.target.target import Target
+from contract_tests.target.target import Limits, Target
+from contract_tests.verdicts import Result
 from link_management_contract import Rule, shipped_contract
 from mock_server import Settings
 from mock_server.control.instance import Instance

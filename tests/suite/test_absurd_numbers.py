@@ -11,7 +11,7 @@ from faulty import CONTRACT, honest, looks, verdicts
 
 from contract_tests.exchange import Exchange, Request
 from contract_tests.explore import Exploration
-from contract_tests.run.verdicts import VIOLATED
+from contract_tests.verdicts import VIOLATED
 from mock_server import Settings
 from mock_server.faults.call import Transformation
 from mock_server.faults.defects.means import raw

@@ -10,8 +10,8 @@ from faulty import BASE_URL, CONTRACT, honest, looks, survey_alone, verdicts, vi
 
 from contract_tests.evidence import Evidence
 from contract_tests.explore import Exploration
-from contract_tests.proof.trials import RECORDS
-from contract_tests.run.verdicts import VIOLATED, Result, Verdict, judge
+from contract_tests.proof import RECORDS
+from contract_tests.verdicts import VIOLATED, Result, Verdict, judge
 from mock_server import Settings
 from mock_server.faults.defects import DEFECTS
 

@@ -9,8 +9,8 @@ from faulty import CONTRACT, OWNER, D, N, S, is_owner, listed, looks, verdicts
 from werkzeug.wrappers import Response
 
 from contract_tests.explore import Exploration
-from contract_tests.run.verdicts import Verdict
-from contract_tests.survey import waiting
+from contract_tests.survey import visitor as waiting
+from contract_tests.verdicts import Verdict
 from mock_server import Settings
 from mock_server.faults.call import Call, Serve, Transformation, content, done
 from mock_server.faults.defects.means import Body, answers, asks, knowing, record, rows_of, says, sets

@@ -9,9 +9,9 @@ import pytest
 
 from contract_tests.exchange import Exchange, Request
 from contract_tests.masking import Masking
+from contract_tests.observation import Violation
 from contract_tests.reports.causes import groups, undecided
-from contract_tests.reports.excerpts import excerpt, not_json
-from contract_tests.rules.observation import Violation
+from contract_tests.reports.results import excerpt, not_json
 
 OPEN = Masking.of({}, [("domains", "the account's key", 7)], ["ct1-1z"])
 READ = Request("read", "domains", "GET", "/api/domains/7", identifier=7)

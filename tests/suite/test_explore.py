@@ -12,8 +12,8 @@ from werkzeug.wrappers import Response
 
 from contract_tests.exchange import Request
 from contract_tests.explore import Exploration
-from contract_tests.run.verdicts import Verdict
 from contract_tests.survey import visit
+from contract_tests.verdicts import Verdict
 from mock_server import Settings
 from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.defects.means import changes, link

@@ -50,7 +50,7 @@ START = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 from contract_tests.cli import main
-from contract_tests.survey import waiting
+from contract_tests.survey import visitor as waiting
 from contract_tests.target import target
 waiting.PAUSES, waiting.SETTLING, target.PAUSE = (0.0,), 0.0, 0.0
 status = main(sys.argv[2:])

@@ -7,8 +7,8 @@ from faulty import CONTRACT, FaultyTarget, honest
 from independent import IndependentServer
 from werkzeug.test import Client as WsgiClient
 
-from contract_tests.run.verdicts import Verdict, judge
 from contract_tests.survey import visit
+from contract_tests.verdicts import Verdict, judge
 from mock_server import Settings
 
 
@@ -16,7 +16,7 @@ from mock_server import Settings
 def test_an_implementation_that_shares_nothing_with_the_mock_conforms(
     monkeypatch: pytest.MonkeyPatch, records: int
 ) -> None:
-    monkeypatch.setattr("contract_tests.survey.waiting.SETTLING", 0.0)
+    monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.0)
     target = FaultyTarget(honest, Settings(fixture="empty"))
     target.wsgi = WsgiClient(IndependentServer(records))
     for resource in CONTRACT.resources.values():

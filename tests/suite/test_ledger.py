@@ -224,7 +224,7 @@ def test_a_server_that_tells_nothing_of_an_id_that_is_gone_has_nothing_left(
 
 @pytest.mark.slow
 def test_reads_that_lag_leave_nothing_of_the_other_account_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contract_tests.survey.waiting.SETTLING", 0.3)
+    monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.3)
     settings = Settings(fixture="empty", records=28, conditions={"lag": 0.15})
     _, _, target = looks(honest, "splash-pages", settings)
     assert any(entry.owner == OTHER for entry in target.ledger.entries)

@@ -12,8 +12,7 @@ from werkzeug.wrappers import Response
 from contract_tests.exchange import OTHER, OWN, Exchange, Request
 from contract_tests.masking import Masking
 from contract_tests.reports.results import as_dict
-from contract_tests.run.outcome import Outcome
-from contract_tests.run.verdicts import judge
+from contract_tests.verdicts import Outcome, judge
 from mock_server import Settings
 from mock_server.faults.call import Call, Serve
 from mock_server.faults.defects import DEFECTS

@@ -15,7 +15,7 @@ from wire import Client, in_process
 
 from contract_tests.explore import Exploration
 from contract_tests.open_points import DETECTORS, observed
-from contract_tests.run.verdicts import Verdict
+from contract_tests.verdicts import Verdict
 from link_management_contract import shipped_contract
 from mock_server import Settings, SettingsError, create_app
 from mock_server.clock import system_clock

@@ -16,10 +16,9 @@ from racy import RacyServer
 from shell import COMMANDS, ENVIRONMENT, command, everything
 from upstream import serving
 
-from contract_tests.run.options import REQUESTS_OF_A_ROUND, Options
-from contract_tests.run.runner import run
-from contract_tests.run.verdicts import VIOLATED, Result, Verdict
-from contract_tests.target.limits import Limits
+from contract_tests.run import REQUESTS_OF_A_ROUND, Options, run
+from contract_tests.target.target import Limits
+from contract_tests.verdicts import VIOLATED, Result, Verdict
 from mock_server import MockServer
 from mock_server.faults.defects import DEFECTS
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contract_tests.proof import matrix
-from contract_tests.proof.mocks import Defect
-from contract_tests.proof.trials import Judged, Proof, Trial
+from contract_tests.proof import Defect, Judged, Proof, Trial, matrix
 
 DEFECT = Defect("total-is-one-more", "a.rule", "One too many.", (), frozenset({"a.consequence"}))
 OTHER = Defect("never-tried", "a.rule", "Not tried.", (), frozenset())

@@ -11,10 +11,10 @@ from jsonschema import Draft202012Validator
 from outcomes import CANARY, CONTRACT, GOLDEN, KEY, TENANT, outcome
 
 from contract_tests.exchange import Exchange, Request
+from contract_tests.observation import Violation
 from contract_tests.reports import folder, results
 from contract_tests.reports.at_once import at_once
-from contract_tests.reports.github import lines_of
-from contract_tests.rules.observation import Violation
+from contract_tests.reports.ci import lines_of
 
 FILES = ("results.json", "junit.xml", "report.html", "summary.md", "record.har", "profile.yaml")
 JUNIT: Mapping[str, tuple[set[str], set[str], set[str]]] = {  # attributes that must be, may be, and children

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from contract_tests.explore import Exploration
 from contract_tests.open_points import observed, remarks
-from contract_tests.run.verdicts import VIOLATED, Verdict
+from contract_tests.verdicts import VIOLATED, Verdict
 from mock_server import Settings
 from mock_server.faults.call import Call, Serve, Transformation
 from mock_server.faults.defects.means import Body, also, changes, form, knowing, rows_of

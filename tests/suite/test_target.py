@@ -19,10 +19,8 @@ from faulty import Reply
 
 from contract_tests.exchange import Request
 from contract_tests.target import target
-from contract_tests.target.headers import is_safe
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.limits import Limits
-from contract_tests.target.target import Target
+from contract_tests.target.target import Limits, Target, is_safe
 
 
 class ScriptedTarget(Target):
@@ -126,7 +124,7 @@ def dripping(body: Iterable[bytes]) -> Iterator[Target]:
 
 
 def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contract_tests.target.hangs.TRIES", 1)
+    monkeypatch.setattr("contract_tests.target.target.TRIES", 1)
 
     def slowly() -> Iterator[bytes]:
         while True:
@@ -139,7 +137,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pyte
 
 
 def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contract_tests.target.hangs.TRIES", 1)
+    monkeypatch.setattr("contract_tests.target.target.TRIES", 1)
     monkeypatch.setattr("contract_tests.target.connection.LONGEST_BODY", 3 << 20)
     with dripping(repeat(b" " * 65_536)) as target:
         exchange = target.send(LIST)

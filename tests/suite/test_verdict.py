@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from outcomes import CONTRACT, READ, result
 
-from contract_tests.rules.observation import Violation
-from contract_tests.run.verdicts import Result, Verdict, overall, unjudged
+from contract_tests.observation import Violation
+from contract_tests.verdicts import Result, Verdict, overall, unjudged
 
 PASS = result("pagination.page-is-filled", Verdict.PASS)
 FAIL = result("envelopes.body-is-json", Verdict.FAIL, Violation(READ, "JSON", "none"))

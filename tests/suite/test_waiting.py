@@ -9,11 +9,12 @@ from faulty import CONTRACT, FaultyTarget, honest
 
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OTHER, Exchange, Expect, Request
-from contract_tests.run.verdicts import Verdict, judge
-from contract_tests.survey import Visitor, visit, waiting
+from contract_tests.survey import Visitor, visit
+from contract_tests.survey import visitor as waiting
 from contract_tests.survey.chapters import Chapter, Chapters, needed
-from contract_tests.survey.waiting import Lag
-from contract_tests.target.hangs import Hangs
+from contract_tests.survey.visitor import Lag
+from contract_tests.target.target import Hangs
+from contract_tests.verdicts import Verdict, judge
 from mock_server import Settings
 from mock_server.faults.defects.means import answers
 
@@ -102,7 +103,7 @@ def test_a_list_that_others_may_have_changed_shows_no_broken_server(monkeypatch:
     visitor = Visitor(target, CONTRACT.resources["domains"], Evidence(target.base_url), "", lag=lag)
     with monkeypatch.context() as patched:
         patched.setattr(waiting, "PAUSES", (0.0,))
-        visitor.snapshot(lambda _: False, "create")
+        visitor.list_until(lambda _: False, "create")
     assert lag.has_missed("domains", "create")
     assert next_wait(monkeypatch, lag) == pytest.approx(2.1)
 

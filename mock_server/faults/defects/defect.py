@@ -9,10 +9,9 @@ from werkzeug.wrappers import Response
 
 from link_management_contract import shipped_contract
 from mock_server.faults.call import Call, Serve, Transformation
-from mock_server.faults.defects.consequences import also
 
 S, D, N = "splash-pages", "domains", "notification-handlers"
-RESOURCES = shipped_contract().resources
+RULES, RESOURCES = shipped_contract().rules, shipped_contract().resources
 TYPES = RESOURCES[N].fields["type"].values
 SHOWN = {"list": "lists", "read": "reads"}
 
@@ -39,8 +38,8 @@ class Defect:
 
     @property
     def also(self) -> frozenset[str]:
-        """Further rules that a server with this defect cannot keep either."""
-        return also(self.rule)
+        """Further rules that a server with this defect may break as well."""
+        return frozenset(RULES[self.rule].implies)
 
     def __call__(self, call: Call, serve: Serve) -> Response:
         """Answer a call, wrongly if the defect affects its resource."""

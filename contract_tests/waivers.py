@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from contract_tests.errors import UsageError
-from contract_tests.run.verdicts import VIOLATED, Result, Verdict
+from contract_tests.verdicts import VIOLATED, Result, Verdict
 from link_management_contract import Contract, load_yaml
 
 LONGEST = 2**20  # characters of a file
@@ -32,16 +32,12 @@ class Waiver:
     reason: str
     until: date
 
-    def is_of(self, resource: str) -> bool:
-        """Whether it is about a resource."""
-        return fnmatchcase(resource, self.resource)
-
     def __str__(self) -> str:
         """The waiver, for people."""
         return f"{self.rule}[{self.resource}], until {self.until}"
 
 
-def read(path: Path) -> list[Waiver]:
+def read_waivers(path: Path) -> list[Waiver]:
     """Read a file of waivers.
 
     Raises:
@@ -75,7 +71,7 @@ def _waiver(path: Path, number: int, entry: Any) -> Waiver:
     return Waiver(str(entry["rule"]), str(entry["kind"]), entry["reason"].strip(), entry["until"])
 
 
-def apply(
+def apply_waivers(
     waivers: Iterable[Waiver], results: Iterable[Result], contract: Contract, today: date
 ) -> tuple[list[Result], list[str]]:
     """Mark what is waived.
@@ -87,7 +83,12 @@ def apply(
     stale = []
     for waiver in waivers:
         rules = [rule for rule in contract.rules.values() if fnmatchcase(rule.id, waiver.rule)]
-        matching = [(rule.id, resource) for rule in rules for resource in rule.resources if waiver.is_of(resource)]
+        matching = [
+            (rule.id, resource)
+            for rule in rules
+            for resource in rule.resources
+            if fnmatchcase(resource, waiver.resource)
+        ]
         judged = [every[place] for place in matching if place in every]
         violated = [each for each in judged if each.verdict in VIOLATED]
         if not matching:
@@ -109,7 +110,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def write(path: Path, results: Iterable[Result], today: date, *, strict: bool) -> None:
+def write_waivers(path: Path, results: Iterable[Result], today: date, *, strict: bool) -> None:
     """Write a new file of waivers for everything that fails; each reason still has to be filled in.
 
     Raises:

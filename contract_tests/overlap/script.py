@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from contract_tests.curl import form, quoted
 from contract_tests.exchange import Exchange, Request
-from contract_tests.reports.curl import form, quoted
-from contract_tests.rules.observation import Violation
+from contract_tests.observation import Violation
 from link_management_contract import Resource
 
 AT_ONCE = "-sS --max-time 30 ${CURL_OPTIONS:-} -H \"Authorization: Bearer $key\" -w '%{http_code} %{method}\\n'"

@@ -1,25 +1,28 @@
-"""Exchanges recorded elsewhere: an HTTP archive (HAR) from a browser, a proxy or a run."""
+"""HTTP archives (HAR): a run's exchanges written, and exchanges recorded elsewhere read."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import harfile
+
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN, Exchange, Expect, Request, id_of
-from contract_tests.json_reading import integer
-from contract_tests.rules.operations import TOLD_WRONG
+from contract_tests.exchange import OWN, Exchange, Expect, Request, id_of, integer
+from contract_tests.rules.operations import REJECTED
 from contract_tests.target.connection import LONGEST_BODY
+from contract_tests.verdicts import Outcome
 from link_management_contract import Contract, Resource
 
 GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
@@ -169,7 +172,7 @@ def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple
     def refused(each: Exchange) -> bool:
         resource = contract.resources[each.request.resource]
         asked = each.request.path == resource.list_path and each.expects is Expect.OPEN
-        return asked and each.status in TOLD_WRONG and _documented_page(each, resource) == 1
+        return asked and each.status in REJECTED and _documented_page(each, resource) == 1
 
     return tuple(replace(each, treated_as=Expect.SUCCESS) if refused(each) else each for each in exchanges)
 
@@ -275,3 +278,81 @@ def _is_text(body: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+HTTP = "HTTP/1.1"
+FILE = "record.har"
+
+
+def write(outcome: Outcome, path: Path) -> None:
+    """Write the file; each entry's comment holds, as JSON, what the run knew about the request.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    hidden = "Keys are hidden; of records that the run did not create, texts keep their shape alone."
+    comment = f"Verdict: {outcome.verdict}. {hidden}"
+    with harfile.HarFile.open(path, comment=comment) as har:
+        for exchange in map(outcome.masking.exchange, outcome.exchanges):
+            milliseconds = round(exchange.seconds * 1000, 3)
+            har.add_entry(
+                startedDateTime=datetime.fromtimestamp(exchange.began, UTC),
+                time=milliseconds,
+                request=_request(outcome.base_url, exchange),
+                response=_response(exchange),
+                timings=harfile.Timings(send=0, wait=milliseconds, receive=0),
+                comment=_known(exchange),
+            )
+
+
+def _known(exchange: Exchange) -> str:
+    request = exchange.request
+    return json.dumps({"identity": request.identity, "expects": exchange.expects, "error": exchange.error})
+
+
+def _request(base_url: str, exchange: Exchange) -> harfile.Request:
+    request = exchange.request
+    return harfile.Request(
+        method=request.method,
+        url=f"{base_url}{request.target}",
+        httpVersion=HTTP,
+        headers=[harfile.Record(name="Authorization", value=f"[{request.identity}]")],
+        queryString=[harfile.Record(name=name, value=value) for name, value in request.query],
+        postData=_post_data(exchange),
+    )
+
+
+def _post_data(exchange: Exchange) -> harfile.PostData | None:
+    request = exchange.request
+    if request.body is not None:
+        return harfile.PostData(mimeType=request.body[0], text=request.body[1].decode("utf-8", "replace"))
+    if request.form is None:
+        return None
+    parts = [
+        harfile.PostParameter(name=name, value=value)
+        if isinstance(value, str)
+        else harfile.PostParameter(name=name, fileName=value[0], contentType=value[2])
+        for name, value in request.form.items()
+    ]
+    return harfile.PostData(mimeType="multipart/form-data", params=parts)
+
+
+def _response(exchange: Exchange) -> harfile.Response:
+    status = exchange.status or 0
+    headers = [harfile.Record(name=name, value=value) for name, value in exchange.headers.items()]
+    media_type = exchange.headers.get("Content-Type", "")
+    try:
+        content = harfile.Content(len(exchange.body), mimeType=media_type, text=exchange.body.decode("utf-8"))
+    except UnicodeDecodeError:
+        encoded = b64encode(exchange.body).decode()
+        content = harfile.Content(len(exchange.body), mimeType=media_type, text=encoded, encoding="base64")
+    known = status in HTTPStatus._value2member_map_
+    return harfile.Response(
+        status=status,
+        statusText=HTTPStatus(status).phrase if known else "",
+        httpVersion=HTTP,
+        headers=headers,
+        content=content,
+        redirectURL=exchange.redirects[-1][1] if exchange.redirects else "",
+        bodySize=len(exchange.body),
+    )

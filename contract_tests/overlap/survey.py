@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from contract_tests.evidence import Listing, Record
+from contract_tests.evidence import Listing, Record, Round
 from contract_tests.exchange import Exchange, Expect, FormValue, Request, is_integer
-from contract_tests.markers import mark_of, shows
-from contract_tests.rounds import Round, orders
-from contract_tests.survey.requests import delete_of, list_of, read_of, update_of
-from contract_tests.survey.visitor import Visitor
-from contract_tests.target.crew import MOST_AT_ONCE
-from contract_tests.target.entries import Entry
-from contract_tests.target.target import BudgetSpentError, WriteRefusedError
+from contract_tests.masking import mark_of, shows
+from contract_tests.overlap.rules import changed_in, orders, steps_of
+from contract_tests.survey.visitor import Visitor, delete_of, list_of, read_of, update_of
+from contract_tests.target.ledger import Entry
+from contract_tests.target.target import MOST_AT_ONCE, BudgetSpentError, WriteRefusedError
 
 BURSTS = (20, MOST_AT_ONCE, MOST_AT_ONCE)  # the last over connections that are open already
 CREATES, READS = 3, 4  # at one moment
@@ -56,7 +54,7 @@ def _made(visitor: Visitor) -> tuple[int, Record] | None:
     if identifier is None:
         return None
     marker = mark_of(form[visitor.resource.label])
-    read = visitor.until("create", lambda: visitor.read(identifier), lambda seen: visitor.shows(seen, marker))
+    read = visitor.wait_until("create", lambda: visitor.read(identifier), lambda seen: visitor.shows(seen, marker))
     is_own = visitor.target.ledger.allows_write(visitor.resource.name, identifier)
     return (identifier, read.record or {}) if is_own else None
 
@@ -67,7 +65,7 @@ def _usable(visitor: Visitor, subject: int) -> list[str]:
     for name in TOGETHER.get(visitor.resource.name, ()):
         before = visitor.read(subject, Expect.OPEN).record or {}
         exchange = visitor.update(subject, _form(visitor, (name,), before), Expect.OPEN)
-        after = visitor.until(
+        after = visitor.wait_until(
             "update",
             lambda: visitor.read(subject, Expect.OPEN),
             lambda seen, name=name, before=before: _differs(seen, name, before),  # type: ignore[misc]
@@ -99,21 +97,20 @@ def _changed(visitor: Visitor, kind: str, subject: int, before: dict[str, object
     if not before:
         return
     sent = Round(kind, _sent(visitor, requests), dict(before))
-    possible = {state for _, state in orders(sent.steps())}
-    read = visitor.until(
-        "update", lambda: visitor.read(subject, Expect.OPEN), lambda seen: sent.changed(seen.record) in possible
+    possible = {state for _, state in orders(steps_of(sent))}
+    read = visitor.wait_until(
+        "update", lambda: visitor.read(subject, Expect.OPEN), lambda seen: changed_in(sent, seen.record) in possible
     )
     _keep(visitor, replace(sent, reads=(read,)))
 
 
 def _creates(visitor: Visitor) -> None:
     """Creates at one moment, with lists beside them."""
-    before = visitor.look()
+    before = visitor.list_all()
     forms = [visitor.least() for _ in range(CREATES)]
     ledger, name = visitor.target.ledger, visitor.resource.name
     entries = [ledger.plan(name, mark_of(form[visitor.resource.label])) for form in forms]
-    path = visitor.create_path
-    creates = [Request("create", name, "POST", path, (), form, expects=Expect.OPEN) for form in forms]
+    creates = [visitor.create_of(form, Expect.OPEN) for form in forms]
     try:
         sent = _sent(visitor, [*creates, *[_list(visitor)] * READS])
     except BudgetSpentError:  # none was sent
@@ -125,14 +122,14 @@ def _creates(visitor: Visitor) -> None:
         visitor.note_create(entry, by_form[id(form)])
     made: list[int] = sorted({each.made_id for each in sent if each.made_id is not None})
     reads = tuple(
-        visitor.until(
+        visitor.wait_until(
             "create",
             lambda each=each: visitor.read(each, Expect.OPEN),  # type: ignore[misc]
             lambda seen: seen.record is not None,
         )
         for each in made
     )
-    after = visitor.snapshot(lambda look: set(made) <= set(look.ids) and _is_sound(look), "create")
+    after = visitor.list_until(lambda listing: set(made) <= set(listing.ids) and _is_sound(listing), "create")
     made += [identifier for entry in entries if (identifier := _found(visitor, entry, after))]
     _keep(visitor, _listed(Round("creates", sent, reads=reads, is_sound=_is_sound(before)), after))
     for each in made:
@@ -146,7 +143,7 @@ def _found(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
         return None
     row = next((row for row in after.rows if shows(row, entry.markers[0]) and is_integer(row.get("id"))), None)
     if row is not None:
-        visitor.own(entry, int(row["id"]))
+        visitor.note_own(entry, int(row["id"]))
         visitor.target.ledger.look(visitor.resource.name, [row])
         return int(row["id"])
     if after.complete:
@@ -156,7 +153,7 @@ def _found(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
 
 def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
     """An update and a delete of one record, or two deletes."""
-    before = visitor.look()
+    before = visitor.list_all()
     made = _made(visitor)
     if made is None:
         return
@@ -166,8 +163,8 @@ def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
         "delete": lambda: delete_of(visitor.resource, subject, Expect.OPEN),
     }
     sent = _sent(visitor, [make[each]() for each in operations])
-    read = visitor.until("delete", lambda: visitor.read(subject, Expect.OPEN), lambda seen: seen.record is None)
-    after = visitor.snapshot(lambda look: subject not in look.ids and _is_sound(look), "delete")
+    read = visitor.wait_until("delete", lambda: visitor.read(subject, Expect.OPEN), lambda seen: seen.record is None)
+    after = visitor.list_until(lambda listing: subject not in listing.ids and _is_sound(listing), "delete")
     kind = "deletes" if set(operations) == {"delete"} else "update and delete"
     _keep(visitor, _listed(Round(kind, sent, record, (read,), is_sound=_is_sound(before)), after))
     if read.record is None and subject not in after.ids:
@@ -205,14 +202,14 @@ def _list(visitor: Visitor) -> Request:
 
 def _sent(visitor: Visitor, requests: Sequence[Request]) -> tuple[Exchange, ...]:
     """The exchanges of requests that are sent at one moment, in the order of their answers; other rules judge none."""
-    visitor.settle()
+    visitor.let_settle()
     for request in requests:
         if request.operation == "update":
             visitor.note_update(request)
     wrote = [each.seconds for each in visitor.evidence.exchanges if each.request.operation in WRITES and each.succeeded]
-    looks = [number for number, each in enumerate(requests) if each.method == "GET"]
-    spread = min(wrote[-1], LONGEST_SPREAD) / len(looks) if wrote and 0 < len(looks) < len(requests) else 0.0
-    late = [spread * looks.index(number) if number in looks else 0.0 for number in range(len(requests))]
+    reads = [number for number, each in enumerate(requests) if each.method == "GET"]
+    spread = min(wrote[-1], LONGEST_SPREAD) / len(reads) if wrote and 0 < len(reads) < len(requests) else 0.0
+    late = [spread * reads.index(number) if number in reads else 0.0 for number in range(len(requests))]
     sent = visitor.target.together(requests, late)
     visitor.lag.wrote[visitor.resource.name] = time.monotonic()
     overlooked = [replace(each, treated_as=Expect.OVERLOOKED) for each in sent]

@@ -1,0 +1,233 @@
+"""What a rule finds in the evidence, and the table in which each rule has the function that decides it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, TypeVar
+
+from contract_tests.evidence import Evidence, Record
+from contract_tests.exchange import Exchange, id_of
+from contract_tests.masking import shape
+from link_management_contract import Resource
+
+LONGEST, LONGEST_ID = 60, 20  # characters of a value in a finding
+TOGGLED = ("webhook", "slack")  # types of a handler that no service has a reason to switch on or off by itself
+
+
+class Chapter(Enum):
+    """A part of a visit that can be left out."""
+
+    PAGING = auto()
+    CREATING = auto()
+    UPDATING = auto()
+    ACCESS = auto()
+    OMITTING = auto()
+    ODD_FORMS = auto()
+    DELETING = auto()
+    ANOTHER_SECOND = auto()  # between the create and the updates of a record
+    CONTROL = auto()  # what others change while the run only reads; only if a rule seems violated
+
+
+Chapters = frozenset[Chapter]
+EVERY = frozenset(Chapter) - {Chapter.CONTROL}
+PAGES, MADE, CONTROL = (frozenset({chapter}) for chapter in (Chapter.PAGING, Chapter.CREATING, Chapter.CONTROL))
+CHANGED, GONE = MADE | {Chapter.UPDATING}, MADE | {Chapter.DELETING}
+
+
+@dataclass(frozen=True)
+class Satisfied:
+    """A witness: the rule was tested there, and satisfied."""
+
+    exchange: Exchange
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Contrary evidence.
+
+    Attributes:
+        exchange: the answer that shows it.
+        expected: what the rule requires there, in words.
+        received: what came, in words.
+        at: the place of the value in the answer's JSON (RFC 6901), if it has one; it may be missing there.
+        timeline: requests that overlapped, a line each, and what each order of them would have led to.
+        together: those requests.
+    """
+
+    exchange: Exchange
+    expected: str
+    received: str
+    at: str = ""
+    timeline: tuple[str, ...] = ()
+    together: tuple[Exchange, ...] = ()
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """The rule applies, but could not be decided there."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class NotApplicable:
+    """The rule does not apply, because its condition does not hold.
+
+    Attributes:
+        unjudged: what was not judged because the run lacked an option; empty otherwise.
+    """
+
+    reason: str
+    unjudged: str = ""
+
+
+Observation = Satisfied | Violation | Undecided | NotApplicable
+Observations = Iterator[Observation]
+Judge = TypeVar("Judge", bound=Callable[..., Observations])
+OTHERS_WROTE = Undecided("others wrote meanwhile")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How a rule is decided.
+
+    Attributes:
+        judge: called with the evidence, the resource and the arguments.
+        needs: the chapters of a visit that the rule needs.
+    """
+
+    judge: Callable[..., Observations]
+    arguments: tuple[Any, ...]
+    needs: Chapters
+
+    def __call__(self, evidence: Evidence, resource: Resource) -> Observations:
+        return self.judge(evidence, resource, *self.arguments)
+
+
+DECISIONS: dict[str, Decision] = {}  # filled by the decorators below, never changed afterwards
+
+
+def rule(rule_id: str, *arguments: Any, needs: Chapters) -> Callable[[Judge], Judge]:
+    """Register the function that decides a rule; several rules of one shape share a function, with other arguments."""
+
+    def register(judge: Judge) -> Judge:
+        DECISIONS[rule_id] = Decision(judge, arguments, needs)
+        return judge
+
+    return register
+
+
+@dataclass(frozen=True)
+class Like:
+    """What a value has to be like, in words, and the test of it."""
+
+    words: str
+    test: Callable[[Any], bool]
+
+
+class _Missing:
+    """No value at all, which is not the same as null."""
+
+
+MISSING = _Missing()
+STRING = Like("a string", lambda value: isinstance(value, str))
+OBJECT = Like("an object", lambda value: isinstance(value, dict))
+
+
+def decide(exchange: Exchange, holds: bool, expected: str, received: str, at: str = "") -> Observation:  # noqa: FBT001
+    """A witness or contrary evidence."""
+    return Satisfied(exchange) if holds else Violation(exchange, expected, received, at)
+
+
+def expect(  # noqa: PLR0913 - all of a comparison
+    exchange: Exchange, at: str, wanted: Any, note: str = "", *, because: str = "", own: bool = True
+) -> Observation:
+    """Whether the value at a place of an answer's JSON is what it has to be.
+
+    Args:
+        exchange: the answer.
+        at: the place, as a JSON pointer (RFC 6901), such as `/meta/page`.
+        wanted: the very value, or what it has to be like.
+        note: more about what was received.
+        because: why it has to be.
+        own: whether the run may show the value; of others' records, only shapes are.
+    """
+    value = exchange.json
+    for step in at.split("/")[1:]:
+        value = value.get(step, MISSING) if isinstance(value, dict) else MISSING
+    return _compared(exchange, at.removeprefix("/").replace("/", "."), at, value, wanted, note, because, own=own)
+
+
+def expect_field(  # noqa: PLR0913 - all of a comparison
+    exchange: Exchange, record: Record, name: str, wanted: Any, *, because: str = "", own: bool = True
+) -> Observation:
+    """The same for a field of a record in an answer; a list shows several."""
+    title = f"{name} of record {id_text(record)}" if isinstance(exchange.data, list) else name
+    value = record.get(name, MISSING)
+    return _compared(exchange, title, lambda: place(exchange, record, name), value, wanted, "", because, own=own)
+
+
+def _compared(  # noqa: PLR0913, PLR0917 - all of a comparison
+    exchange: Exchange,
+    title: str,
+    at: str | Callable[[], str],
+    value: Any,
+    wanted: Any,
+    note: str,
+    because: str,
+    *,
+    own: bool,
+) -> Observation:
+    like = wanted if isinstance(wanted, Like) else None
+    if value is not MISSING and (like.test(value) if like else value == wanted):
+        return Satisfied(exchange)
+    expected = f"{title}: {like.words if like else shown(wanted, own=own)}{because and f', {because}'}"
+    received = f"{title}: {shown(value, own=own)}{note}"
+    return Violation(exchange, expected, received, at if isinstance(at, str) else at())
+
+
+def place(exchange: Exchange, record: Any, name: str) -> str:
+    """Where the field of a record is in an answer that shows this very record."""
+    rows = exchange.data if isinstance(exchange.data, list) else []
+    number = next((number for number, row in enumerate(rows) if row is record), None)
+    return f"/data/{name}" if number is None else f"/data/{number}/{name}"
+
+
+def shown(value: Any, *, own: bool = True) -> str:
+    """A value for a report, as JSON; only its shape if the record is somebody else's."""
+    if value is MISSING:
+        return "missing"
+    whole = json.dumps(value, ensure_ascii=False)
+    text = whole[:LONGEST] if own or value is None or isinstance(value, bool) else shape(whole[:LONGEST])
+    return f"{text}{'…' if len(whole) > LONGEST else ''}"
+
+
+def id_text(record: Record) -> str:
+    """The id of a record for a report, as it stands in the JSON."""
+    return json.dumps(record.get("id"))[:LONGEST_ID]
+
+
+def answer(exchange: Exchange) -> str:
+    """An answer in a few words."""
+    return f"no answer: {exchange.error[:100]}" if exchange.status is None else f"status {exchange.status}"
+
+
+def steady(resource: Resource) -> list[str]:
+    """The fields that only a write changes; whether a domain is enabled may change by itself."""
+    return [name for name in resource.shape if name != "is_enabled" or resource.types]
+
+
+def steady_records(resource: Resource, rows: Iterable[Record]) -> dict[Any, Record]:
+    """Records by id, with only the fields that only a write changes; others may show the time."""
+    return {id_of(row): {name: row.get(name) for name in steady(resource)} for row in rows}
+
+
+def others_wrote(evidence: Evidence, resource: Resource) -> bool:
+    """Whether records changed, came or went while the run only read."""
+    return any(
+        steady_records(resource, before.rows) != steady_records(resource, after.rows)
+        for before, after in evidence.controls[resource.name]
+    )

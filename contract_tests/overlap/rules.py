@@ -1,0 +1,254 @@
+"""Advisory rules about requests that overlap: only what no order of them explains is a violation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import permutations, product
+from typing import Any
+
+from contract_tests.evidence import Evidence, Round
+from contract_tests.exchange import Exchange, id_of
+from contract_tests.observation import MADE, NotApplicable, Observation, Observations, Satisfied, Violation, rule
+from link_management_contract import Resource
+
+TOO_MANY = (429, 503)  # how a server may refuse a burst
+SHARE_THAT_FAILS = 5  # a burst fails if more than one answer in so many does
+State = frozenset[str] | None  # the fields of a record that are no longer as they were, or None without a record
+NO_RECORD: State = None
+Contradiction = tuple[str, str] | None  # what was expected and received, or None if an order explains a round
+Kinds = tuple[str, ...]
+
+
+class Fate(Enum):
+    """What became of a write, as far as its answer tells."""
+
+    DONE = auto()
+    REFUSED = auto()
+    UNKNOWN = auto()
+
+
+def fate_of(exchange: Exchange) -> Fate:
+    """What became of a write: after a failure, without an answer or by an odd one it may have been carried out."""
+    if exchange.failed:
+        return Fate.UNKNOWN
+    if not exchange.succeeded or exchange.is_refusal_in_disguise:
+        return Fate.REFUSED
+    clear = exchange.request.operation == "delete" or id_of(exchange.data) is not None
+    return Fate.DONE if clear else Fate.UNKNOWN
+
+
+@dataclass(frozen=True)
+class Step:
+    """A request of a round.
+
+    Attributes:
+        name: what it is called in an order.
+        changes: the fields that an update changes; empty for a read, None for a delete.
+        fate: what became of it.
+        shows: what a read shows; of no matter for a write.
+    """
+
+    name: str
+    changes: frozenset[str] | None = frozenset()
+    fate: Fate = Fate.DONE
+    shows: State = frozenset()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it writes nothing."""
+        return self.changes is not None and not self.changes
+
+
+def orders(steps: Sequence[Step]) -> Iterator[tuple[tuple[str, ...], State]]:
+    """Each order of a round's requests that its reads allow, with the state of the record after it.
+
+    A write that was refused changes nothing; one whose fate is unknown may have been carried out or not. An update of a
+    record that is gone changes nothing, whatever it is answered.
+    """
+    certain = [step for step in steps if step.is_read or step.fate is Fate.DONE]
+    unknown = [step for step in steps if not step.is_read and step.fate is Fate.UNKNOWN]
+    for taken in product((True, False), repeat=len(unknown)):
+        carried_out = certain + [step for step, is_taken in zip(unknown, taken, strict=True) if is_taken]
+        for order in permutations(carried_out):
+            state: State = frozenset()
+            for step in order:
+                if step.is_read and step.shows != state:
+                    break
+                if step.changes is None:
+                    state = NO_RECORD
+                elif state is not None:
+                    state |= step.changes
+            else:
+                yield tuple(step.name for step in order), state
+
+
+def steps_of(overlapping: Round) -> list[Step]:
+    """A round's requests as steps of an order; reads that showed no record say nothing."""
+    steps = []
+    for number, exchange in enumerate(overlapping.exchanges, 1):
+        form = exchange.request.form or {}
+        if exchange.request.operation == "update":
+            steps.append(Step(f"{number}: update of {', '.join(form)}", frozenset(form), fate_of(exchange)))
+        elif exchange.request.operation == "delete":
+            steps.append(Step(f"{number}: delete", None, fate_of(exchange)))
+        elif exchange.record is not None:
+            steps.append(Step(f"{number}: read", shows=changed_in(overlapping, exchange.record)))
+    return steps
+
+
+def changed_in(overlapping: Round, record: Mapping[str, Any] | None) -> State:
+    """The fields in which a record differs from before a round, among those that its updates name."""
+    if not record:
+        return NO_RECORD
+    named = {name for exchange in overlapping.exchanges for name in exchange.request.form or {}}
+    return frozenset(name for name in named if record.get(name) != overlapping.before.get(name))
+
+
+def described(state: State) -> str:
+    """A state, for people."""
+    if state is None:
+        return "no record"
+    return f"{' and '.join(sorted(state))} changed" if state else "nothing changed"
+
+
+def timeline(overlapping: Round) -> tuple[str, ...]:
+    """The requests with their times, what was seen afterwards, and what each order would have given."""
+    began = min((exchange.began for exchange in overlapping.exchanges), default=0.0)
+    lines = []
+    for exchange in overlapping.exchanges:
+        request, start = exchange.request, exchange.began - began
+        fields = f" ({', '.join(request.form)})" if request.form else ""
+        status = f"status {exchange.status}" if exchange.status else "no answer"
+        is_read = request.operation == "read" and overlapping.before and exchange.record
+        shows = f", {described(changed_in(overlapping, exchange.record))}" if is_read else ""
+        times = f"{start * 1000:7.1f} to {(start + exchange.seconds) * 1000:.1f} ms"
+        lines.append(f"{times}  {request.method} {request.target}{fields}  {status}{shows}")
+    if overlapping.before:
+        for read in overlapping.reads[:1]:
+            lines.append(f"afterwards  GET {read.request.target}  {described(changed_in(overlapping, read.record))}")
+        possible: dict[str, str] = {}
+        for order, state in orders(steps_of(overlapping)):
+            possible.setdefault(described(state), "; ".join(order) or "none of them")
+        lines += [f"would give {state}: {order}" for state, order in possible.items()]
+    return tuple(lines)
+
+
+def no_order_explains(overlapping: Round) -> Contradiction:
+    """What a read shows afterwards that no order of the requests leads to."""
+    possible = {state for _, state in orders(steps_of(overlapping))}
+    after = [changed_in(overlapping, read.record) for read in overlapping.reads if _is_clear(read)]
+    if not after or after[0] in possible:
+        return None
+    if not possible:
+        reads = [exchange for exchange in overlapping.exchanges if exchange.record is not None]
+        states = dict.fromkeys(described(changed_in(overlapping, read.record)) for read in reads)
+        return "the record as it was before the update or as it is after it", f"reads with {', '.join(states)}"
+    expected = " or ".join(sorted(map(described, possible)))
+    return f"{expected} (what any order of the requests gives)", described(after[0])
+
+
+def is_back(overlapping: Round) -> Contradiction:
+    """A record that is there although its delete was answered."""
+    deletes = [fate_of(each) for each in overlapping.exchanges if each.request.operation == "delete"]
+    if Fate.DONE not in deletes:
+        return None
+    expected = "no record once its delete was answered"
+    if any(read.record is not None for read in overlapping.reads):
+        return expected, "a read shows it"
+    return (
+        (expected, "it is listed")
+        if overlapping.exchanges[0].request.identifier in (overlapping.listed or ())
+        else None
+    )
+
+
+def same_id(overlapping: Round) -> Contradiction:
+    """An id that two creates returned."""
+    twice = _twice(_made(overlapping))
+    return ("a different id from each create", f"{twice[0][1]} times the id {twice[0][0]}") if twice else None
+
+
+def not_listed_once(overlapping: Round) -> Contradiction:
+    """A created record that is not read, or not listed once."""
+    missing = [read.request.identifier for read in overlapping.reads if read.record is None and _is_clear(read)]
+    if missing:
+        return "a record under each id that a create answered", f"none under {missing[0]}"
+    if overlapping.listed is None:
+        return None
+    counts = Counter(overlapping.listed)
+    wrong = [identifier for identifier in sorted(set(_made(overlapping))) if counts[identifier] != 1]
+    return ("each created record listed once", f"the id {wrong[0]} {counts[wrong[0]]} times") if wrong else None
+
+
+def wrong_total(overlapping: Round) -> Contradiction:
+    """A total that was right before, and is not that of the records listed afterwards."""
+    if overlapping.listed is None or overlapping.total in (None, len(overlapping.listed)) or not overlapping.is_sound:
+        return None
+    return f"total {len(overlapping.listed)}, as so many are listed", f"total {overlapping.total}"
+
+
+def listed_twice(overlapping: Round) -> Contradiction:
+    """A record that stands twice on one page."""
+    for exchange in overlapping.exchanges:
+        twice = _twice([id_of(row) for row in exchange.page.rows]) if exchange.page else []
+        if twice:
+            return "each record once on a page", f"the id {twice[0][0]} {twice[0][1]} times"
+    return None
+
+
+def burst_fails(overlapping: Round) -> Contradiction:
+    """Failures among many reads; a server may refuse some as too many."""
+    reads = overlapping.exchanges
+    failed = [exchange for exchange in reads if exchange.failed and exchange.status not in TOO_MANY]
+    if len(failed) * SHARE_THAT_FAILS <= len(reads):
+        return None
+    counts = Counter(f"status {exchange.status}" if exchange.status else "no answer" for exchange in failed)
+    received = ", ".join(f"{count} times {answer}" for answer, count in counts.most_common())
+    return f"an answer to each of {len(reads)} reads, or a refusal as too many", received
+
+
+CREATES, DELETES = ("creates",), ("update and delete", "deletes")
+
+
+@rule("concurrency.updates-leave-other-fields", ("updates",), no_order_explains, needs=MADE)
+@rule("concurrency.reads-show-whole-records", ("reads",), no_order_explains, needs=MADE)
+@rule("concurrency.deleted-record-stays-deleted", DELETES, is_back, needs=MADE)
+@rule("concurrency.creates-answer-different-ids", CREATES, same_id, needs=MADE)
+@rule("concurrency.created-records-are-listed-once", CREATES, not_listed_once, needs=MADE)
+@rule("concurrency.totals-come-right", CREATES + DELETES, wrong_total, needs=MADE)
+@rule("concurrency.lists-show-a-record-once", ("creates", "reads"), listed_twice, needs=MADE)
+@rule("concurrency.bursts-of-reads-are-answered", ("burst",), burst_fails, needs=MADE)
+def overlapping_requests(
+    evidence: Evidence, resource: Resource, kinds: Kinds, contradiction: Callable[[Round], Contradiction]
+) -> Observations:
+    """An observation for each round of some kinds; contrary evidence says how many rounds are like it."""
+    rounds = [(each, contradiction(each)) for each in evidence.rounds[resource.name] if each.kind in kinds]
+    wrong = sum(found is not None for _, found in rounds)
+    for overlapping, found in rounds:
+        yield _observation(overlapping, found, f"in {wrong} of {len(rounds)} rounds")
+    if not rounds and evidence.has_overlapped:
+        yield NotApplicable("no such requests could be sent")
+
+
+def _observation(overlapping: Round, found: Contradiction, how_often: str) -> Observation:
+    shows_it = overlapping.reads[0] if overlapping.before and overlapping.reads else overlapping.exchanges[-1]
+    if found is None:
+        return Satisfied(shows_it)
+    received, requests = f"{found[1]}, {how_often}", overlapping.exchanges
+    return Violation(shows_it, found[0], received, timeline=timeline(overlapping), together=requests)
+
+
+def _is_clear(read: Exchange) -> bool:
+    """Whether a read says what there is, or that there is nothing; not if it failed, or was one too many."""
+    return not read.failed and read.status not in TOO_MANY
+
+
+def _made(overlapping: Round) -> list[int]:
+    return [exchange.made_id for exchange in overlapping.exchanges if exchange.made_id is not None]
+
+
+def _twice(ids: Iterable[object]) -> list[tuple[object, int]]:
+    return [(identifier, count) for identifier, count in Counter(ids).items() if identifier is not None and count > 1]

@@ -1,0 +1,433 @@
+"""The proof that the suite can fail, and fails only when it should: trials of servers known to be right or wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from time import monotonic
+from typing import Any, Self
+
+import urllib3
+
+from contract_tests.errors import UsageError
+from contract_tests.evidence import Evidence
+from contract_tests.exchange import OWN, Exchange
+from contract_tests.observation import Violation
+from contract_tests.reports.repro import Script, script
+from contract_tests.run import REQUESTS_OF_A_ROUND, Options, run
+from contract_tests.target.target import Limits
+from contract_tests.verdicts import VIOLATED, Outcome, Result, Verdict, observe
+from link_management_contract import Contract, Resource, Rule
+
+KEY, SECOND_KEY = "demo-key-harbour", "demo-key-alpine"
+SECONDS_TO_STOP = 5
+MARK = "ctscript-1z"
+SECONDS_OF_A_SCRIPT = 60
+STEP = re.compile(rb"^--- (\d+)\. [A-Z]+ (\S+).*\n", re.MULTILINE)
+RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
+ENOUGH = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many
+EXPLORE = 360  # the default of a run
+ROUNDS = 5  # of requests that overlap
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A named way of breaking one rule, as the mock describes it.
+
+    Attributes:
+        name: what is wrong, in a few words.
+        rule: the rule that it breaks.
+        what: what is wrong, in a sentence.
+        resources: the resources that it affects; if empty, all that the rule applies to.
+    """
+
+    name: str
+    rule: str
+    what: str
+    resources: tuple[str, ...]
+
+
+@contextmanager
+def serving(count: int = 1) -> Iterator[list[str]]:
+    """Start mock servers on free ports, wait until they listen, and stop them in the end; their base URLs.
+
+    Threads start them: an interrupt comes to the main thread, where a process that is being started would be lost.
+
+    Raises:
+        UsageError: if there is no such program, or it does not start.
+    """
+    servers = [_Mock() for _ in range(count)]
+    try:
+        with ThreadPoolExecutor(count) as pool:
+            base_urls = list(pool.map(_Mock.start, servers))
+        yield base_urls
+    finally:
+        for server in servers:
+            server.stop()
+
+
+class _Mock:
+    def __init__(self) -> None:
+        beside = Path(sys.executable).with_name("mock-server")
+        program = str(beside) if beside.exists() else shutil.which("mock-server")
+        if program is None:
+            raise UsageError("the program mock-server is not installed; it comes with this one")
+        self._command = [program, "--port", "0", "--log-level", "error", "--journal", "0"]
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> str:
+        self._process = subprocess.Popen(  # noqa: S603 - our own
+            self._command, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        base_url = line.rpartition(" ")[2].strip()
+        if not base_url.startswith("http://"):
+            raise UsageError("mock-server does not start; `mock-server --port 0` says why")
+        return base_url
+
+    def stop(self) -> None:
+        if self._process:
+            self._process.terminate()
+            try:
+                self._process.wait(SECONDS_TO_STOP)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+            if self._process.stdout:
+                self._process.stdout.close()
+
+
+def reset(base_url: str, **switches: Any) -> None:
+    """Reset a mock to its initial state, with only these switches.
+
+    Raises:
+        UsageError: if the mock accepts no such name or value; the message is the mock's.
+    """
+    answer = urllib3.request("POST", f"{base_url}/_mock/reset", json=switches)
+    if answer.status != 200:  # noqa: PLR2004 - what the control plane answers
+        raise UsageError(json.loads(answer.data)["errors"][0]["title"])
+
+
+def defects(base_url: str) -> dict[str, Defect]:
+    """All defects that a mock has, by name."""
+    answer = urllib3.request("GET", f"{base_url}/_mock/defects")
+    return {
+        entry["name"]: Defect(entry["name"], entry["rule"], entry["what"], tuple(entry["kinds"]))
+        for entry in answer.json()
+    }
+
+
+def conditions(base_url: str) -> dict[str, list[float]]:
+    """All conditions that a mock can be put under, each with the measures that are worth trying."""
+    measures: dict[str, list[float]] = urllib3.request("GET", f"{base_url}/_mock/conditions").json()
+    return measures
+
+
+def shows(contract: Contract, outcome: Outcome, result: Result, switches: Mapping[str, Any]) -> bool:
+    """Whether a script shows what was found, on a mock with these switches, but not on one without its defects.
+
+    For a rule that one exchange decides, the rule itself judges what the script shows; for others, and where it takes
+    several tries, its answers must differ between the two.
+    """
+    resource = contract.resources[result.resource]
+    for finding in result.findings[:2]:
+        made = script(outcome.base_url, result.rule, resource, finding, outcome.exchanges)
+        wrong = _run_script(outcome.base_url, made, switches)
+        right = _run_script(outcome.base_url, made, {**switches, "defects": []})
+        if result.rule.decided_by == "state" or finding.exchange.attempts:
+            if wrong != right:
+                return True
+        elif _breaks(result.rule, resource, made, wrong) and not _breaks(result.rule, resource, made, right):
+            return True
+    return False
+
+
+def _run_script(base_url: str, made: Script, switches: Mapping[str, Any]) -> bytes:
+    """What a script prints, without the times at which servers answer."""
+    reset(base_url, **switches)
+    keys = {"CONTRACT_API_KEY": KEY, "CONTRACT_SECOND_API_KEY": SECOND_KEY, "BASE_URL": base_url, "MARK": MARK}
+    ended = subprocess.run(
+        ["/bin/sh"],
+        input=made.text.encode(),
+        capture_output=True,
+        env=os.environ | keys,
+        check=False,
+        timeout=SECONDS_OF_A_SCRIPT,
+    )
+    return re.sub(rb"(?im)^date:.*\r?\n", b"", ended.stdout)
+
+
+def _breaks(rule: Rule, resource: Resource, made: Script, printed: bytes) -> bool:
+    """Whether what a script printed breaks a rule that one exchange decides."""
+    evidence = Evidence(made.base_url, _exchanges(made, printed), markers={MARK})
+    evidence.own[resource.name] |= {each.made_id for each in evidence.exchanges if each.made_id is not None}
+    return any(isinstance(each, Violation) for each in observe(rule, resource, evidence))
+
+
+def _exchanges(made: Script, printed: bytes) -> list[Exchange]:
+    """The exchanges that a script has shown."""
+    _, *parts = STEP.split(printed)
+    exchanges = []
+    for number, path, answer in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        shown = made.exchanges[int(number) - 1]
+        request = shown.request
+        last = path.decode().partition("?")[0].rpartition("/")[2]
+        identifier = int(last) if last.isdecimal() else request.identifier
+        asked = replace(request, path=path.decode().partition("?")[0], identifier=identifier)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        while head.startswith(b"HTTP/1.1 1"):
+            head, _, body = body.partition(b"\r\n\r\n")
+        status, *lines = head.decode("latin-1").split("\r\n")
+        headers = urllib3.HTTPHeaderDict(
+            (name, text.strip()) for name, _, text in (line.partition(":") for line in lines)
+        )
+        found = re.match(r"HTTP/\S+ (\d+)", status)
+        answered = int(found[1]) if found else None
+        redirects = ((answered, headers["Location"]),) if answered and "Location" in headers else ()
+        body = body.removesuffix(b"\n")
+        treated_as = shown.treated_as
+        exchanges.append(
+            Exchange(asked, int(number), answered, headers, body, redirects=redirects, treated_as=treated_as)
+        )
+    return [each for each in exchanges if each.request.identity == OWN]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A server to be judged: the mock with some switches.
+
+    Attributes:
+        name: the defect's or the condition's; empty for any other server.
+        seed: determines its choices and its records.
+        switches: what the mock is reset with.
+        resources: the resources to judge.
+        rule: the rule that must be found violated, or None.
+        explore: as for a run.
+        overlap: likewise.
+        may_be_undecided: whether rules may stay inconclusive.
+        is_repeated: whether to try whether a script repeats what was found.
+    """
+
+    name: str
+    seed: int
+    switches: Mapping[str, Any]
+    resources: tuple[str, ...]
+    rule: str | None = None
+    explore: int = 0
+    overlap: int = 0
+    may_be_undecided: bool = False
+    is_repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a run found in a trial's server.
+
+    Attributes:
+        fell: the rules found violated.
+        undecided: the results that stayed inconclusive, each with its reason.
+        left: the records that the run made and could not remove.
+        first: after how many requests the trial's own rule first seemed violated, or None.
+        explored: whether that took more than the survey.
+        scripted: whether the script of a finding shows it, and nothing on a server without the defect.
+    """
+
+    trial: Trial
+    fell: frozenset[str]
+    undecided: tuple[str, ...]
+    left: tuple[str, ...]
+    first: int | None = None
+    explored: bool = False
+    scripted: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the kill matrix: a defect, the results of all its trials, and what its rule implies."""
+
+    defect: Defect
+    judged: tuple[Judged, ...]
+    implied: frozenset[str] = frozenset()
+
+    @property
+    def caught(self) -> int:
+        """The number of its trials that found its own rule violated."""
+        return sum(self.defect.rule in each.fell for each in self.judged)
+
+    @property
+    def scripted(self) -> bool:
+        """Whether a script shows the defect."""
+        return any(each.scripted for each in self.judged)
+
+    @property
+    def others(self) -> frozenset[str]:
+        """The other rules found violated."""
+        return frozenset().union(*(each.fell for each in self.judged)) - {self.defect.rule}
+
+    @property
+    def unrelated(self) -> str:
+        """The other rules found violated that its own does not imply, for people."""
+        return ", ".join(sorted(self.others - self.implied))
+
+    @property
+    def requests(self) -> int | None:
+        """The median number of requests after which its own rule first seemed violated."""
+        counts = [each.first for each in self.judged if each.first is not None]
+        return int(median(counts)) if counts else None
+
+    @property
+    def verdict(self) -> str:
+        """`caught`; or what is wrong: it `survives`, is `misnamed`, or violates `unrelated` rules."""
+        if any(not each.fell for each in self.judged):
+            return "survives"
+        if self.caught < len(self.judged):
+            return "misnamed"
+        return "caught" if self.others <= self.implied else "unrelated"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The results of all trials: of defects, of correct servers, and of correct servers under a condition.
+
+    Attributes:
+        unshown: what the contract says that a rule's violation implies, and no trial shows; only if all defects were
+            tried.
+    """
+
+    rows: tuple[Row, ...]
+    right: tuple[Judged, ...]
+    hostile: tuple[Judged, ...]
+    seconds: float
+    unshown: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, rules: Mapping[str, Rule], defects: Mapping[str, Defect], judged: Iterable[Judged], *, whole: bool = False
+    ) -> Self:
+        """Sort the judged trials.
+
+        Args:
+            rules: those of the contract.
+            defects: all that the mock has.
+            judged: the trials, in any order.
+            whole: whether these are all defects, with enough seeds.
+        """
+        began = monotonic()
+        every = sorted(judged, key=lambda result: result.trial.seed)
+        trials = {name: tuple(result for result in every if result.trial.name == name) for name in defects}
+        rows = [
+            Row(defect, trials[name], frozenset(rules[defect.rule].implies))
+            for name, defect in defects.items()
+            if trials[name]
+        ]
+        return cls(
+            tuple(rows),
+            tuple(result for result in every if not result.trial.name),
+            tuple(result for result in every if result.trial.may_be_undecided),
+            monotonic() - began,
+            tuple(_unshown(rules.values(), rows)) if whole else (),
+        )
+
+    @property
+    def failures(self) -> list[str]:
+        """What contradicts the proof, one line each."""
+        wrong = [row for row in self.rows if row.verdict != "caught"]
+        lines = [f"{row.defect.name}: {row.verdict}{row.unrelated and f' ({row.unrelated})'}" for row in wrong]
+        for each in (*self.right, *self.hostile):
+            place = each.trial.name or f"grease {each.trial.seed}"
+            lines += [f"{place}: {rule} fell, and the server is right" for rule in sorted(each.fell)]
+            if not each.trial.may_be_undecided:
+                lines += [f"{place}: undecided, {text}" for text in each.undecided]
+                lines += [f"{place}: left behind, {text}" for text in each.left]
+        return [*lines, *self.unshown]
+
+
+def _unshown(rules: Iterable[Rule], rows: Sequence[Row]) -> Iterator[str]:
+    for rule in rules:
+        shown = frozenset().union(*(row.others for row in rows if row.defect.rule == rule.id))
+        for implied in rule.implies if rule.decided_by != "round" else ():  # those differ from run to run
+            if implied not in shown:
+                yield f"openapi.yaml: no server that breaks {rule.id} was seen to break {implied}, which it implies"
+
+
+def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[Trial]:
+    """A trial for each seed; they take turns with the resources that a defect affects."""
+    resources = defect.resources or contract.rules[defect.rule].resources
+    return [
+        Trial(
+            defect.name,
+            seed,
+            switches(seed) | {"records": max(ENOUGH, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
+            (resources[seed % len(resources)],),
+            defect.rule,
+            overlap=ROUNDS if contract.rules[defect.rule].decided_by == "round" else 0,
+            is_repeated=number == 0 and contract.rules[defect.rule].decided_by != "round",
+        )
+        for number, seed in enumerate(seeds)
+    ]
+
+
+def greased(seed: int, resources: Sequence[str]) -> Trial:
+    """A trial of a correct server with any choices; some choose again for each request, some are explored."""
+    told = switches(seed) | {"grease_each_request": seed % 3 == 0}
+    return Trial("", seed, told, tuple(resources), explore=EXPLORE if seed % 6 == 0 else 0, overlap=1)
+
+
+def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> Trial:
+    """A trial of a correct server under a condition."""
+    told = switches(seed) | {"conditions": {name: measure}}
+    return Trial(name, seed, told, tuple(resources), overlap=1, may_be_undecided=True)
+
+
+def switches(seed: int) -> dict[str, Any]:
+    """The mock's switches for a seed; 0 is the mock with its defaults."""
+    return {"fixture": "empty", "records": RECORDS[seed % len(RECORDS)], "grease": seed or None}
+
+
+def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
+    """Judge a trial's server; if the survey does not find the defect, explore too, as a run does by default."""
+    outcome = _run(contract, base_url, trial, trial.explore)
+    explored = trial.rule is not None and not _of(outcome, trial.rule)
+    if explored:
+        outcome = _run(contract, base_url, trial, EXPLORE)
+    numbers = [finding.exchange.number for each in _of(outcome, trial.rule) for finding in each.findings]
+    undecided = [each for each in outcome.results if each.verdict is Verdict.INCONCLUSIVE]
+    return Judged(
+        trial,
+        frozenset(each.rule.id for each in outcome.results if each.verdict in VIOLATED),
+        tuple(f"{each.id}: {'; '.join(each.reasons)}" for each in undecided),
+        tuple(map(str, outcome.left)),
+        min(numbers, default=None),
+        explored,
+        trial.is_repeated and any(shows(contract, outcome, each, trial.switches) for each in _of(outcome, trial.rule)),
+    )
+
+
+def _of(outcome: Outcome, rule: str | None) -> list[Result]:
+    return [each for each in outcome.results if each.rule.id == rule and each.verdict in VIOLATED]
+
+
+def _run(contract: Contract, base_url: str, trial: Trial, explore: int) -> Outcome:
+    reset(base_url, **trial.switches)
+    limits = Limits() if "conditions" in trial.switches else Limits(lag=0)
+    limits = replace(limits, requests=limits.requests + REQUESTS_OF_A_ROUND * trial.overlap)
+    options = Options(
+        base_url,
+        KEY,
+        SECOND_KEY,
+        trial.resources,
+        explore=explore,
+        overlap=trial.overlap,
+        seed=trial.seed,
+        limits=limits,
+    )
+    return run(contract, replace(options, jobs=1 + 2 * (trial.seed % 2)))  # one after the other, or side by side

@@ -1,1 +1,0 @@
-"""Shows that the suite catches every defect and fails no correct server."""

@@ -1,0 +1,186 @@
+"""The outcome for CI servers: JUnit XML, a summary as Markdown, and GitHub's annotations.
+
+Each takes results as `results.json` holds them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
+
+from contract_tests.reports.causes import Group, Result, groups, undecided
+from contract_tests.reports.repro import file_of
+from contract_tests.reports.results import name_of, rows_of, source_of
+from contract_tests.verdicts import VIOLATED, Verdict
+
+JUNIT, SUMMARY = "junit.xml", "summary.md"
+UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold
+ELEMENTS = {Verdict.FAIL: "failure", Verdict.INCONCLUSIVE: "error", Verdict.NOT_APPLICABLE: "skipped"}
+COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
+MOST_LISTED = 20  # failures that the summary lists one by one
+MOST_ANNOTATIONS = 10  # of one sort that GitHub shows for a step
+SIGNS = {"conforms": "✅", "does not conform": "❌"}
+
+
+def write_junit(results: Mapping[str, Any], path: Path) -> None:
+    """Write the verdicts as JUnit XML, one test case for each rule and resource.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    every = results["results"]
+    elements = [(result, _element(result, strict=results["strict"])) for result in every]
+    counts = Counter(element for _, element in elements)
+    further = [("waiver", text) for text in results["stale_waivers"]]
+    further += [("left behind", text) for text in results["left"]]
+    suites = Element("testsuites")
+    suite = SubElement(
+        suites,
+        "testsuite",
+        name="contract",
+        tests=str(len(every) + len(further)),
+        failures=str(counts["failure"]),
+        errors=str(counts["error"] + len(further)),
+        skipped=str(counts["skipped"]),
+        time=f"{results['seconds']:.3f}",
+    )
+    for result, element in elements:
+        area = result["rule"].partition(".")[0]
+        case = SubElement(suite, "testcase", classname=area, name=name_of(result), time=f"{result['seconds']:.3f}")
+        if element:
+            SubElement(case, element, message=result["statement"]).text = _for_xml(explain(result))
+    for classname, text in further:
+        SubElement(SubElement(suite, "testcase", classname=classname, name=text, time="0"), "error", message=text)
+    # of the suite, since the schema that CI servers use has neither properties nor an output for a case
+    properties = SubElement(suite, "properties")
+    SubElement(properties, "property", name="verdict", value=_for_xml(results["verdict"]))
+    warnings = [f"warning: {name_of(each)}\n{explain(each)}" for each in every if each["verdict"] == Verdict.WARN]
+    if warnings:
+        SubElement(suite, "system-out").text = _for_xml("\n\n".join(warnings))
+    indent(suites)
+    ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _for_xml(text: str) -> str:
+    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _element(result: Result, *, strict: bool) -> str:
+    """The name of a result's JUnit element; empty if it passed."""
+    if result["waived"]:
+        return "skipped"
+    verdict = Verdict(result["verdict"])
+    return "failure" if strict and verdict is Verdict.WARN else ELEMENTS.get(verdict, "")
+
+
+def explain(result: Result) -> str:
+    """Why a verdict is what it is, in a few lines."""
+    rows = [("waived", result["waived"])] if result["waived"] else []
+    if result["findings"]:
+        rows += [("required", result["statement"]), ("source", source_of(result))]
+    for finding in result["findings"][:2]:
+        rows += [*rows_of(finding), ("repeat", finding["repeat"])]
+    if result["findings"]:
+        rows.append(("script", file_of(result["rule"])))
+    return "\n".join([*(f"{name}: {text}" for name, text in rows), *result["reasons"]])
+
+
+def markdown(results: Mapping[str, Any]) -> str:
+    """The overall word, a table of areas, and what failed or could not be decided."""
+    lines = [f"## {SIGNS.get(results['word'], '⚠️')} {results['word']}", ""]
+    if results["not_judged"]:
+        lines += [f"Not judged: {_plain(', '.join(results['not_judged']))}", ""]
+    lines += [f"`{results['base_url']}`, {results['requests']} requests in {results['seconds']:.1f} s", ""]
+    lines += [f"| area | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * len(COLUMNS)}"]
+    for area, counts in by_area(results).items():
+        lines.append(f"| {area} | {' | '.join(str(counts[verdict] or '·') for verdict in COLUMNS)} |")
+    found = groups(results["results"])
+    for group in found[:MOST_LISTED]:
+        lines += ["", *_failure(group)]
+    if len(found) > MOST_LISTED:
+        lines += ["", f"and {len(found) - MOST_LISTED} more"]
+    blocked = list(undecided(results["results"], found).items())[:MOST_LISTED]
+    lines += ["", *(f"- {len(some)} undecided: {_plain(why)}" for why, some in blocked)]
+    for title, key in (("note", "notes"), ("left behind", "left"), ("waiver", "stale_waivers")):
+        lines += [f"- {title}: {_plain(text)}" for text in results[key]]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def by_area(results: Mapping[str, Any]) -> dict[str, Counter[str]]:
+    """How many results of each verdict there are, by area."""
+    counts: dict[str, Counter[str]] = {}
+    for result in results["results"]:
+        counts.setdefault(result["rule"].partition(".")[0], Counter())[result["verdict"]] += 1
+    return dict(sorted(counts.items()))
+
+
+def _failure(group: Group) -> list[str]:
+    result = group.results[0]
+    finding = result["findings"][0]
+    waived = f", waived: {_plain(result['waived'])}" if result["waived"] else ""
+    follows = ", ".join(dict.fromkeys(each["rule"] for each in group.follows))
+    return [
+        f"**{result['verdict']}: {result['rule']}** for {', '.join(each['kind'] for each in group.results)}{waived}",
+        "",
+        f"- required: {_plain(result['statement'])} ({_plain(source_of(result))})",
+        *(f"- {name}: {_plain(text)}" for name, text in rows_of(finding)),
+        *([f"- follows: {follows}"] if follows else []),
+        "- repeat:",
+        "",
+        "  ```sh",
+        f"  {finding['repeat']}",
+        "  ```",
+    ]
+
+
+def _plain(text: str) -> str:
+    """A text that Markdown shows as it is, in one line."""
+    one = " ".join(text.split())
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~" else letter for letter in one)
+
+
+def report_to_github(results: Mapping[str, Any]) -> None:
+    """Print annotations, and add the summary to the job's page.
+
+    Raises:
+        OSError: if the summary cannot be written.
+    """
+    for line in annotations_of(results):
+        print(line)
+    page = os.environ.get("GITHUB_STEP_SUMMARY")
+    if page:
+        with Path(page).open("a", encoding="utf-8") as file:
+            file.write(markdown(results))
+
+
+def annotations_of(results: Mapping[str, Any]) -> Iterator[str]:
+    """An error for each violated rule, and a warning for what is advisory, waived or stale, up to ten of each."""
+    found = groups(results["results"])
+    violated = [result for group in found for result in group.results]
+    violated += [result for group in found for result in group.follows]
+    gating = VIOLATED if results["strict"] else (Verdict.FAIL,)
+    errors = [result for result in violated if result["verdict"] in gating and not result["waived"]]
+    yield from _annotations("error", errors)
+    yield from _annotations("warning", [result for result in violated if result not in errors])
+    yield f"::notice::{_escaped(results['verdict'])}"
+    if not errors and results["word"].startswith("undecided"):
+        yield "::error::undecided: some rules could not be judged; the summary says why"
+    for text in [*results["stale_waivers"], *(f"left behind: {text}" for text in results["left"])][:MOST_ANNOTATIONS]:
+        yield f"::error::{_escaped(text)}"
+
+
+def _annotations(command: str, results: Iterable[Result]) -> Iterator[str]:
+    for result in list(results)[:MOST_ANNOTATIONS]:
+        finding = result["findings"][0]
+        rows = [("required", result["statement"]), *rows_of(finding), ("repeat", finding["repeat"])]
+        text = "\n".join(f"{name}: {value}" for name, value in rows)
+        yield f"::{command} title={name_of(result)}::{_escaped(text)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,0 +1,502 @@
+"""A run: visits to each resource, a second visit where rules are in doubt, and the verdicts."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from functools import cached_property, partial
+from importlib import import_module
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
+from contract_tests.evidence import Evidence
+from contract_tests.exchange import Exchange
+from contract_tests.masking import Masking
+from contract_tests.observation import CONTROL, DECISIONS, EVERY, Chapters
+from contract_tests.open_points import remarks
+from contract_tests.overlap.survey import overlap
+from contract_tests.survey.visit import FurtherStep, visit
+from contract_tests.survey.visitor import Lag, Visitor
+from contract_tests.target.connection import Connection, is_loopback
+from contract_tests.target.identities import WRONG, identities
+from contract_tests.target.ledger import Ledger
+from contract_tests.target.preflight import preflight
+from contract_tests.target.target import TIME_UP, BudgetSpentError, Limits, Target
+from contract_tests.verdicts import Outcome, Result, Verdict, doubts, judge, overall, possible, unjudged
+from contract_tests.waivers import Waiver, apply_waivers, read_waivers
+from link_management_contract import Contract, Resource, Rule
+from link_management_contract.texts import printable
+
+if TYPE_CHECKING:
+    from contract_tests.explore.exploration import Exploration
+
+REQUESTS_OF_A_ROUND = 300  # of each kind of round, for each resource
+SECONDS_TO_NOTICE = 0.1
+SECONDS_BETWEEN = 3.0  # between looks at what has failed so far
+MOST_SHOWN = 5  # findings reported of one rule and resource
+TOO_MANY = "the server reports too many requests"
+Progress = Callable[[str, int], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a run.
+
+    Attributes:
+        base_url: where the implementation answers, without a slash at the end.
+        api_key: the key of the account that is used.
+        second_api_key: the key of another account, or None.
+        resources: the resources to judge.
+        rules: patterns of the ids of rules to judge, such as `pagination.*`.
+        public_base_url: what page links must begin with, if not the base URL.
+        splash_create_path: where splash pages are created, if not at the documented path.
+        strict: whether advisory rules can fail the run.
+        jobs: how many resources are visited side by side.
+        max_failures: after how many failing results the run stops, or None.
+        explore: about how many requests to generate besides the survey's.
+        overlap: how many rounds of requests that overlap to send.
+        seed: the seed that they are generated from.
+        waivers: failures that are allowed for a time.
+    """
+
+    base_url: str
+    api_key: str
+    second_api_key: str | None = None
+    resources: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    public_base_url: str | None = None
+    splash_create_path: str | None = None
+    strict: bool = False
+    limits: Limits = field(default_factory=Limits)
+    connection: Connection = field(default_factory=Connection)
+    jobs: int = 1
+    max_failures: int | None = None
+    explore: int = 0
+    overlap: int = 0
+    seed: int = 0
+    waivers: tuple[Waiver, ...] = ()
+
+
+def options_of(given: SimpleNamespace) -> Options:
+    """The options of a run, from those of the command line.
+
+    Raises:
+        UsageError: if they are invalid.
+    """
+    api_key, second = keys_of(given)
+    _refuse_contradictions(given)
+    limits, explore, overlap_ = limits_of(given), given.explore, given.overlap
+    requests = given.max_requests or limits.requests + 2 * explore + overlap_ * REQUESTS_OF_A_ROUND
+    return Options(
+        base_url=given.base_url,
+        api_key=api_key,
+        second_api_key=second,
+        resources=given.resources,
+        rules=given.rules,
+        public_base_url=given.public_base_url,
+        splash_create_path=given.splash_create_path,
+        strict=given.strict,
+        limits=replace(limits, requests=requests, seconds=given.deadline, lag=given.lag, read_only=given.read_only),
+        connection=connection_of(given),
+        jobs=given.jobs,
+        max_failures=given.max_failures,
+        explore=0 if given.read_only else explore,
+        overlap=0 if given.read_only else overlap_,
+        seed=given.seed,
+        waivers=tuple(read_waivers(given.waivers)) if given.waivers else (),
+    )
+
+
+def _refuse_contradictions(given: SimpleNamespace) -> None:
+    if not (given.allow_writes or given.read_only or given.plan or is_loopback(given.base_url)):
+        raise UsageError(
+            f"{urlsplit(given.base_url).hostname} is not this machine, and a run creates, changes and deletes records of"
+            " its own there; say --allow-writes if that is meant, --read-only if not, or --plan to see what it would do"
+        )
+    if given.splash_create_path and not given.splash_create_path.startswith("/"):
+        raise UsageError(f'invalid path "{given.splash_create_path}": expected something like /api/splash-pages')
+    if given.client_key and not given.client_cert:
+        raise UsageError("--client-key goes with --client-cert; give that too")
+    if given.write_waivers and given.write_waivers.exists():
+        raise UsageError(f"{given.write_waivers} is there already, with its reasons; give another file")
+    if given.ca_bundle and not given.base_url.startswith("https:"):
+        raise UsageError(f"--ca-bundle has no effect on {given.base_url}; give a base URL that begins with https://")
+    if given.read_only and given.allow_writes:
+        raise UsageError("--read-only and --allow-writes contradict each other; give one of them")
+
+
+def keys_of(given: SimpleNamespace) -> tuple[str, str | None]:
+    """The API keys of the account and, if there is one, of another.
+
+    Raises:
+        UsageError: if the first is missing, or both are the same.
+    """
+    api_key = (given.api_key or os.environ.get("CONTRACT_API_KEY") or "").strip()
+    if not api_key:
+        raise UsageError("no API key; set CONTRACT_API_KEY or give --api-key")
+    second = (given.second_api_key or os.environ.get("CONTRACT_SECOND_API_KEY") or "").strip() or None
+    for name, key in (("API key", api_key), ("second API key", second or "")):
+        if not re.fullmatch(r"[!-~]*", key):
+            raise UsageError(f"the {name} has a space or a letter beyond ASCII; is it the whole key, and nothing else?")
+    if second == api_key:
+        raise UsageError("the second API key is the first; give one of another account, or none")
+    return api_key, second
+
+
+def limits_of(given: SimpleNamespace) -> Limits:
+    """How hard the target may be pushed."""
+    return Limits(interval=given.rate or 0.0, timeout=given.timeout)
+
+
+def connection_of(given: SimpleNamespace) -> Connection:
+    """How the target is reached."""
+    return Connection(given.ca_bundle, given.insecure, given.client_cert, given.client_key, dict(given.header))
+
+
+@dataclass
+class Visits:
+    """The visits to one resource, the rules to judge there, and the verdicts so far.
+
+    Attributes:
+        seen: the evidence of each visit.
+        is_whole: whether the resource was visited to the end.
+    """
+
+    rules: list[Rule]
+    resource: Resource
+    seen: list[Evidence] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    is_whole: bool = False
+
+    def judge(self) -> None:
+        """Judge what was seen so far."""
+        self.results = [judge(rule, self.resource, *self.seen) for rule in self.rules]
+
+    @property
+    def notes(self) -> list[str]:
+        """Why something could not be tried."""
+        notes = dict.fromkeys(note for evidence in self.seen for note in evidence.notes[self.resource.name])
+        return [f"the rest of {self.resource.name} ({note})" for note in notes]
+
+
+def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
+    contract: Contract,
+    options: Options,
+    ledger: Ledger | None = None,
+    progress: Progress = lambda _chapter, _requests: None,
+    interrupted: Callable[[], bool] = lambda: False,
+    certain: Callable[[Outcome], None] | None = None,
+) -> Outcome:
+    """Judge an implementation.
+
+    Args:
+        contract: the rules.
+        options: what to judge, and how.
+        ledger: where creates are noted; if None, only in memory.
+        progress: called with each chapter and the number of requests so far.
+        interrupted: whether the run must end; what it made is then removed.
+        certain: called with the outcome so far whenever more results are certain, one call at a time.
+
+    Raises:
+        NothingSelectedError: if there is nothing to judge.
+        UnusableTargetError: if nothing can be judged there.
+        KeyboardInterrupt: if the run had to end.
+    """
+    judging = _Run(contract, options, ledger or Ledger(), progress, certain)
+    judging.target.interrupted = interrupted
+    judging.look_first()
+    try:
+        side_by_side([partial(judging.visit, visits) for visits in judging.visits], options.jobs, judging.target)
+    except (Exception, KeyboardInterrupt):
+        if not interrupted():  # otherwise the interrupt may have hit code that expects no exceptions
+            raise
+    judging.target.close()
+    return judging.outcome([result for visits in judging.visits for result in visits.results])
+
+
+class _Run:
+    """What a run knows: its target, its visits, and what is certain so far."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        options: Options,
+        ledger: Ledger,
+        progress: Progress,
+        certain: Callable[[Outcome], None] | None,
+    ) -> None:
+        self._contract = contract
+        self._options = options
+        self._certain = certain
+        self._certain_results: dict[str, list[Result]] = {}
+        self._lock = Lock()
+        self._began = time.time()
+        self._looked = time.monotonic()
+        self._lag = Lag(options.limits.lag / Limits.lag)
+        chosen = selected(contract, options)
+        by_resource = {
+            name: [rule for rule, resource in chosen if resource.name == name] for name in contract.resources
+        }
+        self.visits = [Visits(rules, contract.resources[name]) for name, rules in by_resource.items() if rules]
+        keys = identities(options.api_key, options.second_api_key)
+        self.target = Target(options.base_url, keys, ledger, options.limits, options.connection)
+        self._report = progress
+        self.target.waiting = self._report_waiting
+        if options.explore:  # Schemathesis is slow to load
+            Thread(target=import_module, args=("contract_tests.explore.exploration",), daemon=True).start()
+
+    def look_first(self) -> None:
+        """See whether there is such a service, and whether it accepts the key."""
+        try:
+            preflight(self.target, self._contract.resources.values())
+        except UnusableTargetError as error:
+            raise UnusableTargetError(printable(self._masking.text(error.args[0]))) from error
+        except BudgetSpentError as error:
+            if str(error) == TIME_UP:
+                raise UnusableTargetError(f"{error} before its lists could be read") from error
+            raise UsageError(f"{error} before the lists could be read; allow more") from error
+
+    def visit(self, visits: Visits) -> None:
+        """Visit a resource and, if a rule that several requests decide seems violated, visit it again for that."""
+        options, resource = self._options, visits.resource
+        chapters, further = self._first_plan(visits)
+        while True:
+            evidence = Evidence(options.base_url, public_base_url=options.public_base_url)
+            visits.seen.append(evidence)
+            visitor = Visitor(self.target, resource, evidence, lag=self._lag)
+            if options.splash_create_path and resource.name == "splash-pages":
+                visitor.create_path = options.splash_create_path
+            try:
+                visit(visitor, chapters, further, partial(self._begin, visits))
+            finally:
+                visits.judge()
+            doubted = doubts(visits.results, evidence) if len(visits.seen) == 1 else {}
+            self._note_certain(visits, [result for result in visits.results if result.rule not in doubted])
+            if not doubted:
+                break
+            only_explored = any(doubted.values())  # in what only exploration shows, all before it may have a part
+            control = needed(doubted) & CONTROL
+            chapters = (chapters if only_explored else needed(doubted)) - CONTROL | control
+            further = [step for step in further if only_explored and step.function == self._explore]
+        visits.is_whole = True
+
+    def _first_plan(self, visits: Visits) -> tuple[Chapters, list[FurtherStep]]:
+        options, further = self._options, list[FurtherStep]()
+        if options.explore:
+            further.append(FurtherStep("exploring", self._explore))
+        if options.overlap and any(rule.decided_by == "round" for rule in visits.rules):
+            further.append(FurtherStep("overlapping requests", partial(overlap, rounds=options.overlap)))
+        return needed(visits.rules) - CONTROL if options.rules else EVERY, further
+
+    @cached_property
+    def _exploration(self) -> Exploration:
+        from contract_tests.explore.exploration import Exploration  # noqa: PLC0415
+
+        requests = -(-self._options.explore // len(self._contract.resources))
+        return Exploration(self._contract, requests, self._options.seed)
+
+    def _explore(self, visitor: Visitor) -> None:
+        visitor.evidence.explored_from = self.target.sent
+        self._exploration.explore(visitor)
+
+    def _report_waiting(self, seconds: float) -> None:
+        self._report(f"{TOO_MANY}: waiting for {seconds:.3g} s", self.target.sent)
+
+    def _begin(self, visits: Visits, chapter: str) -> None:
+        """Report a chapter that begins, and now and then what has failed so far."""
+        self._report(f"{visits.resource.name}: {chapter}", self.target.sent)
+        if time.monotonic() > self._looked + SECONDS_BETWEEN:
+            self._looked = time.monotonic()
+            visits.judge()
+            self._note_certain(visits, [result for result in visits.results if result.is_certain_failure])
+
+    def _note_certain(self, visits: Visits, results: list[Result]) -> None:
+        """Report what nothing will change; once enough has failed, the target sends no more."""
+        with self._lock:
+            self._certain_results[visits.resource.name] = results
+            every = [result for some in self._certain_results.values() for result in some]
+            failed, most = sum(result.verdict is Verdict.FAIL for result in every), self._options.max_failures
+            if most and failed >= most and not self.target.enough:
+                self.target.enough = f"stopped, as {failed} checks failed and --max-failures is {most}"
+            if self._certain:
+                self._certain(self.outcome(every))
+
+    def outcome(self, results: list[Result]) -> Outcome:
+        """The outcome of the results, with secrets masked and waived failures marked."""
+        options, ledger, masking = self._options, self.target.ledger, self._masking
+        is_whole = all(visits.is_whole for visits in self.visits)
+        exchanges = sorted(self.target.exchanges, key=lambda exchange: exchange.number)
+        if options.limits.read_only:
+            results = [each for each in results if each.verdict is not Verdict.INCONCLUSIVE or each.findings]
+        masked = [_masked(result, masking) for result in results]
+        marked, stale = apply_waivers(options.waivers, masked, self._contract, datetime.now(UTC).date())
+        not_run = possible(judged(self._contract, options)) - len(marked)
+        word, status = overall(
+            marked,
+            partial=not_run > 0,
+            strict=options.strict,
+            stale=bool(stale),
+            left=bool(ledger.left),
+            interrupted=not is_whole,
+        )
+        return Outcome(
+            base_url=options.base_url,
+            version=self._contract.version,
+            began=self._began,
+            seconds=time.time() - self._began,
+            word=word,
+            status=status,
+            not_judged=tuple(map(masking.text, self._not_judged(marked, not_run, is_whole=is_whole))),
+            results=tuple(marked),
+            exchanges=tuple(exchanges),
+            requests=self.target.sent,
+            not_run=not_run,
+            created=sum(entry.identifier is not None for entry in ledger.entries),
+            left=tuple(ledger.left),
+            strict=options.strict,
+            insecure=options.connection.insecure,
+            notes=tuple(printable(masking.text(note)) for note in (*remarks(exchanges), *_unanswered(exchanges))),
+            stale=tuple(stale),
+            interrupted=not is_whole,
+            masking=masking,
+        )
+
+    def _not_judged(self, results: list[Result], not_run: int, *, is_whole: bool) -> list[str]:
+        """What the verdict does not cover."""
+        why = "deselected, or in need of writes" if is_whole else "the run was interrupted"
+        left_out = [f"{not_run or 'some'} checks ({why})"] if not_run or not is_whole else []
+        rare = ["rarer input (--explore 0)"] if not self._options.explore else []
+        rare += ["overlapping requests (--overlap 0)"] if not self._options.overlap else []
+        notes = [note for visits in self.visits for note in visits.notes]
+        return [*unjudged(results), *notes, *rare, *left_out]
+
+    @property
+    def _masking(self) -> Masking:
+        entries = self.target.ledger.entries
+        own = [
+            (each.resource, each.owner, each.identifier)
+            for each in entries
+            if each.seen and each.identifier is not None
+        ]
+        return Masking.of(
+            _secrets(self._options), own, {marker for entry in entries for marker in entry.markers if marker}
+        )
+
+
+def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target) -> None:
+    """Carry out steps in threads; after an interrupt or an error, each is told to end, and tidies up first.
+
+    Raises:
+        Exception: the first that a step raised.
+        KeyboardInterrupt: if the run must end.
+    """
+    waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    for step in steps:
+        waiting.put(step)
+    errors: list[BaseException] = []
+    ended, asked = Event(), target.interrupted
+    target.interrupted = lambda: ended.is_set() or asked()
+
+    def work() -> None:
+        try:
+            while not ended.is_set():
+                waiting.get_nowait()()
+        except Empty:
+            pass
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            errors.append(error)
+            ended.set()
+
+    threads = [Thread(target=work, daemon=True, name=f"visit {number}") for number in range(min(jobs, len(steps)))]
+    for thread in threads:
+        thread.start()
+    try:
+        _join(threads)
+    except KeyboardInterrupt as error:
+        errors.insert(0, error)
+        ended.set()
+        _join(threads)  # a second interrupt ends the tidying, too
+    target.interrupted = asked
+    if errors:
+        raise errors[0]
+
+
+def _join(threads: Iterable[Thread]) -> None:
+    """Wait for threads so that an interrupt is noticed."""
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(SECONDS_TO_NOTICE)
+
+
+def selected(contract: Contract, options: Options) -> list[tuple[Rule, Resource]]:
+    """The rules to judge, each with each of its resources.
+
+    Raises:
+        NothingSelectedError: if there are none.
+    """
+    unused = [each for each in options.rules if not any(fnmatchcase(rule, each) for rule in contract.rules)]
+    if unused:
+        raise NothingSelectedError(f'no rule of the contract matches "{unused[0]}"; areas are chosen as pagination.*')
+    if any(each.startswith("concurrency") for each in options.rules) and not options.overlap:
+        raise NothingSelectedError("rules of overlapping requests are judged with --overlap N; give that too")
+    chosen = [
+        (rule, contract.resources[name])
+        for rule in judged(contract, options)
+        if not options.rules or any(fnmatchcase(rule.id, pattern) for pattern in options.rules)
+        for name in rule.resources
+        if not options.resources or name in options.resources
+    ]
+    if not chosen:
+        raise NothingSelectedError("no rule of the contract matches what was selected")
+    return chosen
+
+
+def judged(contract: Contract, options: Options) -> list[Rule]:
+    """The rules that a run can judge: those of overlapping requests only if it sends some."""
+    return [rule for rule in contract.rules.values() if options.overlap or rule.decided_by != "round"]
+
+
+def needed(rules: Iterable[Rule]) -> Chapters:
+    """The chapters that some rules need."""
+    return frozenset().union(*(DECISIONS[rule.id].needs for rule in rules))
+
+
+def _unanswered(exchanges: list[Exchange]) -> list[str]:
+    """A note on requests that got no answer; a server that crashes looks like that, and so does a bad connection."""
+    lost = [exchange for exchange in exchanges if exchange.status is None]
+    if not lost:
+        return []
+    first = f"{lost[0].request.method} {lost[0].request.target}: {lost[0].error[:100]}"
+    return [f"{len(lost)} requests got no answer, first {first}"]
+
+
+def _secrets(options: Options) -> dict[str, str]:
+    """What must not be reported, each with its replacement."""
+    words = [word for value in options.connection.headers.values() for word in (value, *value.split())]
+    sent = identities(options.api_key, options.second_api_key)
+    nearly = [value.partition(" ")[2] for identity, value in sent.items() if identity != WRONG]
+    secrets = dict.fromkeys(words, "[hidden]") | dict.fromkeys(nearly, "[nearly the key]") | {options.api_key: "[key]"}
+    return secrets | ({options.second_api_key: "[second key]"} if options.second_api_key else {})
+
+
+def _masked(result: Result, masking: Masking) -> Result:
+    """A result whose texts hold no secret; findings beyond the first few are only counted."""
+    findings = [
+        replace(
+            finding,
+            expected=printable(masking.findings(finding.exchange, finding.expected)) if number < MOST_SHOWN else "",
+            received=printable(masking.findings(finding.exchange, finding.received)) if number < MOST_SHOWN else "",
+        )
+        for number, finding in enumerate(result.findings)
+    ]
+    reasons = tuple(printable(masking.text(reason)) for reason in result.reasons)
+    return replace(result, findings=tuple(findings), reasons=reasons)

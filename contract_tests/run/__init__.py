@@ -1,1 +1,0 @@
-"""A run from its options to its verdicts."""

@@ -1,0 +1,213 @@
+"""What must have no effect: attempts by unauthorized clients, creates that lack a field, odd forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from contract_tests.evidence import AccessAttempt, Listing, Omission, Record
+from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, id_of, is_integer
+from contract_tests.masking import begins, shows
+from contract_tests.multipart import BOUNDARY
+from contract_tests.survey.creating import create
+from contract_tests.survey.pages import is_quiet_alone, page
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target.identities import IDENTITIES, NOBODY
+from contract_tests.target.target import WriteRefusedError
+
+MOST_READ = 5  # records of the account that are read where nothing is written
+
+
+def omit(visitor: Visitor, before: Listing) -> None:
+    """Try a create without each required field, once, and see what happens.
+
+    The form carries a marker in another field that reads show, if there is one; by that its record is recognised,
+    and removed at the end. One that cannot be recognised is never made twice: a second visit only looks for it.
+    """
+    for field in visitor.resource.required:
+        before = _look_again(visitor, field) or _omit(visitor, field, before)
+
+
+def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
+    marker = visitor.mark()
+    exchange = _send(visitor, field, marker, before)
+    after = visitor.list_until()
+    new = [after.by_id[identifier] for identifier in set(after.ids) - set(before.ids)]
+    came = [row for row in new if not _is_others(visitor, row, marker) and (before.complete or shows(row, marker))]
+    is_quiet = not came or _claim(visitor, came, marker, exchange)
+    omission = Omission(field, exchange, marker, tuple(came), is_quiet)
+    visitor.evidence.omissions[visitor.resource.name].append(omission)
+    return after
+
+
+def _look_again(visitor: Visitor, field: str) -> Listing | None:
+    """Look for the record of an earlier visit's create, if it could not be recognised and so was not removed."""
+    resource = visitor.resource.name
+    left = [entry for entry in visitor.target.ledger.left if entry.resource == resource and entry.without == field]
+    stray = next((entry.identifier for entry in left if entry.identifier and not entry.seen), None)
+    requests = ((exchange, exchange.request) for exchange in visitor.target.exchanges)
+    creates = (
+        exchange for exchange, request in requests if (request.operation, request.resource) == ("create", resource)
+    )
+    refused = (exchange for exchange in creates if exchange.expects is Expect.REFUSAL)
+    exchange = next((exchange for exchange in refused if field not in (exchange.request.form or {})), None)
+    if stray is None or exchange is None:
+        return None
+    seen = visitor.list_until()
+    came = (seen.by_id[stray],) if stray in seen.by_id else ()
+    visitor.evidence.omissions[resource].append(Omission(field, exchange, "", came))
+    return seen
+
+
+def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchange:
+    """Send the create, and again after a failure, but only if no record has appeared."""
+    form = _without(visitor, field, marker)
+    for _ in range(TRIES):
+        exchange = visitor.post(form, Expect.REFUSAL, marker=marker, without=field)
+        if not exchange.failed or set(visitor.list_until().ids) - set(before.ids):
+            break
+    return exchange
+
+
+def _without(visitor: Visitor, field: str, marker: str) -> dict[str, FormValue]:
+    """A form without a field, and with a marker in another: the name, an address, or any text."""
+    resource = visitor.resource
+    form = {name: value for name, value in visitor.least().items() if name != field}
+    if resource.label in form:
+        return form | {resource.label: marker}
+    address = "webhook" if resource.types else next((name for name in resource.optional if name in resource.shape), "")
+    texts = {name: marker for name, type_ in list(resource.optional.items())[:1] if type_ == "text"}
+    return form | ({address: f"https://www.example.com/{marker}"} if address else texts)
+
+
+def _is_others(visitor: Visitor, row: Record, marker: str) -> bool:
+    """Whether a record is another one, which the run made on purpose."""
+    return any(shows(row, other) for other in visitor.evidence.markers if not begins(marker, other))
+
+
+def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange) -> bool:
+    """Note what the create made, as far as known; return whether nobody else makes records meanwhile."""
+    ledger, label = visitor.target.ledger, visitor.resource.label
+    entry = ledger.latest(visitor.resource.name)
+    nameless = [row for row in came if row.get("id") == exchange.made_id and not str(row.get(label) or "").strip()]
+    own = [row for row in came if shows(row, marker)] or nameless
+    is_quiet = bool(own) or (not _others_wrote(visitor, came) and is_quiet_alone(visitor))
+    for row in (own or came)[:1] if is_quiet else own:
+        if is_integer(row.get("id")):
+            ledger.complete(entry, int(row["id"]))
+            if own:
+                ledger.vouch(entry)
+    return is_quiet
+
+
+def _others_wrote(visitor: Visitor, came: list[Record]) -> bool:
+    """Whether this visit's lists have shown new records before that are not the run's."""
+    resource, entries = visitor.resource.name, visitor.target.ledger.entries
+    own = {entry.identifier for entry in entries if entry.resource == resource} | set(map(id_of, came))
+    whole = {"page": "1", "results_per_page": str(visitor.largest)}
+    first, *later = [page for page in visitor.evidence.pages(resource) if page.exchange.request.asked == whole]
+    known = {id_of(row) for row in first.rows} | own
+    return any(id_of(row) not in known and not _is_others(visitor, row, "") for page in later for row in page.rows)
+
+
+def try_odd_forms(visitor: Visitor) -> None:
+    """Send a create with rough text, one that is cut off and, for handlers, one of an unknown type."""
+    label = visitor.resource.label
+    rough = visitor.least() | {label: f"{visitor.mark()} <b>\"'\\ {'long' * 100} "}
+    visitor.retry(lambda: visitor.post(rough, Expect.OPEN))
+    marker = visitor.mark()
+    cut_off = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{label}"\r\n\r\n{marker}'.encode()
+    visitor.retry(lambda: visitor.post_raw(marker, f"multipart/form-data; boundary={BOUNDARY}", cut_off))
+    if visitor.resource.types:
+        visitor.post(visitor.least(type="contract-tests"), Expect.OPEN)
+
+
+def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
+    """List, as the account, to see the effects of attempts that must have none."""
+    own = visitor.evidence.own.get(visitor.resource.name, set())
+    after = visitor.list_until(lambda listing: own <= set(listing.ids), "create")
+    attempts = [replace(attempt, after=after) for attempt in attempts]
+    visitor.evidence.access_attempts[visitor.resource.name].extend(attempts)
+    return after
+
+
+def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessAttempt]:
+    """Try to reach one of the run's records as each unauthorized client, then read it as the account."""
+    reads = [
+        read for read in visitor.evidence.of(visitor.resource.name, "read") if read.request.identifier == identifier
+    ]
+    shown = [read.record for read in reads if read.record]
+    before = shown[-1] if shown else seen.by_id.get(identifier) or {}
+    made: list[tuple[str, Exchange, str]] = []
+    for identity in (name for name in IDENTITIES if name == NOBODY or name in visitor.target.keys):
+        for operation in IDENTITIES[identity].tries.get(visitor.resource.name, ()):
+            if not visitor.writes and operation not in ("list", "read"):
+                continue
+            made += try_as(visitor, identifier, identity, operation)
+            if operation == "create" and made and not made[-1][1].is_refusal:
+                visitor.let_settle()  # ids may be those of another account's new record, which has to be seen as such
+    visitor.let_settle()
+    read = visitor.read(identifier, Expect.OPEN)
+    listed = seen.by_id.get(identifier)
+    attempts = [
+        AccessAttempt(identity, exchange, marker, before, read, listed=listed) for identity, exchange, marker in made
+    ]
+    if read.failed or read.shows(visitor.resource):
+        return attempts
+    others = [attempt for attempt in attempts if attempt.exchange.request.operation != "delete"]
+    deletes = [attempt for attempt in attempts if attempt.exchange.request.operation == "delete"]
+    return others + [alone for attempt in deletes for alone in _delete_alone(visitor, attempt.identity)]
+
+
+def _delete_alone(visitor: Visitor, identity: str) -> list[AccessAttempt]:
+    """Try a delete on a separate record, since it is unknown whose delete removed the one that all tried."""
+    creation = create(visitor, visitor.least(), "alone", Expect.OPEN, frozenset())
+    before = creation.read.record if creation.read else None
+    if creation.identifier is None or before is None:
+        return []
+    try:
+        exchange = visitor.delete(creation.identifier, Expect.OPEN, identity)
+    except WriteRefusedError:
+        return []
+    return [AccessAttempt(identity, exchange, "", before, visitor.read(creation.identifier, Expect.OPEN))]
+
+
+def try_as(visitor: Visitor, identifier: int, identity: str, operation: str) -> list[tuple[str, Exchange, str]]:
+    """Try an operation with an identity's key.
+
+    Returns:
+        The identity, the exchange and the marker of what was created or changed; nothing if the write was not allowed.
+    """
+    marker = visitor.mark() if operation in ("create", "update") else ""
+    named: dict[str, FormValue] = {visitor.resource.label: marker}
+    with suppress(WriteRefusedError):
+        match operation:
+            case "list":
+                exchange = visitor.list(Expect.OPEN, identity, results_per_page=str(visitor.largest))
+            case "read":
+                exchange = visitor.read(identifier, Expect.OPEN, identity)
+            case "create":
+                exchange = visitor.post(visitor.least() | named, Expect.OPEN, identity)
+            case "update":
+                exchange = visitor.update(identifier, named, Expect.OPEN, identity)
+            case _:
+                exchange = visitor.delete(identifier, Expect.OPEN, identity)
+        return [(identity, exchange, marker)]
+    return []
+
+
+def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
+    """List pages, read some records, and try to read as unauthorized clients."""
+    seen = start
+    if not visitor.evidence.paging_scans[visitor.resource.name]:
+        progress("paging")
+        seen = page(visitor, start)
+    known = [identifier for identifier in seen.ids if is_integer(identifier)]
+    progress("reading")
+    for identifier in known[:MOST_READ]:
+        visitor.count_if_accepted(visitor.read(identifier, Expect.OPEN))
+    progress("trying other keys")
+    if known:
+        attempts = [replace(attempt, after=seen) for attempt in try_access(visitor, known[0], seen)]
+        visitor.evidence.access_attempts[visitor.resource.name].extend(attempts)

@@ -1,0 +1,251 @@
+"""From observations to verdicts, one for each rule and resource, and to one word for all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+
+import contract_tests.overlap.rules
+import contract_tests.rules  # noqa: F401 - both register their rules
+from contract_tests.errors import BROKEN, FAILED, INTERRUPTED, UNDECIDED
+from contract_tests.evidence import Evidence
+from contract_tests.exchange import Exchange
+from contract_tests.masking import Masking
+from contract_tests.observation import DECISIONS, NotApplicable, Observation, Satisfied, Undecided, Violation
+from contract_tests.open_points import observed
+from contract_tests.target.ledger import Entry
+from link_management_contract import Resource, Rule
+
+
+class Verdict(StrEnum):
+    """What a run concludes about a rule, from the strongest to the weakest."""
+
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    WARN = "warn"
+    PASS = "pass"  # noqa: S105 - a verdict
+    NOT_APPLICABLE = "not applicable"
+
+
+VIOLATED = (Verdict.FAIL, Verdict.WARN)  # the verdicts on a rule that was found violated
+
+
+@dataclass(frozen=True)
+class Result:
+    """The verdict on one rule for one resource.
+
+    Attributes:
+        witnesses: how often the rule was tested and satisfied.
+        findings: contrary evidence of the first visit and of the second.
+        reasons: why the rule could not be decided, or does not apply.
+        waived: why a failure is allowed for a time; empty if it is not.
+        seconds: how long the answers took that it rests on.
+        unjudged: what was not judged because the run lacked an option; empty otherwise.
+    """
+
+    rule: Rule
+    resource: str
+    verdict: Verdict
+    witnesses: int = 0
+    findings: tuple[Violation, ...] = ()
+    reasons: tuple[str, ...] = ()
+    waived: str = ""
+    unjudged: str = ""
+    seconds: float = 0.0
+
+    @property
+    def is_certain_failure(self) -> bool:
+        """Whether no further evidence can change that it fails."""
+        return self.rule.decided_by == "exchange" and self.verdict is Verdict.FAIL
+
+    @property
+    def id(self) -> str:
+        """A name to select the result by."""
+        return f"{self.rule.id}[{self.resource}]"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a run.
+
+    Attributes:
+        base_url: the target.
+        version: the contract's.
+        began: when, in seconds since 1970.
+        word: *conforms*, *does not conform*, *undecided*, *partial: no claim* or *interrupted: no claim*; with records
+            left behind, it says so.
+        status: the exit status that goes with it.
+        not_run: how many more results there might have been.
+        created: how many records the run made.
+        left: what it made and could not remove.
+        strict: whether advisory rules can fail the run.
+        insecure: whether any certificate was trusted.
+        not_judged: what the word does not cover.
+        notes: what every client runs into though no rule forbids it.
+        stale: what is wrong with the waivers.
+        interrupted: whether it was stopped before its end.
+        masking: masks what must not be reported of the exchanges.
+    """
+
+    base_url: str
+    version: str
+    began: float
+    seconds: float
+    word: str
+    status: int
+    results: tuple[Result, ...]
+    exchanges: tuple[Exchange, ...]
+    requests: int
+    not_run: int
+    created: int = 0
+    left: tuple[Entry, ...] = ()
+    strict: bool = False
+    insecure: bool = False
+    not_judged: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    interrupted: bool = False
+    masking: Masking = field(default_factory=lambda: Masking.of({}, []))
+
+    @property
+    def verdict(self) -> str:
+        """The word, and what it does not cover."""
+        return f"{self.word}; not judged: {', '.join(self.not_judged)}" if self.not_judged else self.word
+
+    @property
+    def failed(self) -> list[Result]:
+        """The failures that are not waived."""
+        return [result for result in self.results if result.verdict is Verdict.FAIL and not result.waived]
+
+    @cached_property
+    def observed(self) -> dict[str, Counter[str]]:
+        """The values seen for each open point, each with a count."""
+        return observed(self.exchanges)
+
+
+def observe(rule: Rule, resource: Resource, evidence: Evidence) -> list[Observation]:
+    """All that a rule finds in one visit's evidence."""
+    return list(DECISIONS[rule.id](evidence, resource))
+
+
+def doubts(results: Iterable[Result], evidence: Evidence) -> dict[Rule, bool]:
+    """The rules that several requests decide and that seem violated, each with whether only exploration shows it.
+
+    Args:
+        results: the verdicts on a first visit.
+        evidence: what it saw.
+    """
+    found = {}
+    for result in results:
+        if result.rule.decided_by == "state" and result.findings:
+            first = min(finding.exchange.number for finding in result.findings)
+            found[result.rule] = evidence.explored_from is not None and first > evidence.explored_from
+    return found
+
+
+def judge(rule: Rule, resource: Resource, first: Evidence, second: Evidence | None = None) -> Result:
+    """The verdict on a rule for one resource.
+
+    A rule that several requests decide fails only if both visits show a violation.
+
+    Args:
+        rule: the rule.
+        resource: the resource.
+        first: what the first visit saw.
+        second: what a second visit saw, if there was one.
+    """
+    visits = [observe(rule, resource, evidence) for evidence in (first, second) if evidence is not None]
+    seen = {each.exchange.number: each.exchange for visit in visits for each in visit if hasattr(each, "exchange")}
+    result = _result(rule, resource, visits, (first, second))
+    return replace(result, seconds=sum(exchange.seconds for exchange in seen.values()))
+
+
+def _result(
+    rule: Rule, resource: Resource, visits: list[list[Observation]], evidences: tuple[Evidence, Evidence | None]
+) -> Result:
+    every = [observation for visit in visits for observation in visit]
+    findings = _once(observation for observation in every if isinstance(observation, Violation))
+    witnesses = sum(isinstance(observation, Satisfied) for observation in every)
+    again = all(any(isinstance(each, Violation) for each in visit) for visit in visits) and len(visits) > 1
+    if findings and (rule.decided_by != "state" or again):
+        verdict = Verdict.WARN if rule.level == "advisory" else Verdict.FAIL
+        return Result(rule, resource.name, verdict, witnesses, findings)
+    if findings:
+        other = "but not in another" if len(visits) > 1 else "and there was no other"
+        reason = f"it seemed broken in one visit, {other}"
+        return Result(rule, resource.name, Verdict.INCONCLUSIVE, witnesses, findings, (reason,))
+    if witnesses:
+        return Result(rule, resource.name, Verdict.PASS, witnesses)
+    absent = [observation for observation in every if isinstance(observation, NotApplicable)]
+    if absent:
+        reasons = tuple(dict.fromkeys(observation.reason for observation in absent))
+        return Result(rule, resource.name, Verdict.NOT_APPLICABLE, reasons=reasons, unjudged=absent[0].unjudged)
+    notes = [note for evidence in evidences if evidence for note in evidence.notes.get(resource.name, [])]
+    undecided = [observation.reason for observation in every if isinstance(observation, Undecided)]
+    reasons = tuple(dict.fromkeys([*undecided, *notes])) or ("nothing that this rule covers was observed",)
+    return Result(rule, resource.name, Verdict.INCONCLUSIVE, reasons=reasons)
+
+
+def _once(findings: Iterable[Violation]) -> tuple[Violation, ...]:
+    """Findings without repetitions of the same finding about the same request."""
+    once: dict[tuple[str, ...], Violation] = {}
+    for each in findings:
+        request = each.exchange.request
+        once.setdefault((request.method, request.target, request.identity, each.expected, each.received), each)
+    return tuple(once.values())
+
+
+def overall(  # noqa: PLR0913 - each of these affects the one word
+    results: Iterable[Result],
+    *,
+    partial: bool,
+    strict: bool,
+    stale: bool = False,
+    left: bool = False,
+    interrupted: bool = False,
+) -> tuple[str, int]:
+    """One word for all results, and the exit status that goes with it.
+
+    Args:
+        results: the verdicts.
+        partial: whether some rules or resources were left out.
+        strict: whether advisory rules can fail the run.
+        stale: whether a waiver is no longer of use.
+        left: whether something that the run made is left behind.
+        interrupted: whether the run was interrupted.
+    """
+    word, status = _word(list(results), partial=partial, strict=strict)
+    if interrupted:
+        word, status = "interrupted: no claim", INTERRUPTED
+    elif stale and status != FAILED:
+        word, status = "a waiver is stale", FAILED
+    if not left:
+        return word, status
+    return f"{word}, with records left behind", status if status == FAILED else BROKEN
+
+
+def _word(results: list[Result], *, partial: bool, strict: bool) -> tuple[str, int]:
+    verdicts = {result.verdict for result in results if not result.waived}
+    if Verdict.FAIL in verdicts or (strict and Verdict.WARN in verdicts):
+        return "does not conform", FAILED
+    if any(each.verdict is Verdict.INCONCLUSIVE and (strict or each.rule.level != "advisory") for each in results):
+        return "undecided", UNDECIDED
+    if partial:
+        return "partial: no claim", 0
+    return ("conforms but for what is waived" if any(each.waived for each in results) else "conforms"), 0
+
+
+def unjudged(results: Iterable[Result]) -> list[str]:
+    """What a verdict does not cover, though its word may be *conforms*: each with the reason in brackets."""
+    every = list(results)
+    missing = [f"{result.unjudged} ({result.reasons[0]})" for result in every if result.unjudged]
+    advisory = sum(each.verdict is Verdict.INCONCLUSIVE and each.rule.level == "advisory" for each in every)
+    return list(dict.fromkeys(missing)) + ([f"{advisory} advisory checks (undecided)"] if advisory else [])
+
+
+def possible(rules: Iterable[Rule]) -> int:
+    """How many results there may be: one for each rule and resource."""
+    return sum(len(rule.resources) for rule in rules)
