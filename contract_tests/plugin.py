@@ -19,7 +19,9 @@ HERE = Path(__file__).parent
 NAMED = "CONTRACT_TESTS_NAMED"
 KEY = "contract_tests_outcome"
 NOT_HERE = {"--plan", "--quiet", "--verbose", "--write-waivers"}  # these concern the command, not the run
-OPTIONS = {option.opts[0]: option for option in RUN if isinstance(option, click.Option) and option.opts[0] not in NOT_HERE}
+OPTIONS = {
+    option.opts[0]: option for option in RUN if isinstance(option, click.Option) and option.opts[0] not in NOT_HERE
+}
 OUTCOME = pytest.StashKey[Any]()
 RESULTS = pytest.StashKey[Any]()
 WRITTEN = pytest.StashKey[bool]()

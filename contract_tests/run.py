@@ -37,7 +37,7 @@ from link_management_contract import Contract, Resource, Rule
 from link_management_contract.texts import printable
 
 if TYPE_CHECKING:
-    from contract_tests.explore.exploration import Exploration
+    from contract_tests.exploration import Exploration
 
 REQUESTS_OF_A_ROUND = 300  # of each kind of round, for each resource
 SECONDS_TO_NOTICE = 0.1
@@ -252,7 +252,7 @@ class _Run:
         self._report = progress
         self.target.waiting = self._report_waiting
         if options.explore:  # Schemathesis is slow to load
-            Thread(target=import_module, args=("contract_tests.explore.exploration",), daemon=True).start()
+            Thread(target=import_module, args=("contract_tests.exploration",), daemon=True).start()
 
     def look_first(self) -> None:
         """See whether there is such a service, and whether it accepts the key."""
@@ -299,7 +299,7 @@ class _Run:
 
     @cached_property
     def _exploration(self) -> Exploration:
-        from contract_tests.explore.exploration import Exploration  # noqa: PLC0415
+        from contract_tests.exploration import Exploration  # noqa: PLC0415
 
         requests = -(-self._options.explore // len(self._contract.resources))
         return Exploration(self._contract, requests, self._options.seed)

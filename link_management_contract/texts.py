@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from link_management_contract.model import shipped
+from link_management_contract import shipped
 
 STATEMENT = re.compile(r'^- <a id="s(D?\d+)"></a>\*\*\1\*\* \(\w+\) (.*?)(?=\n\n|\n- |\Z)', re.MULTILINE | re.DOTALL)
 UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any
 
-from contract_tests.curl import form, quoted
 from contract_tests.exchange import OTHER, OWN, Exchange, Request, id_of
+from contract_tests.multipart import USUAL, encode
 from contract_tests.observation import Violation
-from contract_tests.overlap.script import at_once, before
 from contract_tests.target.identities import IDENTITIES
 from contract_tests.verdicts import VIOLATED, Outcome
 from link_management_contract import Contract, Resource, Rule
@@ -236,3 +236,122 @@ def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
 def file_of(rule: str) -> str:
     """The name of a rule's script in the folder of reports."""
     return f"repro/{rule}.sh"
+
+
+MARK = re.compile(r"ct\d+x?[0-9a-f]*-(\d+z)")  # what marks a record of a run
+SHOWN_WHOLE = (32, 126)  # the codes of characters that need no escape
+
+
+def curl(base_url: str, request: Request) -> str:
+    """The curl command; keys come from the environment, images from a local file."""
+    parts = ["curl", "-i"]
+    if request.method != "GET" and request.form is None and request.body is None:
+        parts += ["-X", request.method]
+    parts += [IDENTITIES[request.identity].curl] if request.identity in IDENTITIES else []
+    for name, value in (request.form or {}).items():
+        if isinstance(value, str):
+            parts += ["--form-string", quote(f"{name}={value}")]
+        else:
+            parts += ["-F", quote(f"{name}=@fixtures/images/logo.png;filename={value[0]};type={value[2]}")]
+    if request.body is not None:
+        parts += ["-H", quote(f"Content-Type: {request.body[0]}"), "--data-binary", quote(request.body[1].decode())]
+    return " ".join([*filter(None, parts), quote(f"{base_url}{request.target}")])
+
+
+def form(number: int, request: Request) -> tuple[list[str], list[str]]:
+    """The lines that prepare files, and the arguments of curl."""
+    if request.body is not None:
+        media_type, body = request.body
+    elif request.form is not None and request.shape != USUAL:
+        body, media_type = encode(request.form, request.shape)
+    else:
+        return _fields(number, request)
+    file = f'"$dir/{number}"'
+    return [printed(body, file)], ["-H", f'"Content-Type: {quoted(media_type)}"', "--data-binary", f"@{file}"]
+
+
+def _fields(number: int, request: Request) -> tuple[list[str], list[str]]:
+    prepared, arguments = [], list[str]()
+    for name, value in (request.form or {}).items():
+        if isinstance(value, str):
+            arguments += ["--form-string", f'"{quoted(f"{name}={value}")}"']
+        else:
+            file = f'"$dir/{number}-{name}"'
+            prepared.append(printed(value[1], file))
+            arguments += ["-F", f'{name}=@{file}\\;filename="{quoted(value[0])}"\\;type={value[2]}']
+    return prepared, arguments
+
+
+def printed(content: bytes, file: str) -> str:
+    """A line that writes a file, whatever is in it; the marks of the run become those of the script."""
+    parts, marks = [], []
+    for piece in re.split(rb"(ct\d+x?[0-9a-f]*-\d+z)", content):
+        found = MARK.fullmatch(piece.decode("latin-1"))
+        if found:
+            parts.append("%s")
+            marks.append(f'"$mark-{found[1]}"')
+        else:
+            parts.append("".join(_octal(byte) for byte in piece))
+    return " ".join([f"printf -- '{''.join(parts)}'", *marks, f"> {file}"])
+
+
+def _octal(byte: int) -> str:
+    letter = chr(byte)
+    if letter == "%":
+        return "%%"
+    least, most = SHOWN_WHOLE
+    return letter if least <= byte <= most and letter not in "\\'" else f"\\{byte:03o}"
+
+
+def quoted(text: str) -> str:
+    """A text between double quotes of a shell, with the script's mark for the run's; `$` stands for an id in a path."""
+    escaped = re.sub(r'(["\\`]|\$(?!id_\d))', r"\\\1", text)
+    escaped = MARK.sub(r"$mark-\1", escaped)
+    return "$(printf '\\r')".join(escaped.split("\r"))
+
+
+AT_ONCE = "-sS --max-time 30 ${CURL_OPTIONS:-} -H \"Authorization: Bearer $key\" -w '%{http_code} %{method}\\n'"
+
+
+def before(finding: Violation, every: list[Exchange]) -> list[Exchange]:
+    """The create of the record that overlapping requests are about, if they are about one."""
+    sought = next((each.request.identifier for each in finding.together if each.request.identifier is not None), None)
+    return [each for each in every if each.request.operation == "create" and each.made_id == sought][-1:]
+
+
+def at_once(finding: Violation, ids: dict[int, str], resource: Resource) -> list[str]:
+    """The lines that send overlapping requests by one curl, and look at what they led to."""
+    lines, parts, looks = list[str](), list[str](), list[str]()
+    if any(_is_of_another(exchange.request, ids) for exchange in finding.together):
+        return ["# These requests write to a record that this script does not create, so it sends none of them."]
+    for number, exchange in enumerate(finding.together, 1):
+        request, file = exchange.request, f'"$dir/at-once-{number}"'
+        prepared, arguments = form(number, request)
+        lines += prepared
+        method = [] if arguments else ["-X", request.method]
+        parts.append(" ".join([AT_ONCE, "-o", file, *method, *arguments, f'"$base{_place(request, ids)}"']))
+        looks.append(f"cat {file}; echo")
+        looks += [f'made="$made $(id_in {file})"'] if request.operation == "create" else []
+    if not lines and not parts:
+        return []
+    subject = next((f'"$base{resource.record_path}${name}"' for name in ids.values()), f'"$base{resource.list_path}"')
+    return [
+        "# Not each try shows it: run this again if it does not.",
+        *lines,
+        "printf '\\n--- at one moment\\n'",
+        f"curl --no-progress-meter --parallel --parallel-immediate {' --next '.join(parts)}",
+        *looks,
+        f'step "afterwards <-- this answer" api {subject}',
+    ]
+
+
+def _is_of_another(request: Request, ids: dict[int, str]) -> bool:
+    """Whether a request writes to a record that the script has not created."""
+    return request.method != "GET" and request.identifier is not None and request.identifier not in ids
+
+
+def _place(request: Request, ids: dict[int, str]) -> str:
+    """The path and query of a request, with the id of the script's own record."""
+    if request.identifier not in ids:
+        return quoted(request.target)
+    return quoted(request.target.replace(f"/{request.identifier}", f"/${ids[request.identifier or 0]}", 1))

@@ -14,7 +14,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from contract_tests.curl import curl
 from contract_tests.errors import UsageError
 from contract_tests.exchange import (
     MOST_PARTS,
@@ -27,6 +26,7 @@ from contract_tests.exchange import (
 )
 from contract_tests.masking import Masking, shape
 from contract_tests.observation import MISSING, Violation
+from contract_tests.reports.repro import curl
 from contract_tests.run import MOST_SHOWN
 from contract_tests.verdicts import Outcome, Result, Verdict
 from link_management_contract.texts import printable

@@ -127,7 +127,9 @@ def _show_rows(rows: Iterable[tuple[str, str]], console: Console, indent: int = 
     """Print texts, each behind its name and wrapped beside it."""
     width = max(LEAST_WIDTH, console.width - indent)
     for name, text in rows:
-        lines = [part for line in text.splitlines() for part in wrap(line, width, break_on_hyphens=False) or [""]] or [""]
+        lines = [part for line in text.splitlines() for part in wrap(line, width, break_on_hyphens=False) or [""]] or [
+            ""
+        ]
         for number, line in enumerate(lines):
             title = f"  {name if number == 0 else ''}".ljust(indent)
             console.print(Text(title, style="bold").append(line, style="not bold"), soft_wrap=True)

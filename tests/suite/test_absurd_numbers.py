@@ -10,7 +10,7 @@ import pytest
 from faulty import CONTRACT, honest, looks, verdicts
 
 from contract_tests.exchange import Exchange, Request
-from contract_tests.explore import Exploration
+from contract_tests.exploration import Exploration
 from contract_tests.verdicts import VIOLATED
 from mock_server import Settings
 from mock_server.faults.call import Transformation

@@ -9,7 +9,7 @@ import pytest
 from faulty import BASE_URL, CONTRACT, honest, looks, survey_alone, verdicts, visited
 
 from contract_tests.evidence import Evidence
-from contract_tests.explore import Exploration
+from contract_tests.exploration import Exploration
 from contract_tests.proof import RECORDS
 from contract_tests.verdicts import VIOLATED, Result, Verdict, judge
 from mock_server import Settings

@@ -8,7 +8,7 @@ import pytest
 from faulty import CONTRACT, OWNER, D, N, S, is_owner, listed, looks, verdicts
 from werkzeug.wrappers import Response
 
-from contract_tests.explore import Exploration
+from contract_tests.exploration import Exploration
 from contract_tests.survey import visitor as waiting
 from contract_tests.verdicts import Verdict
 from mock_server import Settings

@@ -11,7 +11,7 @@ from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
 
 from contract_tests.exchange import Request
-from contract_tests.explore import Exploration
+from contract_tests.exploration import Exploration
 from contract_tests.survey import visit
 from contract_tests.verdicts import Verdict
 from mock_server import Settings

@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response
 
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OTHER, OWN, Request
-from contract_tests.explore import Exploration
+from contract_tests.exploration import Exploration
 from contract_tests.survey import Visitor, visit
 from contract_tests.survey.cleanup import clean_up
 from contract_tests.target.ledger import Ledger

@@ -13,7 +13,7 @@ from faulty import CONTRACT, honest, looks, verdicts, visited
 from walk import RESOURCES, walk
 from wire import Client, in_process
 
-from contract_tests.explore import Exploration
+from contract_tests.exploration import Exploration
 from contract_tests.open_points import DETECTORS, observed
 from contract_tests.verdicts import Verdict
 from link_management_contract import shipped_contract

@@ -17,7 +17,7 @@ from werkzeug.wrappers import Response
 
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
-from contract_tests.explore import Exploration
+from contract_tests.exploration import Exploration
 from contract_tests.observation import Violation
 from contract_tests.verdicts import Verdict, observe
 from mock_server import Settings

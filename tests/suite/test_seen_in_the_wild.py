@@ -9,7 +9,7 @@ import pytest
 from faulty import CONTRACT, D, N, S, honest, is_owner, listed, looks, verdicts
 from werkzeug.wrappers import Response
 
-from contract_tests.explore import Exploration
+from contract_tests.exploration import Exploration
 from contract_tests.open_points import observed, remarks
 from contract_tests.verdicts import VIOLATED, Verdict
 from mock_server import Settings

@@ -8,7 +8,7 @@ import pytest
 from faulty import CONTRACT, OWNER, FaultyTarget, honest, verdicts, visited
 from werkzeug.wrappers import Response
 
-from contract_tests.explore import Exploration
+from contract_tests.exploration import Exploration
 from contract_tests.survey import visit
 from contract_tests.survey import visitor as waiting
 from contract_tests.verdicts import VIOLATED, Verdict

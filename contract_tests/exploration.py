@@ -21,10 +21,10 @@ from schemathesis.core.result import Ok
 
 from contract_tests.evidence import BeforeAfter, Listing, Record
 from contract_tests.exchange import Expect, FormValue
-from contract_tests.explore.probes import Proceed, probe
 from contract_tests.observation import TOGGLED
 from contract_tests.survey.creating import create
 from contract_tests.survey.lifecycle import Update, change, delete, remove, see_late
+from contract_tests.survey.probes import Proceed, probe
 from contract_tests.survey.samples import harmless, of_type, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
