@@ -1,7 +1,5 @@
 """The command `contract-tests`: its options, and the statuses it ends with."""
 
-from __future__ import annotations
-
 import gc
 import os
 import re
@@ -181,9 +179,6 @@ COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
-
-    Args:
-        arguments: the command line, or None for that of the process.
 
     Returns:
         The exit status: 0 conforms, 1 does not conform, 2 interrupted, 3 the suite broke, 4 usage, 5 nothing

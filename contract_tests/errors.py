@@ -11,20 +11,14 @@ class StoppedError(Exception):
 
 
 class UsageError(StoppedError):
-    """A mistake in the command line."""
-
     status = 4
 
 
 class NothingSelectedError(StoppedError):
-    """No rule or resource matches what was asked for."""
-
     status = 5
 
 
 class UnusableTargetError(StoppedError):
-    """Nothing can be judged at the target."""
-
     status = 7
 
     def __str__(self) -> str:

@@ -1,7 +1,5 @@
 """The evidence of a visit, indexed the way rules need it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +23,6 @@ class Listing:
 
     @cached_property
     def rows(self) -> tuple[Record, ...]:
-        """The listed records in order."""
         return tuple(row for page in self.pages for row in page.rows)
 
     @cached_property
@@ -35,7 +32,6 @@ class Listing:
 
     @cached_property
     def by_id(self) -> dict[Any, Record]:
-        """The listed records by id."""
         return {id_of(row): row for row in self.rows if id_of(row) is not None}
 
     @property
@@ -72,7 +68,6 @@ class Change:
 
     @property
     def record(self) -> Record | None:
-        """The record that the read shows."""
         return self.read.record if self.read else None
 
 
@@ -98,7 +93,6 @@ class Watch:
 
 
 def _changes(one: Mapping[Any, Record], other: Mapping[Any, Record]) -> int:
-    """How many records are gone or have changed."""
     return sum(other.get(identifier) != record for identifier, record in one.items())
 
 
@@ -132,12 +126,10 @@ class BeforeAfter:
 
     @property
     def came(self) -> set[Any]:
-        """Ids that appeared and are not the run's."""
         return _all_but_the_end(self.after, self.before) - set(self.before.ids) - self.made
 
     @property
     def went(self) -> set[Any]:
-        """Ids that disappeared and that the run did not remove."""
         return _all_but_the_end(self.before, self.after) - set(self.after.ids) - self.removed
 
 
@@ -159,7 +151,6 @@ class PagingScan:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing came, went or moved meanwhile."""
         return self.before.ids == self.after.ids and self.before.total == self.after.total
 
     @property
@@ -235,7 +226,6 @@ class Evidence:
     """Everything that one visit saw of each resource.
 
     Attributes:
-        base_url: where requests were sent.
         public_base_url: what page links must begin with, if not the base URL.
         markers: the texts that mark the run's records.
         controls: listings before and after a stretch in which the run only read, for as long as it otherwise writes.
@@ -289,7 +279,6 @@ class Evidence:
                 yield from ((exchange, row) for row in (page.rows if page else ()))
 
     def is_own(self, resource: str, record: Record) -> bool:
-        """Whether the run created a record."""
         return id_of(record) in self.own[resource]
 
     def is_missing(self, resource: str, identifier: Any) -> bool:
@@ -300,7 +289,6 @@ class Evidence:
         )
 
     def is_marked(self, label: Any) -> bool:
-        """Whether a name or host begins with a marker of the run."""
         return any(begins(label, marker) for marker in self.markers)
 
 

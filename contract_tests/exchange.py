@@ -45,15 +45,12 @@ class Request:
 
     Attributes:
         operation: `list`, `read`, `create`, `update` or `delete`; `follow` for a page link.
-        resource: the name of the resource.
         path: relative to the base URL, beginning with `/api/`.
         query: names and values, in order.
         form: the fields of a form, files as name, content and media type; None if there is no form.
-        identity: whose key is sent.
         identifier: the id in the path, if there is one.
         expects: the answer it should get, as far as was known when it was sent.
         body: a content type and a body that is sent as it is, instead of a form.
-        shape: how the form is written.
     """
 
     operation: str
@@ -70,12 +67,10 @@ class Request:
 
     @property
     def target(self) -> str:
-        """The path with the query, as it is sent."""
         return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
 
     @property
     def asked(self) -> dict[str, str]:
-        """The query parameters by name."""
         return dict(self.query)
 
 
@@ -86,7 +81,6 @@ class Exchange:
     Attributes:
         number: its position in the run, counted from 1; 0 if it was not sent.
         status: the HTTP status, or None if no answer came.
-        body: the bytes of the answer.
         error: why no answer came.
         attempts: the statuses of earlier tries that failed, None for those without an answer.
         redirects: the status and `Location` of each redirect on the way.
@@ -116,7 +110,6 @@ class Exchange:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the status is any 2xx."""
         return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
     @property

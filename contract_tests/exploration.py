@@ -4,8 +4,6 @@ Nothing fails here: everything seen goes into the visit's evidence, for the rule
 it is sent, so a seed yields the same requests wherever possible, whatever the answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,9 +41,7 @@ class Exploration:
     """Explores one resource after the other.
 
     Attributes:
-        contract: what requests are generated from.
         requests: about how many to send for each resource; the last step is not cut off.
-        seed: the same seed generates the same requests.
     """
 
     contract: Contract
@@ -188,10 +184,6 @@ class Walk(RuleBasedStateMachine):
     The steps are carried out later, and what they see is for the rules to judge. The next step and its values never
     depend on an answer: a record that could not be created keeps its place, and steps on it do nothing. Hypothesis
     begins with a walk of the Hypothesis rules whose names come first.
-
-    Args:
-        visitor: sends the requests, when the steps are carried out.
-        steps: where to add the steps.
     """
 
     places = Bundle("places")
@@ -218,18 +210,15 @@ class Walk(RuleBasedStateMachine):
 
     @rule(place=places, data=st.data())
     def change(self, place: int, data: st.DataObject) -> None:
-        """Update a record."""
         form, letters = data.draw(updates(self.visitor.resource)), data.draw(st.none() | LETTERS)
         self.steps.append(partial(self._change, place, form, letters))
 
     @rule(place=consumes(places))
     def remove(self, place: int) -> None:
-        """Delete a record."""
         self.steps.append(partial(self._remove, place))
 
     @rule(place=places)
     def read(self, place: int) -> None:
-        """Read a record."""
         self.steps.append(partial(self._read, place))
 
     @rule(size=st.integers(0, 6), number=st.integers(0, 99))
@@ -296,7 +285,6 @@ class Walk(RuleBasedStateMachine):
         self.visitor.try_page(results_per_page=str(size), page=str(1 + number % pages))
 
     def _list_after(self, event: str, identifier: int) -> None:
-        """List the collection after a create or an update."""
         record, before = self.model[identifier], self.seen
         self.seen = self.visitor.list_until(lambda listing: listing.by_id.get(identifier) == record, event)
         made, changed = (frozenset({identifier} if event == name else ()) for name in ("create", "update"))

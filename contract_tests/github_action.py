@@ -3,8 +3,6 @@
 Inputs come from the environment, so that a shell never interprets them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

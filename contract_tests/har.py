@@ -1,7 +1,5 @@
 """HTTP archives (HAR): a run's exchanges written, and exchanges recorded elsewhere read."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from base64 import b64decode, b64encode
@@ -35,8 +33,6 @@ class Recording:
 
     Attributes:
         base_url: where most of the recognised requests were sent.
-        exchanges: those recognised as requests to that service, in order.
-        every: how many entries there are in the file.
         passed_over: why others were left out, with a count for each reason.
     """
 
@@ -50,8 +46,6 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
     """Read a HAR file.
 
     Args:
-        path: the file.
-        contract: what requests are recognised by.
         base_url: which service to judge if the file holds several; None for that of most requests.
 
     Raises:
@@ -236,7 +230,6 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
 
 
 def _told(entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What a run's own archive states about a request."""
     try:
         told = json.loads(entry.get("comment") or "null")
     except ValueError:

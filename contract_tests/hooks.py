@@ -1,7 +1,5 @@
 """The contract's rules as a check for Schemathesis itself: `SCHEMATHESIS_HOOKS=contract_tests.hooks st run ...`."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from typing import Any

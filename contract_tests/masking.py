@@ -37,7 +37,6 @@ def holds(text: str, marker: str) -> bool:
 
 
 def begins(text: object, marker: str) -> bool:
-    """Whether a text begins with a marker."""
     return bool(plain(marker)) and re.match(rf"{plain(marker)}{_end(marker)}", plain(text)) is not None
 
 
@@ -75,7 +74,6 @@ HIDDEN_HEADERS = re.compile(r"key|token|secret|passw|credential|authorization|co
 
 
 def printable_values(value: Any) -> Any:
-    """JSON with only such texts in it."""
     if isinstance(value, dict):
         return {printable(str(name)): printable_values(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -112,9 +110,7 @@ class Masking:
         """Mask some secrets, such as API keys, in every form in which they are sent.
 
         Args:
-            secrets: each with its replacement.
             own: for each of the run's records, the resource, the identity that created it, and the id.
-            markers: the texts that mark them.
         """
         forms = {}
         for secret, place in secrets.items():
@@ -134,7 +130,6 @@ class Masking:
         return cls(longest_first, every_own, frozenset(map(str.casefold, markers)), patterns)
 
     def text(self, text: str) -> str:
-        """A text without secrets."""
         for secret, place in self.secrets.items():
             text = text.replace(secret, place)
         if "%" in text or "\\" in text:

@@ -1,7 +1,5 @@
 """Forms as multipart bodies, in the shapes in which common clients send them (RFC 7578, RFC 2046)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -14,7 +12,6 @@ class Shape:
 
     Attributes:
         like: a client that sends forms like this.
-        boundary: what separates its parts.
         quoted: whether the boundary is quoted in the media type, as one with certain punctuation must be.
         files_first: whether files stand before texts.
         headers: further lines in the head of each text part; `LENGTH` becomes its length.

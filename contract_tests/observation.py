@@ -1,7 +1,5 @@
 """What a rule finds in the evidence, and the table in which each rule has the function that decides it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -49,9 +47,6 @@ class Violation:
     """Contrary evidence.
 
     Attributes:
-        exchange: the answer that shows it.
-        expected: what the rule requires there, in words.
-        received: what came, in words.
         at: the place of the value in the answer's JSON (RFC 6901), if it has one; it may be missing there.
         timeline: requests that overlapped, a line each, and what each order of them would have led to.
         together: those requests.
@@ -92,12 +87,7 @@ OTHERS_WROTE = Undecided("others wrote meanwhile")
 
 @dataclass(frozen=True)
 class Decision:
-    """How a rule is decided.
-
-    Attributes:
-        judge: called with the evidence, the resource and the arguments.
-        needs: the chapters of a visit that the rule needs.
-    """
+    """How a rule is decided."""
 
     judge: Callable[..., Observations]
     arguments: tuple[Any, ...]
@@ -138,7 +128,6 @@ OBJECT = Like("an object", lambda value: isinstance(value, dict))
 
 
 def decide(exchange: Exchange, holds: bool, expected: str, received: str, at: str = "") -> Observation:  # noqa: FBT001
-    """A witness or contrary evidence."""
     return Satisfied(exchange) if holds else Violation(exchange, expected, received, at)
 
 
@@ -148,7 +137,6 @@ def expect(  # noqa: PLR0913 - all of a comparison
     """Whether the value at a place of an answer's JSON is what it has to be.
 
     Args:
-        exchange: the answer.
         at: the place, as a JSON pointer (RFC 6901), such as `/meta/page`.
         wanted: the very value, or what it has to be like.
         note: more about what was received.
@@ -211,7 +199,6 @@ def id_text(record: Record) -> str:
 
 
 def answer(exchange: Exchange) -> str:
-    """An answer in a few words."""
     return f"no answer: {exchange.error[:100]}" if exchange.status is None else f"status {exchange.status}"
 
 

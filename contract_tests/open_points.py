@@ -4,8 +4,6 @@ Each detector takes a run's exchanges and yields the value of one open point whe
 `unseen` in the contract, which says why.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -96,7 +94,6 @@ def _successes(exchanges: Exchanges, operation: str, *resources: str) -> Iterato
 
 
 def _reads(exchanges: Exchanges, *resources: str) -> Iterator[Record]:
-    """The records that reads show."""
     return (read.record for read in _successes(exchanges, "read", *resources) if read.record)
 
 
@@ -331,7 +328,6 @@ def _empty_last(exchanges: Exchanges) -> Iterator[str]:
 
 
 def _empty_lists(exchanges: Exchanges) -> Iterator[dict[str, Any]]:
-    """The answers to lists that hold no records."""
     return (each.json for each in _successes(exchanges, "list") if each.page and each.page.total == 0)
 
 

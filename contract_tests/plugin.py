@@ -1,7 +1,5 @@
 """The suite as a pytest plugin: one item for each rule and resource, from one run of the survey."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import sys
@@ -41,7 +39,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse to run the suite without a base URL."""
     if not given(config, "--base-url") and any(item.path.parent == HERE for item in items):
         pytest.exit("contract-tests: give --base-url, where the implementation answers", returncode=4)
 
@@ -115,12 +112,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def given(config: pytest.Config, option: str) -> Any:
-    """The value given for an option, or None."""
     return config.getoption(option.removeprefix("--").replace("-", "_"), default=None)
 
 
 def _arguments(config: pytest.Config) -> list[str]:
-    """The options that were given, as a command line."""
     line = []
     for name in OPTIONS:
         value = given(config, name)

@@ -1,7 +1,5 @@
 """The proof that the suite can fail, and fails only when it should: trials of servers known to be right or wrong."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -45,9 +43,6 @@ class Defect:
     """A named way of breaking one rule, as the mock describes it.
 
     Attributes:
-        name: what is wrong, in a few words.
-        rule: the rule that it breaks.
-        what: what is wrong, in a sentence.
         resources: the resources that it affects; if empty, all that the rule applies to.
     """
 
@@ -118,7 +113,6 @@ def reset(base_url: str, **switches: Any) -> None:
 
 
 def defects(base_url: str) -> dict[str, Defect]:
-    """All defects that a mock has, by name."""
     answer = urllib3.request("GET", f"{base_url}/_mock/defects")
     return {
         entry["name"]: Defect(entry["name"], entry["rule"], entry["what"], tuple(entry["kinds"]))
@@ -174,7 +168,6 @@ def _breaks(rule: Rule, resource: Resource, made: Script, printed: bytes) -> boo
 
 
 def _exchanges(made: Script, printed: bytes) -> list[Exchange]:
-    """The exchanges that a script has shown."""
     _, *parts = STEP.split(printed)
     exchanges = []
     for number, path, answer in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
@@ -209,10 +202,8 @@ class Trial:
         name: the defect's or the condition's; empty for any other server.
         seed: determines its choices and its records.
         switches: what the mock is reset with.
-        resources: the resources to judge.
         rule: the rule that must be found violated, or None.
         explore: as for a run.
-        overlap: likewise.
         may_be_undecided: whether rules may stay inconclusive.
         is_repeated: whether to try whether a script repeats what was found.
     """
@@ -265,12 +256,10 @@ class Row:
 
     @property
     def scripted(self) -> bool:
-        """Whether a script shows the defect."""
         return any(each.scripted for each in self.judged)
 
     @property
     def others(self) -> frozenset[str]:
-        """The other rules found violated."""
         return frozenset().union(*(each.fell for each in self.judged)) - {self.defect.rule}
 
     @property
@@ -316,9 +305,6 @@ class Proof:
         """Sort the judged trials.
 
         Args:
-            rules: those of the contract.
-            defects: all that the mock has.
-            judged: the trials, in any order.
             whole: whether these are all defects, with enough seeds.
         """
         began = monotonic()

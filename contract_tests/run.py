@@ -52,20 +52,14 @@ class Options:
     """The options of a run.
 
     Attributes:
-        base_url: where the implementation answers, without a slash at the end.
-        api_key: the key of the account that is used.
         second_api_key: the key of another account, or None.
-        resources: the resources to judge.
         rules: patterns of the ids of rules to judge, such as `pagination.*`.
         public_base_url: what page links must begin with, if not the base URL.
         splash_create_path: where splash pages are created, if not at the documented path.
-        strict: whether advisory rules can fail the run.
         jobs: how many resources are visited side by side.
         max_failures: after how many failing results the run stops, or None.
         explore: about how many requests to generate besides the survey's.
         overlap: how many rounds of requests that overlap to send.
-        seed: the seed that they are generated from.
-        waivers: failures that are allowed for a time.
     """
 
     base_url: str
@@ -153,12 +147,10 @@ def keys_of(given: SimpleNamespace) -> tuple[str, str | None]:
 
 
 def limits_of(given: SimpleNamespace) -> Limits:
-    """How hard the target may be pushed."""
     return Limits(interval=given.rate or 0.0, timeout=given.timeout)
 
 
 def connection_of(given: SimpleNamespace) -> Connection:
-    """How the target is reached."""
     return Connection(given.ca_bundle, given.insecure, given.client_cert, given.client_key, dict(given.header))
 
 
@@ -178,12 +170,10 @@ class Visits:
     is_whole: bool = False
 
     def judge(self) -> None:
-        """Judge what was seen so far."""
         self.results = [judge(rule, self.resource, *self.seen) for rule in self.rules]
 
     @property
     def notes(self) -> list[str]:
-        """Why something could not be tried."""
         notes = dict.fromkeys(note for evidence in self.seen for note in evidence.notes[self.resource.name])
         return [f"the rest of {self.resource.name} ({note})" for note in notes]
 
@@ -199,8 +189,6 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
     """Judge an implementation.
 
     Args:
-        contract: the rules.
-        options: what to judge, and how.
         ledger: where creates are noted; if None, only in memory.
         progress: called with each chapter and the number of requests so far.
         interrupted: whether the run must end; what it made is then removed.
@@ -371,7 +359,6 @@ class _Run:
         )
 
     def _not_judged(self, results: list[Result], not_run: int, *, is_whole: bool) -> list[str]:
-        """What the verdict does not cover."""
         why = "deselected, or in need of writes" if is_whole else "the run was interrupted"
         left_out = [f"{not_run or 'some'} checks ({why})"] if not_run or not is_whole else []
         rare = ["rarer input (--explore 0)"] if not self._options.explore else []
@@ -431,7 +418,6 @@ def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target)
 
 
 def _join(threads: Iterable[Thread]) -> None:
-    """Wait for threads so that an interrupt is noticed."""
     for thread in threads:
         while thread.is_alive():
             thread.join(SECONDS_TO_NOTICE)
@@ -466,7 +452,6 @@ def judged(contract: Contract, options: Options) -> list[Rule]:
 
 
 def needed(rules: Iterable[Rule]) -> Chapters:
-    """The chapters that some rules need."""
     return frozenset().union(*(DECISIONS[rule.id].needs for rule in rules))
 
 

@@ -1,7 +1,5 @@
 """Where commands print; a reader that goes away, as `head` does, changes no verdict."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator
@@ -18,7 +16,6 @@ def complain(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """Print a text on standard output."""
     print_to(sys.stdout, printable(text))
 
 

@@ -1,7 +1,5 @@
 """The rules of the contract as tests: `pytest --pyargs contract_tests --base-url URL`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -14,7 +12,6 @@ from link_management_contract import shipped_contract
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Generate one item for each rule and resource."""
     overlaps = given(metafunc.config, "--overlap") not in (None, "0")
     rules = [rule for rule in shipped_contract().rules.values() if overlaps or rule.decided_by != "round"]
     pairs = [(rule.id, resource) for rule in rules for resource in rule.resources]
@@ -36,7 +33,6 @@ def result(request: pytest.FixtureRequest, pair: tuple[str, str]) -> Result:
 
 
 def test_rule(result: Result, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
-    """The rule is satisfied."""
     warns = result["verdict"] == Verdict.WARN
     gates = result["verdict"] == Verdict.FAIL or (warns and given(request.config, "--strict"))
     if warns:

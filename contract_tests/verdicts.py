@@ -1,7 +1,5 @@
 """From observations to verdicts, one for each rule and resource, and to one word for all."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -63,7 +61,6 @@ class Result:
 
     @property
     def id(self) -> str:
-        """A name to select the result by."""
         return f"{self.rule.id}[{self.resource}]"
 
 
@@ -72,8 +69,6 @@ class Outcome:
     """The outcome of a run.
 
     Attributes:
-        base_url: the target.
-        version: the contract's.
         began: when, in seconds since 1970.
         word: *conforms*, *does not conform*, *undecided*, *partial: no claim* or *interrupted: no claim*; with records
             left behind, it says so.
@@ -81,13 +76,9 @@ class Outcome:
         not_run: how many more results there might have been.
         created: how many records the run made.
         left: what it made and could not remove.
-        strict: whether advisory rules can fail the run.
-        insecure: whether any certificate was trusted.
         not_judged: what the word does not cover.
         notes: what every client runs into though no rule forbids it.
         stale: what is wrong with the waivers.
-        interrupted: whether it was stopped before its end.
-        masking: masks what must not be reported of the exchanges.
     """
 
     base_url: str
@@ -117,27 +108,19 @@ class Outcome:
 
     @property
     def failed(self) -> list[Result]:
-        """The failures that are not waived."""
         return [result for result in self.results if result.verdict is Verdict.FAIL and not result.waived]
 
     @cached_property
     def observed(self) -> dict[str, Counter[str]]:
-        """The values seen for each open point, each with a count."""
         return observed(self.exchanges)
 
 
 def observe(rule: Rule, resource: Resource, evidence: Evidence) -> list[Observation]:
-    """All that a rule finds in one visit's evidence."""
     return list(DECISIONS[rule.id](evidence, resource))
 
 
 def doubts(results: Iterable[Result], evidence: Evidence) -> dict[Rule, bool]:
-    """The rules that several requests decide and that seem violated, each with whether only exploration shows it.
-
-    Args:
-        results: the verdicts on a first visit.
-        evidence: what it saw.
-    """
+    """The rules that several requests decide and that seem violated, each with whether only exploration shows it."""
     found = {}
     for result in results:
         if result.rule.decided_by == "state" and result.findings:
@@ -150,12 +133,6 @@ def judge(rule: Rule, resource: Resource, first: Evidence, second: Evidence | No
     """The verdict on a rule for one resource.
 
     A rule that several requests decide fails only if both visits show a violation.
-
-    Args:
-        rule: the rule.
-        resource: the resource.
-        first: what the first visit saw.
-        second: what a second visit saw, if there was one.
     """
     visits = [observe(rule, resource, evidence) for evidence in (first, second) if evidence is not None]
     seen = {each.exchange.number: each.exchange for visit in visits for each in visit if hasattr(each, "exchange")}
@@ -207,16 +184,7 @@ def overall(  # noqa: PLR0913 - each of these affects the one word
     left: bool = False,
     interrupted: bool = False,
 ) -> tuple[str, int]:
-    """One word for all results, and the exit status that goes with it.
-
-    Args:
-        results: the verdicts.
-        partial: whether some rules or resources were left out.
-        strict: whether advisory rules can fail the run.
-        stale: whether a waiver is no longer of use.
-        left: whether something that the run made is left behind.
-        interrupted: whether the run was interrupted.
-    """
+    """One word for all results, and the exit status that goes with it."""
     word, status = _word(list(results), partial=partial, strict=strict)
     if interrupted:
         word, status = "interrupted: no claim", INTERRUPTED

@@ -1,7 +1,5 @@
 """Waivers: failures that are known, allowed for a time, and reported as such."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -33,7 +31,6 @@ class Waiver:
     until: date
 
     def __str__(self) -> str:
-        """The waiver, for people."""
         return f"{self.rule}[{self.resource}], until {self.until}"
 
 

@@ -3,8 +3,6 @@
 Data, no behaviour. Both programs import it; it imports neither.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -25,12 +23,10 @@ def shipped(name: str) -> Path:
 
 
 def load_yaml(text: str) -> Any:
-    """Parse YAML with the fast loader where PyYAML has it."""
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
 
 
 def operation_of(operation_id: str) -> str:
-    """The operation that an `operationId` names."""
     return next(operation for operation in OPERATIONS if operation_id.startswith(operation))
 
 
@@ -43,7 +39,6 @@ class Field:
         values: the allowed texts; empty if any text is allowed.
         applies_when: another field and the value that it must have for this field to apply, or None.
         operations: which of `create` and `update` take it.
-        required: whether a create must have it.
     """
 
     name: str
@@ -54,7 +49,6 @@ class Field:
     required: bool
 
     def applies_to(self, record: Mapping[str, Any]) -> bool:
-        """Whether the field applies to a record with these values."""
         return self.applies_when is None or record.get(self.applies_when[0]) == self.applies_when[1]
 
 
@@ -66,7 +60,6 @@ class Resource:
         name: its name as paths spell it, such as `splash-pages`.
         paths: the path of each of the five operations; `{id}` stands for a record's id.
         link_collection: the collection that its page links name.
-        fields: its form fields by name.
         shape: the schema of each field of its read representation.
         page_sizes: the allowed numbers of records on a page.
         default_page_size: the page size if none is asked for.
@@ -82,12 +75,10 @@ class Resource:
 
     @cached_property
     def list_path(self) -> str:
-        """Where it is listed, with the trailing slash."""
         return self.paths["list"]
 
     @cached_property
     def create_path(self) -> str:
-        """Where records are created."""
         return self.paths["create"]
 
     @cached_property
@@ -97,18 +88,15 @@ class Resource:
 
     @cached_property
     def required(self) -> tuple[str, ...]:
-        """The fields that a create must have."""
         return tuple(field.name for field in self.fields.values() if field.required)
 
     @cached_property
     def optional(self) -> dict[str, str]:
-        """The other fields of a create, each with its kind."""
         fields = self.fields.values()
         return {field.name: field.kind for field in fields if "create" in field.operations and not field.required}
 
     @cached_property
     def types(self) -> tuple[str, ...]:
-        """The values that `type` may have, if it has one."""
         return self.fields["type"].values if "type" in self.fields else ()
 
     @cached_property
@@ -131,7 +119,6 @@ class Rule:
         level: `stated`, `implied` or `advisory`.
         decided_by: `exchange` if one answer is enough to judge it, `state` if several are needed, `round` if requests
             that overlap are.
-        section: the heading of the specification that it stands under.
         numbers: the statements of the specification that it covers.
         resources: the names of the resources that it applies to.
         implies: the ids of rules whose violation may be no more than a consequence of this one's.
@@ -169,17 +156,11 @@ class OpenPoint:
 
     @property
     def name(self) -> str:
-        """Its id without `open.`, as options have it."""
         return self.id.removeprefix("open.")
 
 
 class Contract:
     """openapi.yaml.
-
-    Attributes:
-        rules: by id.
-        open_points: by name.
-        resources: by name.
 
     Raises:
         OSError: if the file cannot be read.
@@ -208,7 +189,6 @@ class Contract:
         self.open_points: dict[str, OpenPoint] = {point.name: point for point in points}
 
     def text_for(self, base_url: str) -> str:
-        """The file's text, with the base URL of a deployment in it."""
         default = self.document["servers"][0]["variables"]["base_url"]["default"]
         return self.text.replace(default, base_url)
 

@@ -1,7 +1,5 @@
 """The few texts that both programs print."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """The command `contract-tests cleanup`."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import click

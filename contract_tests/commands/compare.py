@@ -1,7 +1,5 @@
 """The command `contract-tests compare`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -96,7 +94,6 @@ class Regression:
 
     @property
     def lines(self) -> list[str]:
-        """The changes, for people."""
         lines = []
         for title, names in (("worse", self.worse), ("better", self.better), ("new", self.new), ("gone", self.gone)):
             lines += [f"{len(names)} {title}", *(f"  {name}" for name in names)] if names else []

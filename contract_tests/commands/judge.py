@@ -1,7 +1,5 @@
 """The command `contract-tests judge`."""
 
-from __future__ import annotations
-
 from time import time
 from types import SimpleNamespace
 

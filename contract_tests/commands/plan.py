@@ -1,7 +1,5 @@
 """What a run would do: the same run, rehearsed against a mock on this machine."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

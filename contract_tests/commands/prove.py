@@ -1,7 +1,5 @@
 """The command `contract-tests prove`, and the kill matrix that it prints: in a terminal, as Markdown and as JSON."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os
@@ -169,7 +167,6 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _work(base_url: str, tasks: Any, results: Any) -> None:
-    """Judge trials from the queue, in a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command itself is interrupted, and ends the workers
     gc.set_threshold(100_000, 20, 20)  # the evidence of a trial is discarded as a whole
     contract = shipped_contract()
@@ -182,7 +179,6 @@ def _work(base_url: str, tasks: Any, results: Any) -> None:
 
 
 def _watched(judged: Iterator[Judged], total: int) -> Iterator[Judged]:
-    """Pass on the judged trials, and show the progress."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -219,7 +215,6 @@ def show(proof: Proof, console: Console, *, by_defect: bool) -> None:
 
 
 def markdown(proof: Proof) -> str:
-    """The summary by area, then every defect."""
     lines = [_line(COLUMNS), _line(["---"] * len(COLUMNS)), *map(_line, _summary(proof)), ""]
     lines += [f"- {text}" for text in _texts(proof)]
     lines += ["", _line(DEFECT_COLUMNS), _line(["---"] * 5)]
@@ -281,7 +276,6 @@ def _defects(proof: Proof) -> Table:
 
 
 def _summary(proof: Proof) -> Iterable[tuple[Any, ...]]:
-    """A line for each area, and one for all."""
     rows = sorted(proof.rows, key=_area)
     for area, group in [(area, list(group)) for area, group in groupby(rows, key=_area)] + [("all", rows)]:
         counts = [row.requests for row in group if row.requests is not None]

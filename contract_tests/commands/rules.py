@@ -1,7 +1,5 @@
 """The command `contract-tests rules`: the rules and open points, listed or explained."""
 
-from __future__ import annotations
-
 import textwrap
 from difflib import get_close_matches
 from itertools import groupby

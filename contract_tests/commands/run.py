@@ -1,7 +1,5 @@
 """The command `contract-tests run`: progress, interrupts, reports, and `--watch`."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import select
@@ -151,7 +149,6 @@ class Interrupts:
         sys.unraisablehook = lambda lost: lost.exc_type is KeyboardInterrupt or sys.__unraisablehook__(lost)
 
     def __call__(self) -> bool:
-        """Whether there was an interrupt."""
         return self._count > 0
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
@@ -207,7 +204,6 @@ def _options(contract: Contract, options: SimpleNamespace) -> Options:
 
 
 def report_left(ledger: Ledger) -> None:
-    """Report what is left behind, or may still appear."""
     for entry in ledger.left[:MOST_NAMED]:
         complain(f"left behind: {entry}")
     if len(ledger.left) > MOST_NAMED:
@@ -217,14 +213,7 @@ def report_left(ledger: Ledger) -> None:
 
 
 def write_reports(contract: Contract, outcome: Outcome, told: dict[str, Any], options: SimpleNamespace) -> bool:
-    """Write each report that the command line asks for, if possible; return whether all were written.
-
-    Args:
-        contract: the open points.
-        outcome: what the run came to.
-        told: the same, as `results.json` holds it.
-        options: the options.
-    """
+    """Write each report that the command line asks for, if possible; return whether all were written."""
     today = datetime.fromtimestamp(outcome.began, UTC).date()
     wanted: list[Callable[[], None]] = []
     if options.write_waivers:

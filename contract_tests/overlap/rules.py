@@ -1,7 +1,5 @@
 """Advisory rules about requests that overlap: only what no order of them explains is a violation."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +56,6 @@ class Step:
 
     @property
     def is_read(self) -> bool:
-        """Whether it writes nothing."""
         return self.changes is not None and not self.changes
 
 
@@ -108,7 +105,6 @@ def changed_in(overlapping: Round, record: Mapping[str, Any] | None) -> State:
 
 
 def described(state: State) -> str:
-    """A state, for people."""
     if state is None:
         return "no record"
     return f"{' and '.join(sorted(state))} changed" if state else "nothing changed"

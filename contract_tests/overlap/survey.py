@@ -1,7 +1,5 @@
 """The chapter of requests that overlap: pairs and small groups about the run's own records, sent at one moment."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,12 +21,7 @@ TOGETHER = {"domains": ("host", "custom_index_url"), "notification-handlers": ("
 
 
 def overlap(visitor: Visitor, rounds: int) -> None:
-    """Send rounds of requests that overlap.
-
-    Args:
-        visitor: sends the requests.
-        rounds: how many of each kind.
-    """
+    """Send rounds of requests that overlap."""
     visitor.evidence.has_overlapped = True
     if not visitor.writes or (made := _made(visitor)) is None:
         return
@@ -79,7 +72,6 @@ def _differs(read: Exchange, name: str, before: dict[str, object]) -> bool:
 
 
 def _updates(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
-    """Updates of different fields of one record."""
     before = visitor.read(subject, Expect.OPEN).record or {}
     updates = [_update(visitor, subject, (name,), before) for name in fields]
     _changed(visitor, "updates", subject, before, updates)

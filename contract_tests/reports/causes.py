@@ -1,7 +1,5 @@
 """Findings in the order in which to fix them, each under its likeliest cause; and what a failure left unjudged."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +27,6 @@ class Group:
 
     @property
     def rule(self) -> str:
-        """The rule's id."""
         return str(self.results[0]["rule"])
 
 

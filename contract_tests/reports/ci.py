@@ -3,8 +3,6 @@
 Each takes results as `results.json` holds them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter
@@ -112,7 +110,6 @@ def markdown(results: Mapping[str, Any]) -> str:
 
 
 def by_area(results: Mapping[str, Any]) -> dict[str, Counter[str]]:
-    """How many results of each verdict there are, by area."""
     counts: dict[str, Counter[str]] = {}
     for result in results["results"]:
         counts.setdefault(result["rule"].partition(".")[0], Counter())[result["verdict"]] += 1
@@ -139,7 +136,6 @@ def _failure(group: Group) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """A text that Markdown shows as it is, in one line."""
     one = " ".join(text.split())
     return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~" else letter for letter in one)
 

@@ -1,7 +1,5 @@
 """The folder of a run's reports, and in it the page for people, which needs neither a network nor scripts."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -31,8 +29,6 @@ MOST_SHOWN = 2  # findings of one rule and resource that are shown with their ex
 
 @dataclass(frozen=True)
 class Shown:
-    """An exchange as the page shows it."""
-
     line: str
     identity: str
     form: list[tuple[str, str]]
@@ -43,12 +39,6 @@ class Shown:
 
 def write_folder(contract: Contract, outcome: Outcome, told: dict[str, Any], folder: Path) -> None:
     """Write all reports.
-
-    Args:
-        contract: the open points.
-        outcome: what the run came to.
-        told: the same, as `results.json` holds it.
-        folder: where to write; it is created if necessary.
 
     Raises:
         OSError: if one cannot be written.

@@ -1,7 +1,5 @@
 """A finding as a shell script that needs curl alone: it creates what it needs, shows the failure, and tidies up."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -73,10 +71,7 @@ def script(base_url: str, rule: Rule, resource: Resource, finding: Violation, ex
 
     Args:
         base_url: where the requests went.
-        rule: the rule that is violated.
         resource: the resource that it is violated for.
-        finding: contrary evidence, without secrets.
-        exchanges: those of the run, in order.
     """
     own = [each for each in exchanges if each.request.resource == resource.name]
     steps = list(before(finding, own) if finding.together else _steps(rule, finding, own))
@@ -120,7 +115,6 @@ def _steps(rule: Rule, finding: Violation, every: list[Exchange]) -> Iterator[Ex
 
 
 def _about(rule: Rule, finding: Violation, earlier: list[Exchange]) -> set[Any]:
-    """The ids of the records that a finding is about."""
     exchange = finding.exchange
     ids = {exchange.request.identifier} - {None}
     row = re.match(r"/data/(\d+)", finding.at)
@@ -150,7 +144,6 @@ def _there(earlier: list[Exchange]) -> list[Exchange]:
 
 
 def _alike(one: Request, other: Request) -> bool:
-    """Whether two forms have the same name or host."""
     labels = [str((each.form or {}).get("name") or (each.form or {}).get("host")).casefold() for each in (one, other)]
     return labels[0] == labels[1]
 
@@ -214,7 +207,6 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], *, is_it: bool)
 
 
 def _stranger(identity: str) -> str:
-    """The curl command of somebody else."""
     return f"curl -sS --max-time 30 ${{CURL_OPTIONS:-}} {IDENTITIES[identity].curl}".rstrip()
 
 
@@ -234,7 +226,6 @@ def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
 
 
 def file_of(rule: str) -> str:
-    """The name of a rule's script in the folder of reports."""
     return f"repro/{rule}.sh"
 
 
@@ -259,7 +250,6 @@ def curl(base_url: str, request: Request) -> str:
 
 
 def form(number: int, request: Request) -> tuple[list[str], list[str]]:
-    """The lines that prepare files, and the arguments of curl."""
     if request.body is not None:
         media_type, body = request.body
     elif request.form is not None and request.shape != USUAL:

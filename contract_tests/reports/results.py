@@ -3,8 +3,6 @@
 With each finding goes the part of its exchange that it is about, short and without secrets.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -147,12 +145,10 @@ def _is_usable(results: Mapping[str, Any]) -> bool:
 
 
 def name_of(result: Mapping[str, Any]) -> str:
-    """The name of a result, by which it is selected."""
     return f"{result['rule']}[{result['kind']}]"
 
 
 def rows_of(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a finding shows, each with a word for it."""
     rows = [(name, finding[name]) for name in ("expected", "received", "sent", "answered")]
     if finding.get("at"):
         similar = f"; {finding['similar']} looks like it" if finding.get("similar") else ""
@@ -165,24 +161,17 @@ def rows_of(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def source_of(result: Mapping[str, Any]) -> str:
-    """Where a result's rule comes from, for people."""
     numbers = result["numbers"]
     return f"{result['section']}, {'statement' if len(numbers) == 1 else 'statements'} {', '.join(numbers)}"
 
 
 def request_line(exchange: Exchange) -> str:
-    """The method, path and query of a request."""
     query = "&".join(f"{name}={value}" for name, value in exchange.request.query)
     return f"{exchange.request.method} {exchange.request.path}{f'?{query}' if query else ''}"
 
 
 def excerpt(finding: Violation, exchanges: Iterable[Exchange], masking: Masking) -> dict[str, Any]:
     """What was sent, what came back, and the write that may have caused it.
-
-    Args:
-        finding: contrary evidence.
-        exchanges: those of the run.
-        masking: masks what must not be reported.
 
     Returns:
         `sent`, `answered` and, where they apply, `at`, `value`, `similar`, `body` and `cause`; all texts.
@@ -205,7 +194,6 @@ def excerpt(finding: Violation, exchanges: Iterable[Exchange], masking: Masking)
 
 
 def sent(request: Request) -> str:
-    """A request in a line: method, path, query, form."""
     fields = ", ".join(f"{name}={_form_value(value)}" for name, value in (request.form or {}).items())
     if request.body is not None:
         fields = f"{request.body[0]}: {_short(request.body[1].decode('utf-8', 'replace'), LONGEST_TEXT)}"
@@ -217,7 +205,6 @@ def _form_value(value: FormValue) -> str:
 
 
 def answered(exchange: Exchange) -> str:
-    """An answer in a few words."""
     if exchange.status is None:
         cut = re.search(r"IncompleteRead\((\d+) bytes read, (\d+) more expected\)", exchange.error)
         if cut:
@@ -296,7 +283,6 @@ def _cause(finding: Violation, exchanges: Iterable[Exchange]) -> Exchange | None
 
 
 def _written(exchange: Exchange) -> Any:
-    """The id of the record that a write was about."""
     if exchange.request.operation == "create":
         return exchange.made_id
     return exchange.request.identifier if exchange.request.operation in ("update", "delete") else None

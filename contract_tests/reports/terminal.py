@@ -1,7 +1,5 @@
 """The verdict in a terminal: what was found, in the order in which to fix it, and at the end what to fix first."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -49,8 +47,6 @@ def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False,
     """Print an outcome.
 
     Args:
-        results: as `results.json` holds them.
-        console: where to print.
         verbose: whether to print the areas, the server's choices and every result that could not be judged, too.
         folder: where reports were written, and with them scripts that repeat what was found; or None.
     """
@@ -124,7 +120,6 @@ def _show_group(group: Group, console: Console, folder: Path | None) -> None:
 
 
 def _show_rows(rows: Iterable[tuple[str, str]], console: Console, indent: int = INDENT) -> None:
-    """Print texts, each behind its name and wrapped beside it."""
     width = max(LEAST_WIDTH, console.width - indent)
     for name, text in rows:
         lines = [part for line in text.splitlines() for part in wrap(line, width, break_on_hyphens=False) or [""]] or [

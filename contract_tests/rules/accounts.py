@@ -1,7 +1,5 @@
 """Rules about whose records are shown to whom."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Rules about the envelopes of records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from contract_tests.evidence import Evidence
@@ -21,7 +19,6 @@ STRING_OR_NULL = Like("a string or null", lambda value: value is None or isinsta
 
 @rule("envelopes.body-is-json", needs=PAGES | CHANGED)
 def body_is_json(evidence: Evidence, resource: Resource) -> Observations:
-    """Successes of lists, reads, creates and updates."""
     for exchange in _successes(evidence, resource, *WITH_BODY):
         start = exchange.body[:30].decode("utf-8", "replace") if exchange.request.operation == "create" else ""
         received = f"a body that is not JSON{start and f': {start}'}" if exchange.body else "no body"
@@ -31,7 +28,6 @@ def body_is_json(evidence: Evidence, resource: Resource) -> Observations:
 
 @rule("envelopes.no-byte-order-mark", needs=PAGES | CHANGED)
 def no_byte_order_mark(evidence: Evidence, resource: Resource) -> Observations:
-    """Successes with a body."""
     for exchange in _successes(evidence, resource, *WITH_BODY):
         yield decide(exchange, not exchange.body.startswith(BOM), "JSON from the first byte on", "a byte order mark")
 
@@ -71,7 +67,6 @@ def has(evidence: Evidence, resource: Resource, operation: str, wanted: dict[str
 
 @rule("envelopes.update-id-is-the-path-id", needs=CHANGED)
 def update_id_is_the_path_id(evidence: Evidence, resource: Resource) -> Observations:
-    """Updates that returned an id."""
     for exchange in evidence.of(resource.name, "update"):
         if exchange.made_id is not None:
             yield expect(exchange, "/data/id", exchange.request.identifier)

@@ -1,7 +1,5 @@
 """Rules about forms: which fields are accepted, and what becomes of their values."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -47,7 +45,6 @@ def is_same(field: str, value: Any, text: str) -> bool:
 
 
 def same_url(one: str, other: str) -> bool:
-    """Whether two URLs mean the same."""
     try:
         return _parts(one) == _parts(other)
     except ValueError:
@@ -76,7 +73,6 @@ def _normal(text: str) -> str:
 @rule("forms.host-required", "host", needs=OMITTING)
 @rule("forms.type-required", "type", needs=OMITTING)
 def required(evidence: Evidence, resource: Resource, field: str) -> Observations:
-    """Creates without a field."""
     return (_omitted(omission) for omission in evidence.omissions[resource.name] if omission.field == field)
 
 
@@ -94,7 +90,6 @@ def _omitted(omission: Omission) -> Observation:
 
 @rule("forms.required-fields-alone-suffice", needs=MADE)
 def required_fields_alone_suffice(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates with the required fields and no others."""
     for exchange in evidence.of(resource.name, "create"):
         if _fields(exchange) == set(resource.required):
             yield accepted(exchange)
@@ -102,7 +97,6 @@ def required_fields_alone_suffice(evidence: Evidence, resource: Resource) -> Obs
 
 @rule("forms.optional-fields-are-accepted-on-create", needs=MADE)
 def optional_fields_are_accepted_on_create(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates with optional fields, files aside."""
     for exchange in evidence.of(resource.name, "create"):
         if _fields(exchange) - set(resource.required):
             yield accepted(exchange)
@@ -110,7 +104,6 @@ def optional_fields_are_accepted_on_create(evidence: Evidence, resource: Resourc
 
 @rule("forms.optional-fields-are-accepted-on-update", needs=CHANGED)
 def optional_fields_are_accepted_on_update(evidence: Evidence, resource: Resource) -> Observations:
-    """Updates with optional fields, files aside."""
     for exchange in evidence.of(resource.name, "update"):
         if _fields(exchange) - set(resource.required):
             observation = accepted(exchange)
@@ -121,7 +114,6 @@ def optional_fields_are_accepted_on_update(evidence: Evidence, resource: Resourc
 
 @rule("forms.required-fields-are-optional-on-update", needs=CHANGED)
 def required_fields_are_optional_on_update(evidence: Evidence, resource: Resource) -> Observations:
-    """Updates without a field that a create requires."""
     for exchange in evidence.of(resource.name, "update"):
         if set(resource.required) - _fields(exchange):
             observation, in_full = accepted(exchange), _accepted_in_full(evidence, resource, exchange)
@@ -143,7 +135,6 @@ def _fields(exchange: Exchange) -> set[str]:
 
 @rule("forms.files-are-accepted", needs=CHANGED)
 def files_are_accepted(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates and updates with images."""
     for exchange in evidence.of(resource.name, "create", "update"):
         if any(isinstance(value, tuple) for value in (exchange.request.form or {}).values()):
             yield accepted(exchange)
@@ -151,7 +142,6 @@ def files_are_accepted(evidence: Evidence, resource: Resource) -> Observations:
 
 @rule("forms.types-are-accepted", needs=MADE)
 def types_are_accepted(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates of each type."""
     for exchange in evidence.of(resource.name, "create"):
         observation = accepted(exchange)
         if isinstance(observation, Violation):
@@ -196,7 +186,6 @@ def _is_renamed(change: Change, resource: Resource) -> bool:
 @rule("forms.custom-index-url-comes-back", "custom_index_url", needs=CHANGED)
 @rule("forms.type-comes-back", "type", needs=CHANGED)
 def comes_back(evidence: Evidence, resource: Resource, field: str) -> Observations:
-    """Values of a field that were accepted."""
     for form, record, exchange in _stored(evidence, resource):
         if form.get(field) and isinstance(record.get(field), str):
             wanted = Like(shown(form[field]), lambda value, text=form[field]: is_same(field, value, text))  # type: ignore[misc]
@@ -205,7 +194,6 @@ def comes_back(evidence: Evidence, resource: Resource, field: str) -> Observatio
 
 @rule("forms.email-comes-back", needs=CHANGED)
 def email_comes_back(evidence: Evidence, resource: Resource) -> Observations:
-    """Addresses that were given to handlers of type `email`."""
     for form, record, exchange in _stored(evidence, resource):
         settings = record.get("settings")
         address = settings.get("email") if isinstance(settings, dict) and record.get("type") == "email" else None
@@ -218,7 +206,6 @@ def email_comes_back(evidence: Evidence, resource: Resource) -> Observations:
 
 @rule("forms.type-fields-show-in-settings", needs=CHANGED)
 def type_fields_show_in_settings(evidence: Evidence, resource: Resource) -> Observations:
-    """Values given for the fields of a type other than `email`."""
     for form, record, exchange in _stored(evidence, resource):
         of_type = form.get("type", "")
         own = [name for name in form if name == of_type or name.startswith(f"{of_type}_")]
@@ -285,7 +272,6 @@ def _first_shown(evidence: Evidence, resource: Resource, creation: Creation) -> 
 @rule("forms.one-enables", "1", True, needs=CHANGED)  # noqa: FBT003 - the state
 @rule("forms.zero-disables", "0", False, needs=CHANGED)  # noqa: FBT003
 def toggled(evidence: Evidence, resource: Resource, sent: str, wanted: bool) -> Observations:  # noqa: FBT001
-    """Updates with a value of `is_enabled`."""
     for change in evidence.changes[resource.name]:
         if change.form.get("is_enabled") != sent:
             continue

@@ -1,7 +1,5 @@
 """Rules about what creates, updates and deletes do, and what they leave alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from contract_tests.evidence import BeforeAfter, Creation, Evidence, Record
@@ -125,7 +123,6 @@ def _untouched(resource: Resource, form: Iterable[str]) -> list[str]:
 
 @rule("lifecycle.update-keeps-datetime", needs=CHANGED | {Chapter.ANOTHER_SECOND})
 def update_keeps_datetime(evidence: Evidence, resource: Resource) -> Observations:
-    """`datetime` before and after updates."""
     for change in evidence.changes[resource.name]:
         if change.read and change.record and "datetime" in change.record and "datetime" in change.before:
             yield expect(change.read, "/data/datetime", change.before["datetime"], because="as before")
@@ -133,7 +130,6 @@ def update_keeps_datetime(evidence: Evidence, resource: Resource) -> Observation
 
 @rule("lifecycle.deleted-record-is-not-read", needs=CHANGED | GONE)
 def deleted_record_is_not_read(evidence: Evidence, resource: Resource) -> Observations:
-    """Reads after a delete."""
     for removal in evidence.removals[resource.name]:
         if removal.read is not None and removal.exchange.succeeded:
             received = f"{answer(removal.read)} and a record"
@@ -142,7 +138,6 @@ def deleted_record_is_not_read(evidence: Evidence, resource: Resource) -> Observ
 
 @rule("lifecycle.deleted-record-is-not-listed", needs=CHANGED | GONE)
 def deleted_record_is_not_listed(evidence: Evidence, resource: Resource) -> Observations:
-    """Listings after a delete."""
     for removal in evidence.removals[resource.name]:
         if removal.after and removal.after.exchange and removal.exchange.succeeded:
             identifier = removal.exchange.request.identifier
@@ -206,7 +201,6 @@ def leaves_other_records(evidence: Evidence, resource: Resource, event: str) -> 
 
 
 def _none_lost(period: BeforeAfter, exchange: Exchange, own: set[int], *, quiet: bool) -> Observations:
-    """Whether records are gone that nobody deleted."""
     if period.went and period.after.complete:
         if lost := sorted(period.went & own):
             yield Violation(exchange, f"the record {lost[0]}, as before", "it is gone")

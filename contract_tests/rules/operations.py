@@ -1,7 +1,5 @@
 """Rules about the operations: documented requests are not rejected as invalid."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
@@ -43,13 +41,11 @@ def accepted(exchange: Exchange) -> Observation:
 
 
 def own_requests(evidence: Evidence, resource: Resource) -> list[Exchange]:
-    """All documented requests with the account's key."""
     return list(evidence.of(resource.name, "list", "read", "create", "update", "delete"))
 
 
 @rule("operations.list-answers", needs=PAGES)
 def list_answers(evidence: Evidence, resource: Resource) -> Observations:
-    """Documented lists."""
     return map(accepted, evidence.of(resource.name, "list"))
 
 
@@ -63,14 +59,12 @@ def read_answers(evidence: Evidence, resource: Resource) -> Observations:
 
 @rule("operations.create-answers", needs=MADE)
 def create_answers(evidence: Evidence, resource: Resource) -> Observations:
-    """Creates with the required fields."""
     yield from _always_fails(evidence, resource, "create")
     yield from _as_a_whole(evidence, resource, "create")
 
 
 @rule("operations.update-answers", needs=CHANGED)
 def update_answers(evidence: Evidence, resource: Resource) -> Observations:
-    """Updates of the run's own records."""
     return _as_a_whole(evidence, resource, "update")
 
 
@@ -129,7 +123,6 @@ def _is_the_page(evidence: Evidence, resource: Resource, creation: Creation, rea
 
 @rule("operations.writes-not-redirected", needs=CHANGED | GONE)
 def writes_not_redirected(evidence: Evidence, resource: Resource) -> Observations:
-    """All writes at documented paths."""
     for exchange in evidence.of(resource.name, "create", "update", "delete"):
         if exchange.redirects:
             status, location = exchange.redirects[0]
@@ -140,7 +133,6 @@ def writes_not_redirected(evidence: Evidence, resource: Resource) -> Observation
 
 @rule("operations.reads-redirected-within-host", needs=PAGES | MADE)
 def reads_redirected_within_host(evidence: Evidence, resource: Resource) -> Observations:
-    """Reads and lists that were redirected."""
     host = urlsplit(evidence.base_url).netloc
     redirected = False
     for exchange in evidence.of(resource.name, "list", "read"):

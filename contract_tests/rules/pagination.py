@@ -1,7 +1,5 @@
 """Rules about pages: which records they show, what `meta` states about them, and where their links lead."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -51,7 +49,6 @@ def page_defaults_to_1(evidence: Evidence, resource: Resource) -> Observations:
 
 @rule("pagination.size-defaults-to-25", needs=LISTED)
 def size_defaults_to_25(evidence: Evidence, resource: Resource) -> Observations:
-    """Lists without a page size."""
     for page in evidence.pages(resource.name):
         if page.size is None:
             yield from _has_size(page, resource.default_page_size, " (often a setting of the account)")
@@ -59,7 +56,6 @@ def size_defaults_to_25(evidence: Evidence, resource: Resource) -> Observations:
 
 @rule("pagination.allowed-sizes-are-kept", needs=LISTED)
 def allowed_sizes_are_kept(evidence: Evidence, resource: Resource) -> Observations:
-    """Lists with an allowed page size."""
     for page in evidence.pages(resource.name):
         if page.size in resource.page_sizes:
             yield from _has_size(page, page.size or 0)
@@ -95,7 +91,6 @@ def other_sizes_are_not_used(evidence: Evidence, resource: Resource) -> Observat
 
 @rule("pagination.page-is-filled", needs=LISTED)
 def page_is_filled(evidence: Evidence, resource: Resource) -> Observations:
-    """Pages that exist."""
     for page in evidence.pages(resource.name):
         size = page.size if page.size in resource.page_sizes else resource.default_page_size
         if page.total is None or page.meta.get("results_per_page") != size:
@@ -108,7 +103,6 @@ def page_is_filled(evidence: Evidence, resource: Resource) -> Observations:
 
 @rule("pagination.meta-page-is-the-page-asked-for", needs=LISTED)
 def meta_page_is_the_page_asked_for(evidence: Evidence, resource: Resource) -> Observations:
-    """Pages that exist."""
     for page in _existing(evidence, resource):
         if "page" in page.meta:
             yield expect(page.exchange, "/meta/page", page.number)
@@ -116,7 +110,6 @@ def meta_page_is_the_page_asked_for(evidence: Evidence, resource: Resource) -> O
 
 @rule("pagination.total-pages-is-the-ceiling", needs=LISTED)
 def total_pages_is_the_ceiling(evidence: Evidence, resource: Resource) -> Observations:
-    """Lists of a collection that is not empty."""
     for page in evidence.pages(resource.name):
         if page.total and "total_pages" in page.meta and page.pages:
             note = f", for {page.total} records by {page.meta['results_per_page']}"
@@ -125,7 +118,6 @@ def total_pages_is_the_ceiling(evidence: Evidence, resource: Resource) -> Observ
 
 @rule("pagination.total-counts-the-records", needs=LISTED)
 def total_counts_the_records(evidence: Evidence, resource: Resource) -> Observations:
-    """Complete listings, and the totals that pages state."""
     for scan in evidence.paging_scans[resource.name]:
         for listing in (scan.before, scan.after):
             if listing.exchange is None or listing.total is None:
@@ -317,7 +309,6 @@ def links_begin_with_the_base_url(evidence: Evidence, resource: Resource) -> Obs
 def link_names(
     evidence: Evidence, resource: Resource, name: str, number_of: Callable[[Page], int | None]
 ) -> Observations:
-    """A link on pages that exist, where it has to name a page."""
     for page in _existing(evidence, resource):
         number = number_of(page)
         if number is None or name not in page.links:
@@ -336,7 +327,6 @@ def link_names(
 @rule("pagination.next-is-null-on-last-page", "next", lambda page: page.number == page.pages, needs=LISTED)
 @rule("pagination.prev-is-null-on-first-page", "prev", lambda page: page.number == 1, needs=LISTED)
 def link_is_null(evidence: Evidence, resource: Resource, name: str, at_the_end: Callable[[Page], bool]) -> Observations:
-    """A link on the page after, or before, which there is none."""
     for page in _existing(evidence, resource):
         if at_the_end(page) and name in page.links:
             yield expect(page.exchange, f"/links/{name}", None)

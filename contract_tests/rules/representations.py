@@ -1,7 +1,5 @@
 """Rules about the records that reads and lists show."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import datetime
@@ -78,7 +76,6 @@ def _matching(words: str, pattern: re.Pattern[str]) -> Like:
 )
 @rule("representations.settings-is-an-object", "settings", OBJECT, needs=PAGES | CHANGED)
 def has_form(evidence: Evidence, resource: Resource, name: str, wanted: Like) -> Observations:
-    """A field in all records that have it."""
     for exchange, record in evidence.records(resource.name):
         if name in record:
             yield expect_field(exchange, record, name, wanted, own=evidence.is_own(resource.name, record))
@@ -86,7 +83,6 @@ def has_form(evidence: Evidence, resource: Resource, name: str, wanted: Like) ->
 
 @rule("representations.type-is-one-of-six", needs=PAGES | CHANGED)
 def type_is_one_of_six(evidence: Evidence, resource: Resource) -> Observations:
-    """The type of all handlers that have one."""
     wanted = Like(
         f"one of {', '.join(resource.types)}", lambda value: isinstance(value, str) and value in resource.types
     )
@@ -97,7 +93,6 @@ def type_is_one_of_six(evidence: Evidence, resource: Resource) -> Observations:
 
 @rule("representations.fields-are-present", needs=PAGES | CHANGED)
 def fields_are_present(evidence: Evidence, resource: Resource) -> Observations:
-    """The keys of all records."""
     for exchange, record in evidence.records(resource.name):
         missing = sorted(resource.shape.keys() - record.keys())
         at = place(exchange, record, missing[0]) if missing else ""
@@ -107,7 +102,6 @@ def fields_are_present(evidence: Evidence, resource: Resource) -> Observations:
 
 @rule("representations.custom-not-found-url-is-absent", needs=PAGES | CHANGED)
 def custom_not_found_url_is_absent(evidence: Evidence, resource: Resource) -> Observations:
-    """The keys of all records."""
     for exchange, record in evidence.records(resource.name):
         absent = "custom_not_found_url" not in record
         at = "" if absent else place(exchange, record, "custom_not_found_url")
@@ -116,7 +110,6 @@ def custom_not_found_url_is_absent(evidence: Evidence, resource: Resource) -> Ob
 
 @rule("representations.integers-have-no-fraction", needs=PAGES | CHANGED)
 def integers_have_no_fraction(evidence: Evidence, resource: Resource) -> Observations:
-    """How integers are written in all records and lists."""
     writes = evidence.of(resource.name, "create", "update")
     made = ((exchange, exchange.data) for exchange in writes if exchange.made_id is not None)
     for exchange, record in chain(evidence.records(resource.name), made):
@@ -150,7 +143,6 @@ def custom_index_url_is_empty_when_unset(evidence: Evidence, resource: Resource)
 
 @rule("representations.email-settings-hold-email-alone", needs=PAGES | CHANGED)
 def email_settings_hold_email_alone(evidence: Evidence, resource: Resource) -> Observations:
-    """Handlers of type `email`."""
     for exchange, record in evidence.records(resource.name):
         settings = record.get("settings")
         if record.get("type") == "email" and isinstance(settings, dict):
@@ -188,7 +180,6 @@ def listed_as_read(evidence: Evidence, resource: Resource) -> Observations:
 
 
 def _shown(exchange: Exchange, resource: Resource) -> list[Any]:
-    """The records that a documented request shows."""
     if exchange.request.resource != resource.name or exchange.expects is not Expect.SUCCESS or not exchange.succeeded:
         return []
     return exchange.data if isinstance(exchange.data, list) else [exchange.data]

@@ -1,7 +1,5 @@
 """Advisory rules: odd input is not answered with a server failure."""
 
-from __future__ import annotations
-
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import TRIES, Exchange, Expect
 from contract_tests.multipart import USUAL

@@ -1,7 +1,5 @@
 """What must have no effect: attempts by unauthorized clients, creates that lack a field, odd forms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace

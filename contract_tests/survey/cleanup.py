@@ -1,7 +1,5 @@
 """The last chapter: everything that a run has made is removed, or reported."""
 
-from __future__ import annotations
-
 from contract_tests.evidence import Listing, Record, Removal
 from contract_tests.exchange import OTHER, OWN, Exchange, Expect, id_of, is_integer
 from contract_tests.masking import shows
@@ -45,7 +43,6 @@ def remove_all(visitor: Visitor) -> None:
 
 
 def _left(visitor: Visitor, owner: str = OWN) -> list[Entry]:
-    """What the run has made here, or may have, and not removed."""
     left = visitor.target.ledger.left
     return [entry for entry in left if (entry.resource, entry.owner) == (visitor.resource.name, owner)]
 

@@ -1,7 +1,5 @@
 """Creates that are never repeated blindly, and whose records are seen before anything else is done to them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,14 +24,6 @@ def create(  # noqa: PLR0913 - each is about the one create
     read: bool = True,
 ) -> Creation:
     """Create a record, never blindly twice, and read it if asked, waiting until the read shows it.
-
-    Args:
-        visitor: sends the requests.
-        form: the fields, with a marker in the label.
-        label: which sort of create it is.
-        expects: as for a request.
-        known: the ids that exist before.
-        read: whether to read the record.
 
     Raises:
         InvisibleError: if the returned id is not that of the new record.
@@ -103,6 +93,5 @@ def _is_seen(visitor: Visitor, creation: Creation) -> bool:
 
 
 def _find(visitor: Visitor, marker: str) -> int | None:
-    """The id of the record with this marker, if it is listed."""
     row = next((row for row in visitor.list_all().rows if shows(row, marker)), {})
     return int(row["id"]) if is_integer(row.get("id")) else None

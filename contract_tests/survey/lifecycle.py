@@ -1,7 +1,5 @@
 """Chapters that change and delete the run's own records."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -55,7 +53,6 @@ def _is_changed(update: Exchange, texts: Mapping[str, str], before: Record, read
 
 
 def record_made(visitor: Visitor, identifier: int) -> Record:
-    """A new record, as its create's read showed it."""
     creations = visitor.evidence.creations[visitor.resource.name]
     reads = (creation.read for creation in creations if creation.identifier == identifier and creation.read)
     return (next(reads, None) or visitor.read(identifier)).record or {}
@@ -174,7 +171,6 @@ def delete(visitor: Visitor, identifier: int, expects: Expect = Expect.SUCCESS) 
 
 
 def see_late(visitor: Visitor, seen: Listing) -> None:
-    """Keep what is listed some time after the last delete."""
     removals = visitor.evidence.removals.get(visitor.resource.name, [])
     if removals and removals[-1].late_list is None:
         removals[-1] = replace(removals[-1], late_list=seen)

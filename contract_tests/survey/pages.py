@@ -1,7 +1,5 @@
 """The chapter that lists pages of all sizes."""
 
-from __future__ import annotations
-
 import re
 
 from contract_tests.evidence import Listing, PagingScan, Watch
@@ -22,8 +20,6 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
     """List pages of all sizes between two listings, again if others wrote meanwhile; return the last listing.
 
     Args:
-        visitor: sends the requests.
-        before: the latest listing.
         again: whether pages were listed before, so that a few are enough.
     """
     resource, scans = visitor.resource.name, visitor.evidence.paging_scans

@@ -1,7 +1,5 @@
 """Probes for what the short survey leaves out: the rarer types, odd input, writes with odd keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -39,12 +37,7 @@ Proceed = Callable[[Callable[[], object]], None]
 
 
 def probe(visitor: Visitor, proceed: Proceed) -> None:
-    """Carry out all probes, on records made for them.
-
-    Args:
-        visitor: sends the requests.
-        proceed: carries out a step, as long as there is room for it.
-    """
+    """Carry out all probes, on records made for them."""
     proceed(partial(_edges, visitor))
     for page in ODD_NUMBERS:
         proceed(partial(visitor.list, Expect.OPEN, page=page))

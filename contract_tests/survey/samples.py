@@ -1,7 +1,5 @@
 """What the survey writes: harmless values, every host and address under `example.com`."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 from contract_tests.exchange import FileContent, FormValue
@@ -24,7 +22,6 @@ ADDRESSES = ("webhook", "slack", "discord", "microsoft_teams")
 
 
 def image(field: str) -> FileContent:
-    """A tiny image for a file field."""
     return f"{field}.png", PNG, "image/png"
 
 

@@ -1,7 +1,5 @@
 """The chapters of a visit to one resource, in the order in which they build on each other."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -123,7 +121,6 @@ class _Course:
             yield "paging", self._page
 
     def _refused_and_deleted(self) -> Iterator[Step]:
-        """What must have no effect, then the delete of one record."""
         if Chapter.ACCESS in self._chapters and self._subjects:
             yield "trying other keys", self._try_access
         if Chapter.OMITTING in self._chapters:

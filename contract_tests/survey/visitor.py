@@ -1,7 +1,5 @@
 """The steps of a visit: documented requests, each with the waiting that slow replicas need."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -63,7 +61,6 @@ class Lag:
         self.settling = self.whole if settled else max(self.settling, min(self.whole, seconds + MARGIN))
 
     def has_missed(self, resource: str, write: str) -> bool:
-        """Whether such a state did not come once."""
         return (resource, write) in self._missed
 
     def miss(self, resource: str, write: str, *, due: bool = False) -> None:
@@ -78,8 +75,6 @@ class Lag:
         The time that looks take counts, too, so a slow server is hardly waited for longer than a fast one.
 
         Args:
-            resource: whose state it is.
-            write: the operation that leads to it.
             missed: whether it did not come earlier in the same visit.
         """
         left = sum(PAUSES) * self._share
@@ -100,7 +95,6 @@ class Lag:
 def list_of(
     resource: Resource, query: Mapping[str, str], expects: Expect = Expect.SUCCESS, identity: str = OWN
 ) -> Request:
-    """A list of one page."""
     place = (resource.name, "GET", resource.list_path, tuple(query.items()))
     return Request("list", *place, identity=identity, expects=expects)
 
@@ -117,13 +111,11 @@ def read_of(
 def update_of(
     resource: Resource, identifier: int, form: Mapping[str, FormValue] | None, expects: Expect = Expect.SUCCESS
 ) -> Request:
-    """An update of one record."""
     place = (resource.name, "POST", f"{resource.record_path}{identifier}", ())
     return Request("update", *place, form, identifier=identifier, expects=expects)
 
 
 def delete_of(resource: Resource, identifier: int, expects: Expect = Expect.SUCCESS) -> Request:
-    """A delete of one record."""
     place = (resource.name, "DELETE", f"{resource.record_path}{identifier}")
     return Request("delete", *place, identifier=identifier, expects=expects)
 
@@ -168,15 +160,12 @@ class Visitor:
         return exchange
 
     def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN, **query: str) -> Exchange:
-        """List one page."""
         return self.send(list_of(self.resource, query, expects, identity))
 
     def page(self, **query: str) -> Page | None:
-        """List one page, and read it if that is possible."""
         return self.list(Expect.SUCCESS, OWN, **query).page
 
     def read(self, identifier: int | str, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
-        """Read one record."""
         return self.send(read_of(self.resource, identifier, expects, identity))
 
     def update(
@@ -187,13 +176,11 @@ class Visitor:
         identity: str = OWN,
         shape: Shape = USUAL,
     ) -> Exchange:
-        """Update one of the run's own records."""
         request = replace(update_of(self.resource, identifier, form, expects), identity=identity, shape=shape)
         self.note_update(request)
         return self.send(request)
 
     def delete(self, identifier: int, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
-        """Delete one of the run's own records."""
         return self.send(replace(delete_of(self.resource, identifier, expects), identity=identity))
 
     def post(
@@ -207,9 +194,6 @@ class Visitor:
         """Send a create, and note what it may have made.
 
         Args:
-            form: the fields; None for a request without a body.
-            expects: as for a request.
-            identity: whose key is sent.
             marker: the text that marks the record, unless its name or host begins with it.
             without: the required field that is left out, if one is.
         """
@@ -243,7 +227,6 @@ class Visitor:
             self.target.ledger.mark(self.resource.name, request.identifier, mark_of(label))
 
     def note_create(self, entry: Entry, exchange: Exchange) -> None:
-        """Note what became of a create."""
         request = exchange.request
         if exchange.made_id is not None and request.identity == OWN:
             self.note_own(entry, exchange.made_id)
@@ -256,12 +239,10 @@ class Visitor:
             self.target.ledger.answer(entry, refused=exchange.is_refusal or unauthorized)
 
     def note_own(self, entry: Entry, identifier: int) -> None:
-        """Note a record as one that the run made."""
         self.target.ledger.complete(entry, identifier)
         self.evidence.own[self.resource.name].add(identifier)
 
     def list_all(self) -> Listing:
-        """List the collection as it is now."""
         pages: list[Page] = []
         complete = False
         while len(pages) < self.most_pages and not complete:
@@ -369,7 +350,6 @@ class Visitor:
         exchanges[begin:] = [replace(exchange, treated_as=Expect.OVERLOOKED) for exchange in exchanges[begin:]]
 
     def shows(self, exchange: Exchange, marker: str) -> bool:
-        """Whether a read shows the record with this marker."""
         return exchange.record is not None and holds(exchange.body.decode("utf-8", "replace"), marker)
 
     def mark(self) -> str:

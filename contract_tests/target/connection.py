@@ -1,7 +1,5 @@
 """How a target is reached: TLS, a client certificate, a proxy, further headers."""
 
-from __future__ import annotations
-
 import io
 import math
 import re
@@ -50,7 +48,6 @@ class Connection:
 
     Attributes:
         ca_bundle: PEM file of the authorities to trust, or None for those of the system.
-        insecure: whether any certificate is trusted.
         client_certificate: PEM file of a certificate to show, with its key unless that is in a file of its own.
         client_key: PEM file of that certificate's key, or None.
         headers: further headers of every request; their values appear in no output.
@@ -65,10 +62,6 @@ class Connection:
 
     def pool(self, base_url: str, timeout: float) -> urllib3.PoolManager:
         """Connections to a base URL, through the proxy that the environment names for it.
-
-        Args:
-            base_url: where the implementation answers.
-            timeout: seconds to wait for an answer.
 
         Raises:
             UsageError: if a certificate or the proxy cannot be used.
@@ -159,7 +152,6 @@ def _timed(pool: urllib3.PoolManager, addresses: dict[str, str]) -> urllib3.Pool
     """The same connections, with a timeout that applies to a whole answer.
 
     Args:
-        pool: the connections.
         addresses: the address that each host had at first, and keeps.
     """
 
@@ -205,7 +197,6 @@ def read_whole(response: urllib3.BaseHTTPResponse) -> bytes:
 
 
 def is_loopback(base_url: str) -> bool:
-    """Whether a base URL refers to this machine."""
     return bool(LOOPBACK.fullmatch(urlsplit(base_url).hostname or ""))
 
 

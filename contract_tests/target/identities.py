@@ -1,7 +1,5 @@
 """Who sends requests: the account, another account, and unauthorized clients with no key or an invalid one."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +18,6 @@ class Identity:
     """A client that sends requests.
 
     Attributes:
-        name: what reports call it.
         header: the `Authorization` header, from the account's key; None if none is sent.
         curl: the same as an argument of curl, with the key from the environment.
         tries: the operations that the survey tries as this client, by resource.

@@ -1,7 +1,5 @@
 """The entries of a ledger, one for each create of a run, and how they are read back from a file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -49,7 +47,6 @@ class Entry:
 
     @property
     def marker(self) -> str:
-        """The text that the record was created with."""
         return self.markers[0] if self.markers else ""
 
     @property
@@ -62,7 +59,6 @@ class Entry:
         return any(holds(text, marker) for marker in self.markers)
 
     def __str__(self) -> str:
-        """What may exist of it, for people to read."""
         if self.identifier is None:
             how = "answered without an id" if self.answered else "never answered"
             return f"{self.resource}, perhaps: the create of {self.marker} was {how}"
@@ -142,7 +138,6 @@ class Ledger:
 
     Args:
         path: the file to create, or None for no file.
-        base_url: the target.
         account: what identifies the account, as returned by `digest_of`.
         token: what distinguishes the markers of this run from those of all others.
 
@@ -184,17 +179,14 @@ class Ledger:
 
     @property
     def needed(self) -> bool:
-        """Whether there is anything that clean-up may still find."""
         return bool(self.left or self.unanswered)
 
     def __enter__(self) -> Self:
-        """Keep the file open."""
         return self
 
     def __exit__(
         self, resource: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the file."""
         if self._file:
             self._file.close()
 
@@ -219,7 +211,6 @@ class Ledger:
         return entry
 
     def _open(self) -> None:
-        """Create the file, if there is to be one."""
         if self.path and not self._file:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -231,11 +222,9 @@ class Ledger:
             self._file.write(json.dumps({"event": "begun", "base_url": self.base_url, "account": self.account}) + "\n")
 
     def latest(self, resource: str) -> Entry:
-        """The entry of the latest create of a resource."""
         return next(entry for entry in reversed(self.entries) if entry.resource == resource)
 
     def answer(self, entry: Entry, *, refused: bool) -> None:
-        """Note that a create was answered without an id."""
         entry.answered, entry.refused = True, refused
         self._note("answered", entry)
 
@@ -260,7 +249,6 @@ class Ledger:
                 self.vouch(entry)
 
     def look(self, resource: str, rows: Iterable[Mapping[str, Any]], owner: str = OWN) -> None:
-        """Note which of the run's records an answer shows."""
         awaited = self.awaited(resource, owner)
         if not any((entry.resource, entry.owner) == (resource, owner) for entry in self.entries):
             self._others |= {(resource, int(row["id"]), owner) for row in rows if is_integer(row.get("id"))}
@@ -289,7 +277,6 @@ class Ledger:
         return (resource, identifier, owner) in self._others
 
     def remove(self, resource: str, identifier: int, owner: str = OWN) -> None:
-        """Note that a record is gone."""
         entries = [entry for entry in self._of(resource, identifier, owner) if not entry.removed]
         for entry in [entry for entry in entries if entry.seen] or entries:
             self.forget(entry)

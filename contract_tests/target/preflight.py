@@ -1,7 +1,5 @@
 """A few lists that show whether there is such a service, and whether it accepts the key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -86,7 +84,6 @@ def _reason(exchange: Exchange) -> str:
 
 
 def _site(location: str) -> str:
-    """Scheme and host of a `Location`."""
     try:
         there = urlsplit(location)
     except ValueError:

@@ -1,7 +1,5 @@
 """The implementation under test: the only place that opens a socket."""
 
-from __future__ import annotations
-
 import math
 import re
 import threading
@@ -57,7 +55,6 @@ class Limits:
         timeout: seconds to wait for an answer, to its last byte.
         patience: seconds to wait, in all, for rate limits to pass.
         lag: seconds by which reads may lag behind writes.
-        read_only: whether nothing may be written.
     """
 
     requests: int = 2000
@@ -89,12 +86,7 @@ class Timeouts:
         return self._counts[_alike(request)[0]] >= TRIES_OF_A_HANG
 
     def patience(self, request: Request, *, last: bool) -> float:
-        """Seconds to wait for an answer: the whole timeout, unless other requests like this one were not answered.
-
-        Args:
-            request: the request.
-            last: whether it is one of clean-up.
-        """
+        """Seconds to wait for an answer: the whole timeout, unless other requests like this one were not answered."""
         alike, operation = (self._counts[place] for place in _alike(request))
         hangs = alike if request.expects is Expect.SUCCESS else operation
         if hangs >= TRIES_OF_A_HANG or (operation and last):
@@ -123,11 +115,7 @@ class Target:
     """Sends requests to one base URL, and keeps what came back; several threads may send, at one pace.
 
     Args:
-        base_url: where the implementation answers.
         keys: the `Authorization` header of each identity; an identity without one sends none.
-        ledger: what the run created.
-        limits: how hard the target may be pushed.
-        connection: how it is reached.
 
     Attributes:
         interrupted: returns whether the run must end; called before each request, clean-up aside.
@@ -167,7 +155,6 @@ class Target:
         self._pool()
 
     def _pool(self) -> urllib3.PoolManager:
-        """New connections, for this thread."""
         self._sent.pool = self._connection.pool(self.base_url, self.limits.timeout)
         self._pools.append(self._sent.pool)
         return self._sent.pool
@@ -188,7 +175,6 @@ class Target:
             self._cleaning.discard(thread)
 
     def close(self) -> None:
-        """Close all connections."""
         if self._threads:
             self._threads.shutdown()
         for pool in self._pools:
@@ -234,7 +220,6 @@ class Target:
         """Send requests at one moment, each once and over a connection of its own: all of them, or none.
 
         Args:
-            requests: the requests, `MOST_AT_ONCE` at most; what they raise is as for `send`.
             late: by how many seconds each comes after that moment.
         """
         for request in requests:
@@ -335,7 +320,6 @@ class Target:
         )
 
     def _encoded(self, request: Request) -> tuple[bytes | None, dict[str, str]]:
-        """The body and the headers of a request."""
         headers = dict(self._headers)
         if request.identity in self.keys:
             headers["Authorization"] = self.keys[request.identity]
@@ -386,7 +370,6 @@ class Target:
         return (self.limits.seconds or math.inf) - (time.monotonic() - self._began)
 
     def _keep_pace(self, requests: int) -> None:
-        """Wait until so many requests may be sent."""
         with self._lock:
             pause = self._next - time.monotonic()
             self._next = max(self._next, time.monotonic()) + self.limits.interval * requests
