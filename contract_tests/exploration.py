@@ -48,7 +48,7 @@ class Exploration:
     requests: int
     seed: int
 
-    def explore(self, visitor: Visitor) -> None:
+    def __call__(self, visitor: Visitor) -> None:
         """Explore a resource; of a very large collection, only the first page is listed after each step."""
         see_late(visitor, visitor.list_until())
         most_pages, visitor.most_pages = visitor.most_pages, 1

@@ -199,7 +199,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
         UnusableTargetError: if nothing can be judged there.
         KeyboardInterrupt: if the run had to end.
     """
-    judging = _Run(contract, options, ledger or Ledger(), progress, certain)
+    judging = Run(contract, options, ledger or Ledger(), progress, certain)
     judging.target.interrupted = interrupted
     judging.look_first()
     try:
@@ -211,7 +211,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
     return judging.outcome([result for visits in judging.visits for result in visits.results])
 
 
-class _Run:
+class Run:
     """What a run knows: its target, its visits, and what is certain so far."""
 
     def __init__(
@@ -239,6 +239,7 @@ class _Run:
         self.target = Target(options.base_url, keys, ledger, options.limits, options.connection)
         self._report = progress
         self.target.waiting = self._report_waiting
+        self.explore: Callable[[Visitor], None] = lambda visitor: self._exploration(visitor)
         if options.explore:  # Schemathesis is slow to load
             Thread(target=import_module, args=("contract_tests.exploration",), daemon=True).start()
 
@@ -294,7 +295,7 @@ class _Run:
 
     def _explore(self, visitor: Visitor) -> None:
         visitor.evidence.explored_from = self.target.sent
-        self._exploration.explore(visitor)
+        self.explore(visitor)
 
     def _report_waiting(self, seconds: float) -> None:
         self._report(f"{TOO_MANY}: waiting for {seconds:.3g} s", self.target.sent)

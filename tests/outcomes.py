@@ -9,7 +9,7 @@ from typing import Any
 from contract_tests.exchange import OWN, Exchange, FormValue, Request
 from contract_tests.masking import Masking
 from contract_tests.observation import Violation
-from contract_tests.reports import folder, results
+from contract_tests.reports import html, results
 from contract_tests.target.ledger import Entry
 from contract_tests.verdicts import Outcome, Result, Verdict
 from link_management_contract import shipped_contract
@@ -82,4 +82,4 @@ def outcome() -> Outcome:
 
 
 if __name__ == "__main__":
-    folder.write(CONTRACT, outcome(), results.as_dict(outcome()), GOLDEN)
+    html.write_folder(CONTRACT, outcome(), results.as_dict(outcome()), GOLDEN)

@@ -291,4 +291,4 @@ def _written(exchange: Exchange) -> Any:
 def _short(text: str, longest: int) -> str:
     """The beginning of a text, in which no character steers a terminal."""
     short = text if len(text) <= longest else f"{text[:longest]}…"
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in short)
+    return printable(short).replace("\n", "\\n")

@@ -79,7 +79,7 @@ def _show_end(results: Mapping[str, Any], found: list[Group], console: Console) 
         causes = sum(group.results[0]["verdict"] == Verdict.FAIL for group in found)
         counts = f"{failed} of {len(results['results'])} checks failed ({causes} root cause{'s' * (causes > 1)})"
         first = f"{found[0].rule} ({', '.join(result['kind'] for result in found[0].results)})"
-        console.print(f"\n{counts}; fix this first: {first}", soft_wrap=True)
+        console.print(f"\n{counts}\nfix this first: {first}", soft_wrap=True)
     records = f"{results['created']} records created, {results['removed']} removed"
     console.print(f"\n{results['requests']} requests in {results['seconds']:.1f} s; {records}", soft_wrap=True)
     style = WORD_STYLES.get(results["word"], "bold yellow")

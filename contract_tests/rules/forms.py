@@ -22,7 +22,6 @@ from contract_tests.observation import (
     Undecided,
     Violation,
     decide,
-    expect,
     expect_field,
     place,
     rule,
@@ -282,7 +281,7 @@ def toggled(evidence: Evidence, resource: Resource, sent: str, wanted: bool) -> 
             if not isinstance(now, bool):
                 yield Undecided("the read after the update shows no boolean")
             elif before is not wanted or now is not wanted:
-                yield expect(change.read, "/data/is_enabled", wanted)
+                yield expect_field(change.read, change.record, "is_enabled", wanted)
 
 
 @rule("forms.is-enabled-is-optional-on-update", needs=CHANGED)

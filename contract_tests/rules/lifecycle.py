@@ -20,6 +20,7 @@ from contract_tests.observation import (
     answer,
     decide,
     expect,
+    expect_field,
     others_wrote,
     rule,
     shown,
@@ -107,7 +108,7 @@ def update_leaves_other_fields(evidence: Evidence, resource: Resource) -> Observ
         if change.read and change.record and change.exchange.succeeded:
             for name in _untouched(resource, change.form):
                 if name in change.record and name in change.before:
-                    yield expect(change.read, f"/data/{name}", change.before[name], because="as before")
+                    yield expect_field(change.read, change.record, name, change.before[name], because="as before")
 
 
 def _untouched(resource: Resource, form: Iterable[str]) -> list[str]:
@@ -125,7 +126,7 @@ def _untouched(resource: Resource, form: Iterable[str]) -> list[str]:
 def update_keeps_datetime(evidence: Evidence, resource: Resource) -> Observations:
     for change in evidence.changes[resource.name]:
         if change.read and change.record and "datetime" in change.record and "datetime" in change.before:
-            yield expect(change.read, "/data/datetime", change.before["datetime"], because="as before")
+            yield expect_field(change.read, change.record, "datetime", change.before["datetime"], because="as before")
 
 
 @rule("lifecycle.deleted-record-is-not-read", needs=CHANGED | GONE)

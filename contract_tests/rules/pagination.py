@@ -163,7 +163,9 @@ def total_follows(evidence: Evidence, resource: Resource, event: str) -> Observa
         if period.went or (period.came and not doubled) or (wrong and others_wrote(evidence, resource)):
             yield OTHERS_WROTE
         else:
-            yield expect(period.after.exchange, "/meta/total", expected, because=f"after {period.before.total}")
+            yield expect(
+                period.after.exchange, "/meta/total", expected, because=f"which was {period.before.total} before"
+            )
 
 
 def _is_doubled(evidence: Evidence, resource: Resource, period: BeforeAfter, identifier: object) -> bool:

@@ -73,8 +73,9 @@ def _read(visitor: Visitor, creation: Creation, *, read: bool = True) -> Creatio
     if creation.read and not creation.read.failed and not _is_seen(visitor, creation):
         visitor.treat(creation.read, Expect.OPEN)
         visitor.writes = False
-        name = visitor.resource.name
-        raise InvisibleError(f"a created record does not show among the {name}, so nothing more was created there")
+        raise InvisibleError(
+            f"a created record does not show in {visitor.resource.name}: nothing more was created there"
+        )
     return creation
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,9 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from outcomes import CONTRACT, outcome
 from playwright.sync_api import Browser, Page
 
-from contract_tests.commands.compare import comparison
-from contract_tests.reports import folder, results
-from contract_tests.reports.html import render
+from contract_tests.reports import html, results
 
 pytestmark = pytest.mark.slow
 
@@ -22,14 +19,8 @@ WIDE, NARROW = (1280, 900), (360, 740)
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The pages that are made, by name."""
     path = tmp_path_factory.mktemp("reports")
-    folder.write(CONTRACT, outcome(), results.as_dict(outcome()), path)
-    told = json.loads((path / "results.json").read_text("utf-8"))
-    other = told | {"word": "conforms", "open_points": {"create-status": {"201": 3}}, "results": told["results"][3:]}
-    compared = path / "comparison.html"
-    compared.write_text(
-        render("comparison.html.jinja", **comparison(["staging", "production"], [told, other])), "utf-8"
-    )
-    return {"report": path / "report.html", "comparison": compared}
+    html.write_folder(CONTRACT, outcome(), results.as_dict(outcome()), path)
+    return {"report": path / "report.html"}
 
 
 def opened(browser: Browser, path: Path, size: tuple[int, int], scheme: Literal["light", "dark"] = "light") -> Page:
@@ -41,7 +32,7 @@ def opened(browser: Browser, path: Path, size: tuple[int, int], scheme: Literal[
     return page
 
 
-@pytest.mark.parametrize("name", ["report", "comparison"])
+@pytest.mark.parametrize("name", ["report"])
 def test_a_page_asks_the_network_for_nothing(browser: Browser, pages: dict[str, Path], name: str) -> None:
     asked: list[str] = []
     page = browser.new_context(offline=True).new_page()
@@ -52,7 +43,7 @@ def test_a_page_asks_the_network_for_nothing(browser: Browser, pages: dict[str, 
     page.context.close()
 
 
-@pytest.mark.parametrize("name", ["report", "comparison"])
+@pytest.mark.parametrize("name", ["report"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_can_be_used_by_everybody(
@@ -64,7 +55,7 @@ def test_a_page_can_be_used_by_everybody(
     page.context.close()
 
 
-@pytest.mark.parametrize("name", ["report", "comparison"])
+@pytest.mark.parametrize("name", ["report"])
 def test_a_page_is_never_wider_than_a_phone(browser: Browser, pages: dict[str, Path], name: str) -> None:
     page = opened(browser, pages[name], NARROW)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]

@@ -112,7 +112,10 @@ def test_a_record_that_others_have_changed_since_is_left_alone_and_told_of(
         (None, "cannot be read: No such file or directory"),
         ("hello\n", "is no ledger of a run"),
         ("", "it names no target"),
-        ('{"event": "begun", "base_url": "http://[::1"}\n', '"http://[::1" is no base URL; give one such as https://'),
+        (
+            '{"event": "begun", "base_url": "http://[::1"}\n',
+            'invalid base URL "http://[::1": expected something like https://',
+        ),
         ('{"event": "begun", "base_url": "http://127.0.0.1:1"}\n', "does not say which account its run used"),
         (
             f'{{"event": "begun", "base_url": "http://127.0.0.1:1", "account": "{digest_of(HARBOUR)}"}}\n',
@@ -191,8 +194,8 @@ def test_a_damaged_ledger_is_used_as_far_as_it_can_be_read(deadly: tuple[Deadly,
     first, *rest = ledger.read_text("utf-8").splitlines(keepends=True)
     ledger.write_text("".join([first.replace("begun", "begu"), "oops\n", *rest]), "utf-8")
     lost = command("cleanup", ledger)
-    assert (lost.returncode, "names no target any more; say where it is with --base-url" in lost.stderr) == (4, True)
+    assert (lost.returncode, "no longer names a target; say where it is with --base-url" in lost.stderr) == (4, True)
     ended = command("cleanup", ledger, "--base-url", base_url)
     assert ended.returncode == 0, ended.stderr
-    assert "could not be read: line 1 (KeyError), line 2 (JSONDecodeError); the rest is made use of" in ended.stderr
+    assert "skipped what could not be read, line 1 (KeyError), line 2 (JSONDecodeError)" in ended.stderr
     assert app.records() == before

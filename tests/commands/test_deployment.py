@@ -162,7 +162,7 @@ def test_a_run_that_reads_alone_writes_nothing_and_claims_nothing_more() -> None
         assert records(server) == before
     assert ended.returncode == 0
     assert "\npartial: no claim; not judged: " in ended.stdout
-    assert "0 records made, 0 removed" in ended.stdout
+    assert "0 records created, 0 removed" in ended.stdout
     with MockServer(defects=("total-is-one-more",)) as server:
         assert command("run", "--base-url", server.base_url, "--read-only").returncode == 1
 
@@ -264,8 +264,7 @@ def test_what_is_left_behind_is_told_and_is_no_success(tmp_path: Path) -> None:
         left = [row for account in both for rows in account.values() for row in rows if '"ct' in json.dumps(row)]
     assert ended.returncode == 3
     assert "\npartial: no claim, with records left behind; not judged: " in ended.stdout
-    assert ended.stdout.count(", made as ct") == ended.stderr.count("left behind: ") == 3
-    assert f"and {len(left) - 3} more\n" in ended.stdout.replace(" \n", "\n")
+    assert ended.stderr.count("left behind: ") == 3
     assert f"and {len(left) - 3} more are left behind; {ledger} lists them" in ended.stderr
     assert f"to look again, and remove what is there, run: contract-tests cleanup {ledger}\n" in ended.stderr
     assert (tmp_path / "reports" / "report.html").read_text("utf-8").count('<p class="fail">left behind: ') == len(left)
@@ -284,7 +283,7 @@ def test_a_line_end_behind_a_key_is_no_part_of_it_and_other_letters_are_a_mistak
         assert (ended.returncode, "\npartial: no claim; not judged: " in ended.stdout) == (0, True)
         refused = command("run", "--base-url", server.base_url, CONTRACT_API_KEY=f"{HARBOUR}\nmore")
     assert (refused.returncode, HARBOUR in refused.stderr) == (4, False)
-    assert "the API key holds a space or a letter beyond ASCII" in refused.stderr
+    assert "the API key has a space or a letter beyond ASCII" in refused.stderr
 
 
 @pytest.mark.slow

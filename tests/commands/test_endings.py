@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -12,12 +11,12 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 from shell import COMMANDS, ENVIRONMENT, command, everything
 
 from contract_tests.commands import run as run_command
-from contract_tests.screen import Screen
 from contract_tests.target.ledger import Ledger
 from mock_server import MockServer
 
@@ -114,14 +113,14 @@ def test_waiting_for_a_rate_limit_is_said_and_ends_with_the_deadline() -> None:
         ended = command("run", "--base-url", f"http://127.0.0.1:{limited.server_port}", "--deadline", "2s")
         limited.shutdown()
     assert ended.returncode == 7
-    assert "contract-tests: the server says that there were too many requests: waiting for 0.5 s" in ended.stderr
+    assert "contract-tests: the server reports too many requests: waiting for 0.5 s" in ended.stderr
 
 
 def test_without_a_terminal_a_line_of_progress_comes_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run_command, "BETWEEN_LINES", 0.01)
-    with run_command.ProgressDisplay(Screen(stderr=True), argparse.Namespace()) as watch:
+    with run_command.ProgressDisplay(SimpleNamespace()) as watch:
         watch("domains: creating", 70)
         time.sleep(0.2)
     lines = capsys.readouterr().err.splitlines()

@@ -157,7 +157,7 @@ def test_of_two_services_in_one_record_one_is_chosen(tmp_path: Path) -> None:
     assert "1 of the entries passed over: to https://staging.example.com, which --base-url chooses\n" in usual.stderr
     assert chosen.stdout.startswith("1 of 3 exchanges are with https://staging.example.com\n")
     none = judged(tmp_path / "a.har", bad, options=("--base-url", "https://elsewhere.example.com"))
-    assert (none.returncode, "one of this API at https://elsewhere.example.com" in none.stderr) == (5, True)
+    assert (none.returncode, "belongs to this API at https://elsewhere.example.com" in none.stderr) == (5, True)
 
 
 def test_a_file_of_somebody_elses_is_named_and_not_told(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from conformance import DOCUMENT
 
-from contract_tests.statements import statements
 from link_management_contract import Contract, shipped
+from link_management_contract.texts import statements
 
 RULES, OPEN, EXCLUDED = DOCUMENT["x-rules"], DOCUMENT["x-open-points"], DOCUMENT["x-excluded"]
 NUMBERS = {int(number) if number.isdecimal() else number for number in statements()}
@@ -63,7 +63,14 @@ def test_ids_are_unique_and_well_formed() -> None:
 def test_each_rule_says_all_that_the_suite_needs() -> None:
     resources = {tag["name"] for tag in DOCUMENT["tags"]}
     for rule in RULES:
-        assert rule.keys() - {"resources"} == {"id", "level", "decided_by", "section", "numbers", "statement"}, rule
+        assert rule.keys() - {"resources", "implies"} == {
+            "id",
+            "level",
+            "decided_by",
+            "section",
+            "numbers",
+            "statement",
+        }, rule
         assert rule["level"] in {"stated", "implied", "advisory"}, rule
         assert rule["decided_by"] in {"exchange", "state", "round"}, rule
         assert rule["numbers"], rule
@@ -73,7 +80,14 @@ def test_each_rule_says_all_that_the_suite_needs() -> None:
 
 def test_each_open_point_says_what_may_be_chosen() -> None:
     for point in OPEN:
-        assert point.keys() == {"id", "section", "numbers", "statement", "values", "default"}, point
+        assert point.keys() - {"each_request", "unseen"} == {
+            "id",
+            "section",
+            "numbers",
+            "statement",
+            "values",
+            "default",
+        }, point
         values = point["values"]
         assert point["numbers"], point
         assert point["default"] in values, f"openapi.yaml: {point['id']}: default is none of its values"

@@ -15,7 +15,7 @@ from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OWN, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.observation import Satisfied, Violation
-from contract_tests.rules import judge_of
+from contract_tests.verdicts import observe
 from link_management_contract import Resource, shipped_contract
 
 CONTRACT = shipped_contract()
@@ -177,7 +177,7 @@ def said(rule: str, evidence: Evidence, resource: Resource = D) -> str:
     Its texts must be among those that were looked at, in `tests/golden/findings.txt`; with FINDINGS=write in the
     environment, they are added there.
     """
-    observations = list(judge_of(CONTRACT.rules[rule])(evidence, resource))
+    observations = observe(CONTRACT.rules[rule], resource, evidence)
     for each in observations:
         if isinstance(each, (Satisfied, Violation)):
             assert isinstance(each.exchange, Exchange), each

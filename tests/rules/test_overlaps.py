@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from handmade import D, answer, deleted, made, page, read, record, rows, said, visit, written
 
+from contract_tests.evidence import Round
 from contract_tests.exchange import Exchange
-from contract_tests.rounds import Fate, Round, Step, orders, told
+from contract_tests.overlap.rules import Fate, Step, described, orders, timeline
 
 BEFORE = record(D, 7)
 HOST, INDEX = {"host": "new.example.com"}, {"custom_index_url": "https://new.example.com"}
@@ -124,7 +125,7 @@ def test_orders_are_those_that_reads_allow() -> None:
     delete = Step("delete", None)
     assert {state for _, state in orders([one, delete])} == {None}
     assert {state for _, state in orders([one, replace(delete, fate=Fate.REFUSED)])} == {frozenset({"a"})}
-    assert [told(state) for state in (None, frozenset(), frozenset({"b", "a"}))] == [
+    assert [described(state) for state in (None, frozenset(), frozenset({"b", "a"}))] == [
         "no record",
         "nothing changed",
         "a and b changed",
@@ -134,7 +135,7 @@ def test_orders_are_those_that_reads_allow() -> None:
 def test_a_time_line_tells_what_was_sent_and_what_each_order_gives() -> None:
     update = replace(written(7, HOST), began=10.0, seconds=0.002)
     other = replace(written(7, INDEX), began=10.001, seconds=0.002)
-    lines = Round("updates", (update, other), BEFORE, (shown(**INDEX),)).timeline()
+    lines = timeline(Round("updates", (update, other), BEFORE, (shown(**INDEX),)))
     assert lines == (
         "    0.0 to 2.0 ms  POST /api/domains/7 (host)  status 200",
         "    1.0 to 3.0 ms  POST /api/domains/7 (custom_index_url)  status 200",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit
 
+from urllib3 import HTTPResponse
 from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
 
 from contract_tests.evidence import Evidence
-from contract_tests.run import Guide, Options, Visits
+from contract_tests.exchange import Request
+from contract_tests.run import Options, Run, Visits
 from contract_tests.survey import Visitor
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
@@ -30,13 +33,9 @@ OWNER = "Bearer demo-key-harbour"
 S, D, N = "splash-pages", "domains", "notification-handlers"
 
 
-@dataclass(frozen=True)
-class Reply:
+def reply(status: int, headers: Mapping[str, str] | None = None, body: bytes = b"{}") -> HTTPResponse:
     """An answer as a connection gives it."""
-
-    status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
-    data: bytes = b"{}"
+    return HTTPResponse(BytesIO(body), headers, status, preload_content=False)
 
 
 class FaultyTarget(Target):
@@ -48,12 +47,16 @@ class FaultyTarget(Target):
         running = SharedInstance(settings) if settings.store else Instance(settings)
         self.wsgi = WsgiClient(Faults(running, running.app.url_map, running.service, [fault]))
 
-    def _fetch(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Any:
+    def _next_request(self, request: Request) -> Any:
+        super()._next_request(request)
+        return self  # in place of connections
+
+    def request(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], **_: Any) -> HTTPResponse:
         parts = urlsplit(url)
         answer = self.wsgi.open(
             parts.path, method=method, query_string=parts.query, headers=headers, data=body, base_url=BASE_URL
         )
-        return Reply(answer.status_code, dict(answer.headers), answer.data)
+        return reply(answer.status_code, dict(answer.headers), answer.data)
 
 
 def honest(call: Call, serve: Serve) -> Response:
@@ -86,8 +89,10 @@ def visited(  # noqa: PLR0913, PLR0917 - what a run may be given
     target = FaultyTarget(fault, settings or Settings(fixture="empty", records=28), limits)
     resource = CONTRACT.resources[resource_name]
     visits = Visits([rule] if rule else rules_of(resource_name), resource)
-    options = Options(BASE_URL, "demo-key-harbour", limits=target.limits, rules=(rule.id,) if rule else ())
-    Guide(target, options, explore, lambda _: None, lambda _resource, _results: None).visit(visits)
+    options = Options(BASE_URL, "demo-key-harbour", limits=target.limits, rules=(rule.id,) if rule else (), explore=1)
+    run = Run(CONTRACT, options, target.ledger, lambda _chapter, _requests: None, None)
+    run.target, run.explore = target, explore
+    run.visit(visits)
     return visits, target
 
 
@@ -100,7 +105,7 @@ def looks(
 ) -> tuple[Evidence, Evidence | None, FaultyTarget]:
     """What a run sees of one resource in its visits."""
     visits, target = visited(fault, resource_name, settings, explore, limits)
-    first, *others = visits.looks
+    first, *others = visits.seen
     return first, others[0] if others else None, target
 
 

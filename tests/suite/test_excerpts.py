@@ -106,7 +106,7 @@ def test_what_blocks_most_comes_first_and_what_follows_stands_under_it() -> None
     results = [
         result("pagination.total-pages-is-the-ceiling", exchange=9),
         result("pagination.total-counts-the-records", exchange=8),
-        result("forms.host-comes-back", exchange=4),
+        result("forms.zero-disables", exchange=4),
         result("lifecycle.update-changes-what-it-names", exchange=5),
         result("operations.delete-answers", exchange=7),
         result("accounts.bearer-key-is-accepted", "splash-pages"),
@@ -114,15 +114,15 @@ def test_what_blocks_most_comes_first_and_what_follows_stands_under_it() -> None
     assert named(results) == [
         ("accounts.bearer-key-is-accepted", []),
         ("operations.delete-answers", []),
-        ("lifecycle.update-changes-what-it-names", ["forms.host-comes-back"]),
         ("pagination.total-counts-the-records", ["pagination.total-pages-is-the-ceiling"]),
+        ("lifecycle.update-changes-what-it-names", ["forms.zero-disables"]),
     ]
 
 
 def test_a_cause_explains_nothing_of_another_resource_or_of_what_is_waived() -> None:
     cause = result("lifecycle.update-changes-what-it-names")
-    assert len(named([cause, result("forms.host-comes-back", "splash-pages", 2)])) == 2
-    assert len(named([cause, result("forms.host-comes-back", exchange=2, waived="ticket 1")])) == 2
+    assert len(named([cause, result("forms.zero-disables", "splash-pages", 2)])) == 2
+    assert len(named([cause, result("forms.zero-disables", exchange=2, waived="ticket 1")])) == 2
 
 
 def test_what_the_same_place_of_one_answer_breaks_is_one_group() -> None:

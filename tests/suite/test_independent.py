@@ -7,7 +7,7 @@ from faulty import CONTRACT, FaultyTarget, honest
 from independent import IndependentServer
 from werkzeug.test import Client as WsgiClient
 
-from contract_tests.survey import visit
+from contract_tests.survey import Visitor, visit
 from contract_tests.verdicts import Verdict, judge
 from mock_server import Settings
 
@@ -23,7 +23,7 @@ def test_an_implementation_that_shares_nothing_with_the_mock_conforms(
         rules = [
             rule for rule in CONTRACT.rules.values() if resource.name in rule.resources and rule.decided_by != "round"
         ]
-        evidence = visit(target, resource)
+        evidence = visit(Visitor(target, resource))
         results = [judge(rule, resource, evidence) for rule in rules]
         kept = (Verdict.PASS, Verdict.NOT_APPLICABLE)
         broken = [(each.id, each.findings, each.reasons) for each in results if each.verdict not in kept]

@@ -16,6 +16,7 @@ from contract_tests.exchange import OTHER, OWN, Request
 from contract_tests.exploration import Exploration
 from contract_tests.survey import Visitor, visit
 from contract_tests.survey.cleanup import clean_up
+from contract_tests.survey.visit import FurtherStep
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import WriteRefusedError
 from mock_server import Settings, create_app
@@ -95,7 +96,9 @@ def test_a_server_that_makes_records_of_another_kind_loses_and_changes_nothing(n
     strays = [row for row in after["notification-handlers"] if row not in before["notification-handlers"]]
     assert [row["name"] for row in strays] == ["ct2x-1z Test Name", "ct1x-1z Test Name"]  # one of each look
     assert [row for row in after["notification-handlers"] if row not in strays] == before["notification-handlers"]
-    assert first.notes["splash-pages"] == ["create is not visible through splash-pages: nothing more was created there"]
+    assert first.notes["splash-pages"] == [
+        "a created record does not show in splash-pages: nothing more was created there"
+    ]
     assert second is not None
     left = [(entry.resource, entry.identifier, entry.marker, entry.seen) for entry in target.ledger.left]
     assert left == [("splash-pages", 1, "ct1x-1z", False), ("splash-pages", 2, "ct2x-1z", False)]
@@ -114,7 +117,7 @@ def test_an_exception_in_the_suite_leaves_nothing_behind(no_pauses: None) -> Non
     settings = Settings(fixture="empty", records=40)
     target = FaultyTarget(honest, settings)
     with pytest.raises(ZeroDivisionError):
-        visit(target, CONTRACT.resources["domains"], explore=breaks)
+        visit(Visitor(target, CONTRACT.resources["domains"]), further=[FurtherStep("exploring", breaks)])
     assert target.ledger.entries
     assert target.ledger.left == []
     assert contents(target.wsgi) == contents(Client(create_app(settings)))
@@ -151,7 +154,7 @@ def test_an_id_that_was_given_to_somebody_else_meanwhile_is_left_alone(no_pauses
         path = f"/api/domains/{max(visitor.evidence.own['domains'])}"
         target.wsgi.post(path, data={"host": "jane.example.org"}, headers={"Authorization": OWNER})
 
-    visit(target, CONTRACT.resources["domains"], explore=replaces)
+    visit(Visitor(target, CONTRACT.resources["domains"]), further=[FurtherStep("exploring", replaces)])
     assert "jane.example.org" in [row["host"] for row in contents(target.wsgi)["domains"]]
     assert len(target.ledger.left) == 1
 
@@ -182,7 +185,7 @@ def test_a_create_that_is_carried_out_after_the_run_is_found_by_a_later_clean_up
     target, resource = FaultyTarget(gateway, settings), CONTRACT.resources["domains"]
     path = tmp_path / "ledger.jsonl"
     with Ledger(path, "http://127.0.0.1:1") as target.ledger:
-        visit(target, resource)
+        visit(Visitor(target, resource))
         assert target.ledger.left == []
         assert [entry.marker for entry in target.ledger.unanswered] == ["ct1x-1z.example.com"]
     late = waiting[0]
@@ -201,7 +204,7 @@ def test_a_create_that_was_answered_and_made_nothing_is_over(no_pauses: None, tm
 
     target = FaultyTarget(refuses, Settings(fixture="empty", records=40))
     with Ledger(tmp_path / "ledger.jsonl", "http://127.0.0.1:1") as target.ledger:
-        visit(target, CONTRACT.resources["domains"])
+        visit(Visitor(target, CONTRACT.resources["domains"]))
         assert target.ledger.entries
         assert not target.ledger.needed
 
@@ -275,7 +278,7 @@ def test_the_ledger_tells_what_was_created_and_removed(no_pauses: None, tmp_path
     path = tmp_path / "ledger.jsonl"
     target = FaultyTarget(honest, Settings(fixture="empty", records=40))
     with Ledger(path, "http://127.0.0.1:1") as target.ledger:
-        visit(target, CONTRACT.resources["domains"])
+        visit(Visitor(target, CONTRACT.resources["domains"]))
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert (lines[0]["event"], lines[0]["base_url"]) == ("begun", "http://127.0.0.1:1")
     of = {

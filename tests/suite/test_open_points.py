@@ -66,7 +66,7 @@ def test_each_value_of_each_open_point_shows_keeps_the_contract_and_conforms(
     resource = resources[crc32(f"{name}={value}".encode()) % len(resources)]
     visits, _ = visited(honest, resource, Settings(fixture="empty", records=27, choices=choices))
     assert [result.id for result in visits.results if result.verdict not in KEPT] == []
-    seen = observed(visits.looks[0].exchanges).get(name, ())
+    seen = observed(visits.seen[0].exchanges).get(name, ())
     assert not seen or value in seen, f"contract_tests/open_points/: the detector of {name} sees {seen}, not {value}"
 
 

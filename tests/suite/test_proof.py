@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from contract_tests.proof import Defect, Judged, Proof, Trial, matrix
+from contract_tests.commands.prove import as_dict, markdown
+from contract_tests.proof import Defect, Judged, Proof, Trial
+from link_management_contract import Rule
 
-DEFECT = Defect("total-is-one-more", "a.rule", "One too many.", (), frozenset({"a.consequence"}))
-OTHER = Defect("never-tried", "a.rule", "Not tried.", (), frozenset())
+DEFECT = Defect("total-is-one-more", "a.rule", "One too many.", ())
+OTHER = Defect("never-tried", "a.rule", "Not tried.", ())
+RULE = Rule("a.rule", "implied", "state", "Pages", "It is so.", (1,), ("domains",), ("a.consequence",))
 
 
 def judged(
@@ -22,7 +25,15 @@ def judged(
 
 
 def proof(*every: Judged) -> Proof:
-    return Proof.of({each.name: each for each in (DEFECT, OTHER)}, every)
+    return Proof.of({"a.rule": RULE}, {each.name: each for each in (DEFECT, OTHER)}, every)
+
+
+def test_what_a_rule_implies_has_to_show_in_a_trial_of_all_defects() -> None:
+    defects = {DEFECT.name: DEFECT}
+    assert Proof.of({"a.rule": RULE}, defects, [judged("a.rule", "a.consequence")], whole=True).failures == []
+    assert Proof.of({"a.rule": RULE}, defects, [judged("a.rule")], whole=True).failures == [
+        "openapi.yaml: no server that breaks a.rule was seen to break a.consequence, which it implies"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +77,7 @@ def test_under_a_hostile_condition_it_may_stay_undecided() -> None:
 
 def test_the_matrix_tells_what_fell_and_after_how_many_requests() -> None:
     made = proof(judged("a.rule", "a.consequence"), judged("a.rule"), judged(name=""))
-    assert "| `total-is-one-more` | a.rule | 2 of 2 | a.consequence | 7 |" in matrix.markdown(made).splitlines()
-    told = matrix.as_dict(made)["defects"][0]
+    assert "| `total-is-one-more` | a.rule | 2 of 2 | a.consequence | 7 |" in markdown(made).splitlines()
+    told = as_dict(made)["defects"][0]
     assert (told["verdict"], told["others"], told["requests"]) == ("caught", ["a.consequence"], 7)
     assert [trial["fell"] for trial in told["trials"]] == [["a.consequence", "a.rule"], ["a.rule"]]

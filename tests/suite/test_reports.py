@@ -12,9 +12,9 @@ from outcomes import CANARY, CONTRACT, GOLDEN, KEY, TENANT, outcome
 
 from contract_tests.exchange import Exchange, Request
 from contract_tests.observation import Violation
-from contract_tests.reports import folder, results
-from contract_tests.reports.at_once import at_once
-from contract_tests.reports.ci import lines_of
+from contract_tests.reports import html, results
+from contract_tests.reports.ci import annotations_of
+from contract_tests.reports.repro import at_once
 
 FILES = ("results.json", "junit.xml", "report.html", "summary.md", "record.har", "profile.yaml")
 JUNIT: Mapping[str, tuple[set[str], set[str], set[str]]] = {  # attributes that must be, may be, and children
@@ -37,7 +37,7 @@ JUNIT: Mapping[str, tuple[set[str], set[str], set[str]]] = {  # attributes that 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("reports")
-    folder.write(CONTRACT, outcome(), results.as_dict(outcome()), path)
+    html.write_folder(CONTRACT, outcome(), results.as_dict(outcome()), path)
     return path
 
 
@@ -84,7 +84,7 @@ def test_the_har_is_read_back_and_judged(reports: Path) -> None:
 
 
 def test_annotations_name_the_rule_and_stay_on_their_line() -> None:
-    lines = list(lines_of(results.as_dict(outcome())))
+    lines = list(annotations_of(results.as_dict(outcome())))
     assert [line.partition("::required")[0] for line in lines[:5]] == [
         "::error title=operations.create-answers[splash-pages]",
         "::error title=operations.delete-answers[splash-pages]",

@@ -15,26 +15,31 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from faulty import Reply
+from faulty import reply
+from urllib3 import HTTPResponse
 
 from contract_tests.exchange import Request
 from contract_tests.target import target
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import Limits, Target, is_safe
+from contract_tests.target.target import Limits, Target, _is_safe
 
 
 class ScriptedTarget(Target):
     """A target whose connection gives some answers, the last one again and again."""
 
-    def __init__(self, *replies: Reply, limits: Limits | None = None) -> None:
+    def __init__(self, *replies: tuple[Any, ...], limits: Limits | None = None) -> None:
         super().__init__("http://127.0.0.1:1", {}, Ledger(), limits)
         self._replies = list(replies)
 
-    def _call(self, *_: object) -> Any:
-        return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+    def _next_request(self, request: Request) -> Any:
+        super()._next_request(request)
+        return self  # in place of connections
+
+    def request(self, *_: object, **_options: object) -> HTTPResponse:
+        return reply(*(self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]))
 
 
-PAGE = Reply(200, {}, b'{"data": [], "meta": {}, "links": {}}')
+PAGE: tuple[Any, ...] = (200, {}, b'{"data": [], "meta": {}, "links": {}}')
 LIST = Request("list", "domains", "GET", "/api/domains/")
 
 
@@ -64,13 +69,13 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_rate_limit_is_waited_for_as_long_as_it_says(
     slept: list[float], headers: dict[str, str], expected: float
 ) -> None:
-    limited = ScriptedTarget(Reply(429, headers), PAGE)
+    limited = ScriptedTarget((429, headers), PAGE)
     assert limited.send(LIST).succeeded
     assert slept == [expected]
 
 
 def test_patience_ends(slept: list[float]) -> None:
-    limited = ScriptedTarget(Reply(429, {"Retry-After": "80"}), limits=Limits(patience=170))
+    limited = ScriptedTarget((429, {"Retry-After": "80"}), limits=Limits(patience=170))
     assert limited.send(LIST).status == 429
     assert slept == [80, 80]
 
@@ -92,11 +97,11 @@ def test_requests_keep_their_distance(slept: list[float]) -> None:
     ],
 )
 def test_a_key_follows_a_redirect_on_the_same_host_and_never_out_of_tls(there: str, sent: bool) -> None:  # noqa: FBT001
-    assert is_safe("https://links.example.com/api/domains/", there) is sent
+    assert _is_safe("https://links.example.com/api/domains/", there) is sent
 
 
 def test_a_redirect_that_is_no_url_leads_nowhere(slept: list[float]) -> None:
-    lost = ScriptedTarget(Reply(307, {"Location": "http://[oops/"}))
+    lost = ScriptedTarget((307, {"Location": "http://[oops/"}))
     assert lost.send(LIST).status == 307
 
 
@@ -231,7 +236,7 @@ def test_a_write_is_never_sent_on_a_connection_that_a_server_may_be_closing(meth
 
 
 def test_waiting_for_a_rate_limit_is_told(slept: list[float]) -> None:
-    limited = ScriptedTarget(Reply(429, {"Retry-After": "86400"}), PAGE)
+    limited = ScriptedTarget((429, {"Retry-After": "86400"}), PAGE)
     told: list[float] = []
     limited.waiting = told.append
     assert limited.send(LIST).succeeded
@@ -239,6 +244,6 @@ def test_waiting_for_a_rate_limit_is_told(slept: list[float]) -> None:
 
 
 def test_a_rate_limit_beyond_the_deadline_is_not_waited_for(slept: list[float]) -> None:
-    limited = ScriptedTarget(Reply(429, {"Retry-After": "86400"}), limits=Limits(seconds=20))
+    limited = ScriptedTarget((429, {"Retry-After": "86400"}), limits=Limits(seconds=20))
     assert limited.send(LIST).status == 429
     assert slept == []

@@ -9,7 +9,7 @@ from faulty import CONTRACT, OWNER, FaultyTarget, honest, verdicts, visited
 from werkzeug.wrappers import Response
 
 from contract_tests.exploration import Exploration
-from contract_tests.survey import visit
+from contract_tests.survey import Visitor, visit
 from contract_tests.survey import visitor as waiting
 from contract_tests.verdicts import VIOLATED, Verdict
 from mock_server import Settings
@@ -115,7 +115,7 @@ def test_the_survey_is_small_leaves_nothing_behind_and_is_the_same_again(
     for _ in range(2):
         target = FaultyTarget(honest, settings)
         for resource in CONTRACT.resources.values():
-            visit(target, resource)
+            visit(Visitor(target, resource))
         assert target.ledger.left == []
         assert target.sent <= most
         runs.append([exchange.request for exchange in target.exchanges])

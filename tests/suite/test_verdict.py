@@ -50,7 +50,7 @@ def test_word_and_exit_status_agree(results: list[Result], more: dict[str, bool]
 def test_what_was_not_judged_is_said_with_the_reason() -> None:
     assert unjudged([PASS, KEYLESS, KEYLESS, ODD]) == [
         "separation of accounts (no second key)",
-        "1 advisory results (undecided)",
+        "1 advisory checks (undecided)",
     ]
     absent = result("operations.reads-redirected-within-host", Verdict.NOT_APPLICABLE, reasons=("no redirect",))
     assert unjudged([PASS, absent]) == []  # its condition does not hold: there is nothing to judge

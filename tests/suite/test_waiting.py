@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import pytest
 from faulty import CONTRACT, FaultyTarget, honest
 
-from contract_tests.evidence import Evidence
 from contract_tests.exchange import OTHER, Exchange, Expect, Request
+from contract_tests.observation import Chapter, Chapters
+from contract_tests.run import needed
 from contract_tests.survey import Visitor, visit
 from contract_tests.survey import visitor as waiting
-from contract_tests.survey.chapters import Chapter, Chapters, needed
 from contract_tests.survey.visitor import Lag
-from contract_tests.target.target import Hangs
+from contract_tests.target.target import Timeouts
 from contract_tests.verdicts import Verdict, judge
 from mock_server import Settings
 from mock_server.faults.defects.means import answers
@@ -77,9 +77,8 @@ def test_a_lag_is_known_until_it_turns_out_to_be_longer() -> None:
 
 def test_a_refused_update_is_not_waited_for(no_pauses: None) -> None:
     lag, handlers = Lag(1.0), CONTRACT.resources["notification-handlers"]
-    evidence = visit(
-        FaultyTarget(answers("update", 422), Settings()), handlers, chapters=frozenset({Chapter.UPDATING}), lag=lag
-    )
+    visitor = Visitor(FaultyTarget(answers("update", 422), Settings()), handlers, lag=lag)
+    evidence = visit(visitor, frozenset({Chapter.UPDATING}))
     assert evidence.changes["notification-handlers"]
     assert not lag.has_missed("notification-handlers", "update")
 
@@ -93,14 +92,14 @@ def test_only_an_update_that_succeeds_and_does_nothing_shows_a_broken_server(
         patched.setattr(waiting, "PAUSES", (0.0,))
         patched.setattr("contract_tests.target.target.PAUSE", 0.0)
         target = FaultyTarget(answers("update", status), Settings())
-        visit(target, domains, chapters=frozenset({Chapter.UPDATING}), lag=lag)
+        visit(Visitor(target, domains, lag=lag), frozenset({Chapter.UPDATING}))
     assert lag.has_missed("domains", "update")
     assert next_wait(monkeypatch, lag) == pytest.approx(wait)
 
 
 def test_a_list_that_others_may_have_changed_shows_no_broken_server(monkeypatch: pytest.MonkeyPatch) -> None:
     lag, target = Lag(1.0), FaultyTarget(honest, Settings())
-    visitor = Visitor(target, CONTRACT.resources["domains"], Evidence(target.base_url), "", lag=lag)
+    visitor = Visitor(target, CONTRACT.resources["domains"], lag=lag)
     with monkeypatch.context() as patched:
         patched.setattr(waiting, "PAUSES", (0.0,))
         visitor.list_until(lambda _: False, "create")
@@ -127,7 +126,7 @@ ODD = Request("list", "domains", "GET", "/api/domains/", expects=Expect.OPEN)
 
 
 def test_what_hangs_twice_is_given_up_and_what_is_like_it_has_less_time() -> None:
-    hangs = Hangs(30.0)
+    hangs = Timeouts(30.0)
     assert (hangs.patience(LIST, last=False), hangs.is_given_up(LIST)) == (30.0, False)
     hangs.note(Exchange(LIST, 1, None, timed_out=True))
     assert hangs.patience(LIST, last=False) == 7.5
@@ -139,7 +138,7 @@ def test_what_hangs_twice_is_given_up_and_what_is_like_it_has_less_time() -> Non
 
 
 def test_odd_requests_that_hang_take_no_time_from_documented_ones() -> None:
-    hangs = Hangs(30.0)
+    hangs = Timeouts(30.0)
     for number in (1, 2):
         hangs.note(Exchange(ODD, number, None, timed_out=True))
     assert (hangs.patience(LIST, last=False), hangs.is_given_up(LIST)) == (30.0, False)
@@ -154,11 +153,9 @@ def test_the_chapters_that_a_rule_needs_are_enough_to_judge_it(
 ) -> None:
     target = FaultyTarget(honest, Settings(fixture="empty", records=28))
     of = CONTRACT.resources[resource]
-    evidence = visit(target, of, chapters=chapters)
+    evidence = visit(Visitor(target, of), chapters)
     for rule in (each for each in CONTRACT.rules.values() if each.decided_by != "round"):
         if needed([rule]) == chapters and resource in rule.resources and rule.id != NOT_THERE:
             result = judge(rule, of, evidence)
-            assert result.verdict is Verdict.PASS, (
-                f"contract_tests/survey/chapters.py: {rule.id} needs more: {result.reasons}"
-            )
+            assert result.verdict is Verdict.PASS, f"contract_tests/rules/: {rule.id} needs more: {result.reasons}"
     assert target.ledger.left == []
