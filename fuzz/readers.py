@@ -23,11 +23,11 @@ from urllib.parse import quote, urlencode
 import yaml
 from flask import Request
 
+from contract_tests import har, waivers
 from contract_tests.commands.judge import outcome_of
 from contract_tests.errors import UsageError
 from contract_tests.exchange import Exchange
-from contract_tests.reports import har, results
-from contract_tests.run import recorded, waivers
+from contract_tests.reports import results
 from contract_tests.target.ledger import Ledger, is_finished
 from link_management_contract import shipped_contract
 from mock_server.api.forms import Forms
@@ -138,7 +138,7 @@ def try_recording(data: bytes) -> None:
     contract = shipped_contract()
     with _file(data, "record.har") as path:
         try:
-            recording = recorded.read(path, contract)
+            recording = har.read(path, contract)
         except UsageError:
             return
         if not recording.exchanges:
@@ -146,7 +146,7 @@ def try_recording(data: bytes) -> None:
         outcome = outcome_of(contract, recording, strict=True, public_base_url=None)
         json.dumps(results.as_dict(outcome))
         har.write(outcome, path.with_name("again.har"))
-        again = recorded.read(path.with_name("again.har"), contract)
+        again = har.read(path.with_name("again.har"), contract)
     assert list(map(_recognised, again.exchanges)) == list(map(_recognised, recording.exchanges))
 
 
@@ -181,15 +181,15 @@ def try_waivers(data: bytes) -> None:
     """Waivers; what is accepted is applied, and written again."""
     with _file(data, "waivers.yaml") as path:
         try:
-            known = waivers.read(path)
+            known = waivers.read_waivers(path)
         except UsageError:
             return
-        waivers.apply(known, [], shipped_contract(), TODAY)
+        waivers.apply_waivers(known, [], shipped_contract(), TODAY)
         fields = [
             {"rule": each.rule, "kind": each.resource, "reason": each.reason, "until": each.until} for each in known
         ]
         path.write_text(yaml.safe_dump(fields), encoding="utf-8")
-        assert waivers.read(path) == known
+        assert waivers.read_waivers(path) == known
 
 
 @contextmanager

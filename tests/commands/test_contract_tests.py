@@ -78,7 +78,7 @@ def test_a_broken_rule_is_told_with_a_request_that_repeats_it(server: MockServer
     assert "fail: pagination.links-begin-with-the-base-url" in ended.stdout
     assert f"\ndoes not conform; not judged: {ALONE}\n" in ended.stdout
     assert HARBOUR not in ended.stdout
-    whole = re.compile(r"  repeat|  follows|fail:|mend first:|\d+ of \d+ results")  # lines to be searched or copied
+    whole = re.compile(r"  repeat|  follows|fail:|fix this first:")  # lines to be searched or copied
     assert max(len(line) for line in ended.stdout.splitlines() if not whole.match(line)) <= 80
     line = 'curl -i -H "Authorization: Bearer $CONTRACT_API_KEY"'
     assert line in " ".join(ended.stdout.split())

@@ -195,7 +195,7 @@ def test_results_of_another_shape_are_not_compared(
 ) -> None:
     path = tmp_path / "results.json"
     path.write_text(json.dumps(json.loads((reports[0] / "results.json").read_text("utf-8")) | spoilt), "utf-8")
-    for options in ((), ("--baseline", reports[0])):
+    for options in ((), ("--baseline",)):
         ended = command("compare", *options, reports[0], path)
         assert (ended.returncode, ended.stderr.count("\n")) == (4, 1), ended.stderr
         assert "is not a results.json of schema version 1" in ended.stderr
