@@ -5,7 +5,7 @@ import zlib
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from contract_tests.verdicts import Outcome
 from link_management_contract import Contract, Resource
 
 GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
+HTTP, FILE = "HTTP/1.1", "record.har"
 ON_A_RECORD = {"GET": "read", "POST": "update", "DELETE": "delete"}
 
 
@@ -90,19 +91,17 @@ def _merged(passed_over: Counter[str]) -> dict[str, int]:
 
 
 def _entries(path: Path) -> list[Any]:
+    why = "it is not UTF-8 text"
     try:
-        entries = json.loads(path.read_text(encoding="utf-8-sig"))["log"]["entries"]
+        text = path.read_text(encoding="utf-8-sig")
+        why = "it is not JSON"
+        document = json.loads(text)
+        why = "it has no list log.entries"
+        return list[Any](document["log"]["entries"] if isinstance(document["log"]["entries"], list) else None)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is no HTTP archive (HAR): it is no UTF-8 text") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no HTTP archive (HAR): it is no JSON") from error
-    except (KeyError, TypeError) as error:
-        raise UsageError(f"{path} is no HTTP archive (HAR): it has no log.entries") from error
-    if not isinstance(entries, list):
-        raise UsageError(f"{path} is no HTTP archive (HAR): its log.entries are no list")
-    return entries
+    except (ValueError, RecursionError, KeyError, TypeError) as error:
+        raise UsageError(f"{path} is not an HTTP archive (HAR): {why}") from error
 
 
 def settled(exchange: Exchange, resource: Resource) -> Exchange:
@@ -111,14 +110,15 @@ def settled(exchange: Exchange, resource: Resource) -> Exchange:
     Anything else that is wrong or missing in the answer does not matter here, as the rules judge that.
     """
     known = {"list": _is_list, "read": _is_read, "create": _is_written, "update": _is_written}
-    carried_out = known.get(exchange.request.operation)
-    return replace(exchange, treated_as=Expect.SUCCESS) if carried_out and carried_out(exchange, resource) else exchange
+    carried_out = known.get(exchange.request.operation, lambda *_: False)
+    is_success = exchange.succeeded and not exchange.is_refusal_in_disguise
+    return replace(exchange, treated_as=Expect.SUCCESS) if is_success and carried_out(exchange, resource) else exchange
 
 
 def _is_list(exchange: Exchange, resource: Resource) -> bool:
     """Whether a list with documented parameters was answered with one; a page past the end may be anything."""
     number, page = _documented_page(exchange, resource), exchange.page
-    if number is None or not exchange.succeeded or exchange.is_refusal_in_disguise:
+    if number is None:
         return False
     if number == 1 or exchange.json is None:
         return exchange.json is not None or b'"data"' in exchange.body
@@ -136,8 +136,6 @@ def _documented_page(exchange: Exchange, resource: Resource) -> int | None:
 def _is_read(exchange: Exchange, _: Resource) -> bool:
     """Whether a read shows the record that was asked for, wherever in the answer."""
     body, sought = exchange.json, exchange.request.identifier
-    if not exchange.succeeded or exchange.is_refusal_in_disguise:
-        return False
     if body is None:
         return b'"data"' in exchange.body
     data = body.get("data") if isinstance(body, dict) else body
@@ -148,14 +146,12 @@ def _is_read(exchange: Exchange, _: Resource) -> bool:
 def _is_written(exchange: Exchange, _: Resource) -> bool:
     """Whether a create or update was carried out, as shown by an id anywhere or, for a create, by the success alone."""
     body = exchange.json
-    if not exchange.succeeded or exchange.is_refusal_in_disguise:
-        return False
     creates = exchange.request.operation == "create"
     if body is None:
         return b'"id"' in exchange.body or (creates and not exchange.body.strip())
     data = body.get("data") if isinstance(body, dict) else None
-    told = any(isinstance(each, dict) and "id" in each for each in (body, data))
-    return told or (creates and exchange.status == HTTPStatus.CREATED)
+    has_id = any(isinstance(each, dict) and "id" in each for each in (body, data))
+    return has_id or (creates and exchange.status == HTTPStatus.CREATED)
 
 
 def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple[Exchange, ...]:
@@ -186,11 +182,8 @@ def request_of(contract: Contract, method: str, url: str) -> tuple[str, Resource
         operation, identifier = _operation(resource, method, f"/api/{path}")
         if operation:
             query = tuple(parse_qsl(parts.query, keep_blank_values=True))
-            return (
-                base_url,
-                resource,
-                Request(operation, resource.name, method, f"/api/{path}", query, None, OWN, identifier),
-            )
+            request = Request(operation, resource.name, method, f"/api/{path}", query, None, OWN, identifier)
+            return base_url, resource, request
     return None
 
 
@@ -216,26 +209,25 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
     if recognised is None:
         return None
     base_url, resource, asked = recognised
-    told = dict(_told(entry))
-    known = told.get("expects") in set(Expect)
-    expects = Expect(told["expects"]) if known else Expect.OPEN
-    asked = replace(asked, identity=str(told.get("identity", OWN)), expects=expects)
+    comment = _comment(entry)
+    known = comment.get("expects") in set(Expect)
+    expects = Expect(comment["expects"]) if known else Expect.OPEN
+    asked = replace(asked, identity=str(comment.get("identity", OWN)), expects=expects)
     headers = {header["name"]: header["value"] for header in response["headers"]}
     status = response["status"] or None
     if not isinstance(status, int | None) or not all(isinstance(value, str) for value in headers.values()):
         raise TypeError(status)
     body = _body(response.get("content") or {}, {name.casefold(): value for name, value in headers.items()})
     exchange = Exchange(asked, number, status, headers, body)
-    return base_url, exchange if told else settled(exchange, resource)
+    return base_url, exchange if comment else settled(exchange, resource)
 
 
-def _told(entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    try:
-        told = json.loads(entry.get("comment") or "null")
-    except ValueError:
-        return
-    if isinstance(told, dict):
-        yield from told.items()
+def _comment(entry: dict[str, Any]) -> dict[str, Any]:
+    """What a run's own archive states about a request."""
+    with suppress(ValueError):
+        comment = json.loads(entry.get("comment") or "null")
+        return comment if isinstance(comment, dict) else {}
+    return {}
 
 
 def _body(content: dict[str, Any], headers: Mapping[str, str]) -> bytes:
@@ -250,7 +242,7 @@ def _body(content: dict[str, Any], headers: Mapping[str, str]) -> bytes:
     how = headers.get("content-encoding", "").strip().casefold()
     if how in ("gzip", "x-gzip", "deflate") and body.lstrip()[:1] not in (b"{", b"["):
         return _decompressed(body)
-    if how not in ("", "identity") and not _is_text(body):
+    if how not in ("", "identity") and "\ufffd" in body.decode(errors="replace"):  # it is not text
         raise _UnreadableError(f"with a body that is compressed in a way that is not read here ({how[:20]})")
     return body
 
@@ -263,18 +255,6 @@ def _decompressed(body: bytes) -> bytes:
             if stream.eof:
                 return whole
     raise _UnreadableError("with a body that cannot be decompressed")
-
-
-def _is_text(body: bytes) -> bool:
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-HTTP = "HTTP/1.1"
-FILE = "record.har"
 
 
 def write(outcome: Outcome, path: Path) -> None:
@@ -294,13 +274,10 @@ def write(outcome: Outcome, path: Path) -> None:
                 request=_request(outcome.base_url, exchange),
                 response=_response(exchange),
                 timings=harfile.Timings(send=0, wait=milliseconds, receive=0),
-                comment=_known(exchange),
+                comment=json.dumps(
+                    {"identity": exchange.request.identity, "expects": exchange.expects, "error": exchange.error}
+                ),
             )
-
-
-def _known(exchange: Exchange) -> str:
-    request = exchange.request
-    return json.dumps({"identity": request.identity, "expects": exchange.expects, "error": exchange.error})
 
 
 def _request(base_url: str, exchange: Exchange) -> harfile.Request:

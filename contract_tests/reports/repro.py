@@ -1,8 +1,12 @@
-"""A finding as a shell script that needs curl alone: it creates what it needs, shows the failure, and tidies up."""
+"""A finding as a shell script that needs curl alone: it creates what it needs, shows the failure, and tidies up.
+
+Requests of a run are put for a shell here: as one curl command, and as words of a script with a mark of its own.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -13,48 +17,12 @@ from contract_tests.target.identities import IDENTITIES
 from contract_tests.verdicts import VIOLATED, Outcome
 from link_management_contract import Contract, Resource, Rule
 
+HEAD = Path(__file__).with_name("templates") / "repro.sh"
 MOST_UPDATES, MOST_RECORDS, MOST_LISTS = 6, 30, 12
-
-HEAD = """#!/bin/sh
-# {rule}, for {resource}: {statement}
-# expected: {expected}
-# received: {received}
-#
-# This needs curl, and the key of an account in CONTRACT_API_KEY; CURL_OPTIONS may hold more, such as -k. It creates
-# records of its own, shows the failure and deletes what it created; it changes nothing that does not show its mark.
-base=${{BASE_URL:-{base_url}}}
-: "${{CONTRACT_API_KEY:?is not set; set it to the API key of the account}}"
-mark=${{MARK:-ct$$x$(date +%S)}}
-made= theirs=
-dir=$(mktemp -d) || exit 1
-key=$CONTRACT_API_KEY
-api() {{ curl -sS --max-time 30 ${{CURL_OPTIONS:-}} -H "Authorization: Bearer $key" "$@"; }}
-step() {{ printf '\\n--- %s\\n' "$1"; shift; "$@" -i; }}
-mine() {{
-  api "$base{record_path}$1" | grep -q "$mark" ||
-    api "$base{list_path}?results_per_page=1000" | tr '{{' '\\n' | grep -E "\\"id\\": ?$1[,}}]" | grep -q "$mark"
-}}
-id_in() {{ grep -o '"id"[^0-9]*[0-9]*' "$1" | head -n 1 | grep -o '[0-9]*$'; }}
-create() {{ step "$@" | tee "$dir/answer"; id=$(id_in "$dir/answer"); }}
-remove() {{
-  mine "$1" && api -o "$dir/gone" -X DELETE "$base{record_path}$1"
-  mine "$1" && echo "left behind: $base{record_path}$1" >&2
-}}
-tidy() {{
-  for id in $made; do remove "$id"; done
-  key=${{CONTRACT_SECOND_API_KEY:-}}
-  for id in $theirs; do remove "$id"; done
-  rm -r "$dir"
-}}
-trap tidy EXIT
-"""
-FOREIGN = """
-foreign() {{  # whether another account has no record of its own under an id: accounts may share ids
-  id=$1; shift
-  "$@" "$base{record_path}$id" >"$dir/foreign"
-  grep -q "$mark" "$dir/foreign" || ! grep -q '"id"' "$dir/foreign"
-}}
-"""
+MARK = re.compile(r"ct\d+x?[0-9a-f]*-(\d+z)")  # what marks a record of a run
+ESCAPES = {byte: chr(byte) for byte in range(32, 127) if chr(byte) not in "\\'"} | {ord("%"): "%%"}  # for printf
+CURL = "curl -sS --max-time 30 ${CURL_OPTIONS:-}"
+AT_ONCE = CURL.removeprefix("curl ") + " -H \"Authorization: Bearer $key\" -w '%{http_code} %{method}\\n'"
 
 
 @dataclass(frozen=True)
@@ -67,32 +35,35 @@ class Script:
 
 
 def script(base_url: str, rule: Rule, resource: Resource, finding: Violation, exchanges: Sequence[Exchange]) -> Script:
-    """The script for a finding.
-
-    Args:
-        base_url: where the requests went.
-        resource: the resource that it is violated for.
-    """
+    """The script for a finding about a resource, whose requests went to a base URL."""
     own = [each for each in exchanges if each.request.resource == resource.name]
-    steps = list(before(finding, own) if finding.together else _steps(rule, finding, own))
-    head = HEAD.format(
-        rule=rule.id,
-        resource=resource.name,
-        statement=_line(rule.statement),
-        expected=_line(finding.expected),
-        received=_line(finding.received),
-        base_url=base_url,
-        record_path=resource.record_path,
-        list_path=resource.list_path,
-    )
+    steps = list(_create_of(finding, own) if finding.together else _steps(rule, finding, own))
+    head, values = HEAD.read_text(encoding="utf-8"), {"rule": rule.id, "resource": resource.name, "base_url": base_url}
+    values |= {"statement": rule.statement, "expected": finding.expected, "received": finding.received}
+    values |= {"record_path": resource.record_path, "list_path": resource.list_path}
+    for name, value in values.items():
+        head = head.replace(f"@{name}@", " ".join(value.split()))
     ids: dict[int, str] = {}
     lines: list[str] = []
     for number, exchange in enumerate(steps, 1):
         lines += _lines(number, exchange, ids, is_it=exchange.number == finding.exchange.number)
     lines += at_once(finding, ids, resource)
-    if any(" foreign " in line for line in lines):
-        head += FOREIGN.format(record_path=resource.record_path)
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
+
+
+def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
+    """A script for each violated rule, by its name in the folder of reports."""
+    return {
+        file_of(result.rule.id): script(
+            outcome.base_url, result.rule, contract.resources[result.resource], result.findings[0], outcome.exchanges
+        ).text
+        for result in reversed(outcome.results)  # of several resources, the first
+        if result.verdict in VIOLATED
+    }
+
+
+def file_of(rule: str) -> str:
+    return f"repro/{rule}.sh"
 
 
 def _steps(rule: Rule, finding: Violation, every: list[Exchange]) -> Iterator[Exchange]:
@@ -176,61 +147,33 @@ def _after(exchange: Exchange, every: list[Exchange]) -> Iterator[Exchange]:
 
 def _lines(number: int, exchange: Exchange, ids: dict[int, str], *, is_it: bool) -> list[str]:
     """The lines of a step; a title of each is printed, and shows which answer is the wrong one."""
-    request = exchange.request
-    known = request.identifier is not None and request.identifier in ids
-    path = (
-        request.target.replace(f"/{request.identifier}", f"/${ids[request.identifier or 0]}", 1)
-        if known
-        else request.target
-    )
+    request, path = exchange.request, _path(exchange.request, ids)
     prepared, arguments = form(number, request)
-    command = ["api" if request.identity == OWN else _stranger(request.identity)]
+    curl = "api" if request.identity == OWN else f"{CURL} {IDENTITIES[request.identity].curl}".rstrip()
     if request.method != "GET" and not arguments:
         arguments = ["-X", request.method]
     whose = "" if request.identity == OWN else f" with {request.identity}"
-    title = f'"{number}. {request.method} {quoted(path)}{whose}{" <-- this answer" if is_it else ""}"'
-    line = " ".join([title, *command, *arguments, f'"$base{quoted(path)}"'])
+    title = f'"{number}. {request.method} {path}{whose}{" <-- this answer" if is_it else ""}"'
+    line = " ".join([title, curl, *arguments, f'"$base{path}"'])
     if request.operation == "create":
-        kept = "theirs" if request.identity == OTHER else "made"
-        noted = [*prepared, f"create {line}", f'{kept}="${kept} $id"']
+        made = "theirs" if request.identity == OTHER else "made"
+        lines = [*prepared, f"create {line}", f'{made}="${made} $id"']
         if request.identity != OWN or exchange.made_id is None:
-            return noted
+            return lines
         ids[exchange.made_id] = f"id_{number}"
-        return [*noted, f"id_{number}=$id"]
+        return [*lines, f"id_{number}=$id"]
     if request.method == "GET" or request.identifier is None:
         return [*prepared, f"step {line}"]
-    written = f'"${ids[request.identifier]}"' if known else f"{request.identifier}"
-    guards = f"mine {written} && "
-    if request.identity == OTHER:
-        guards += f"foreign {written} {' '.join(command)} && "
-    return [*prepared, f"{guards}step {line}"]
+    written = f'"${ids[request.identifier]}"' if request.identifier in ids else str(request.identifier)
+    foreign = f"foreign {written} {curl} && " if request.identity == OTHER else ""
+    return [*prepared, f"mine {written} && {foreign}step {line}"]
 
 
-def _stranger(identity: str) -> str:
-    return f"curl -sS --max-time 30 ${{CURL_OPTIONS:-}} {IDENTITIES[identity].curl}".rstrip()
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
-    """A script for each violated rule, by its name in the folder of reports."""
-    return {
-        file_of(result.rule.id): script(
-            outcome.base_url, result.rule, contract.resources[result.resource], result.findings[0], outcome.exchanges
-        ).text
-        for result in reversed(outcome.results)  # of several resources, the first
-        if result.verdict in VIOLATED
-    }
-
-
-def file_of(rule: str) -> str:
-    return f"repro/{rule}.sh"
-
-
-MARK = re.compile(r"ct\d+x?[0-9a-f]*-(\d+z)")  # what marks a record of a run
-SHOWN_WHOLE = (32, 126)  # the codes of characters that need no escape
+def _path(request: Request, ids: dict[int, str]) -> str:
+    """The path and query of a request, with the id of the script's own record, between double quotes of a shell."""
+    if request.identifier not in ids:
+        return quoted(request.target)
+    return quoted(request.target.replace(f"/{request.identifier}", f"/${ids[request.identifier or 0]}", 1))
 
 
 def curl(base_url: str, request: Request) -> str:
@@ -277,20 +220,9 @@ def printed(content: bytes, file: str) -> str:
     parts, marks = [], []
     for piece in re.split(rb"(ct\d+x?[0-9a-f]*-\d+z)", content):
         found = MARK.fullmatch(piece.decode("latin-1"))
-        if found:
-            parts.append("%s")
-            marks.append(f'"$mark-{found[1]}"')
-        else:
-            parts.append("".join(_octal(byte) for byte in piece))
+        marks += [f'"$mark-{found[1]}"'] if found else []
+        parts.append("%s" if found else "".join(ESCAPES.get(byte, f"\\{byte:03o}") for byte in piece))
     return " ".join([f"printf -- '{''.join(parts)}'", *marks, f"> {file}"])
-
-
-def _octal(byte: int) -> str:
-    letter = chr(byte)
-    if letter == "%":
-        return "%%"
-    least, most = SHOWN_WHOLE
-    return letter if least <= byte <= most and letter not in "\\'" else f"\\{byte:03o}"
 
 
 def quoted(text: str) -> str:
@@ -300,10 +232,7 @@ def quoted(text: str) -> str:
     return "$(printf '\\r')".join(escaped.split("\r"))
 
 
-AT_ONCE = "-sS --max-time 30 ${CURL_OPTIONS:-} -H \"Authorization: Bearer $key\" -w '%{http_code} %{method}\\n'"
-
-
-def before(finding: Violation, every: list[Exchange]) -> list[Exchange]:
+def _create_of(finding: Violation, every: list[Exchange]) -> list[Exchange]:
     """The create of the record that overlapping requests are about, if they are about one."""
     sought = next((each.request.identifier for each in finding.together if each.request.identifier is not None), None)
     return [each for each in every if each.request.operation == "create" and each.made_id == sought][-1:]
@@ -312,17 +241,16 @@ def before(finding: Violation, every: list[Exchange]) -> list[Exchange]:
 def at_once(finding: Violation, ids: dict[int, str], resource: Resource) -> list[str]:
     """The lines that send overlapping requests by one curl, and look at what they led to."""
     lines, parts, looks = list[str](), list[str](), list[str]()
-    if any(_is_of_another(exchange.request, ids) for exchange in finding.together):
-        return ["# These requests write to a record that this script does not create, so it sends none of them."]
-    for number, exchange in enumerate(finding.together, 1):
-        request, file = exchange.request, f'"$dir/at-once-{number}"'
+    for number, request in enumerate((exchange.request for exchange in finding.together), 1):
+        if request.method != "GET" and request.identifier is not None and request.identifier not in ids:
+            return ["# These requests write to a record that this script does not create, so it sends none of them."]
         prepared, arguments = form(number, request)
         lines += prepared
-        method = [] if arguments else ["-X", request.method]
-        parts.append(" ".join([AT_ONCE, "-o", file, *method, *arguments, f'"$base{_place(request, ids)}"']))
+        file, method = f'"$dir/at-once-{number}"', [] if arguments else ["-X", request.method]
+        parts.append(" ".join([AT_ONCE, "-o", file, *method, *arguments, f'"$base{_path(request, ids)}"']))
         looks.append(f"cat {file}; echo")
         looks += [f'made="$made $(id_in {file})"'] if request.operation == "create" else []
-    if not lines and not parts:
+    if not parts:
         return []
     subject = next((f'"$base{resource.record_path}${name}"' for name in ids.values()), f'"$base{resource.list_path}"')
     return [
@@ -333,15 +261,3 @@ def at_once(finding: Violation, ids: dict[int, str], resource: Resource) -> list
         *looks,
         f'step "afterwards <-- this answer" api {subject}',
     ]
-
-
-def _is_of_another(request: Request, ids: dict[int, str]) -> bool:
-    """Whether a request writes to a record that the script has not created."""
-    return request.method != "GET" and request.identifier is not None and request.identifier not in ids
-
-
-def _place(request: Request, ids: dict[int, str]) -> str:
-    """The path and query of a request, with the id of the script's own record."""
-    if request.identifier not in ids:
-        return quoted(request.target)
-    return quoted(request.target.replace(f"/{request.identifier}", f"/${ids[request.identifier or 0]}", 1))

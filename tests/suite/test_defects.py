@@ -91,7 +91,7 @@ def test_a_server_with_a_defect_fails_for_no_unrelated_reason(store: str, no_pau
     others = {rule for rule, result in results.items() if result.verdict in VIOLATED} - {defect.rule, *defect.also}
     assert others == set(), (
         f"{sorted(others)} fail, too: if a server that is right could break them, correct their functions; if no server"
-        f" can break {defect.rule} without them, add them to CONSEQUENCES in mock_server/faults/defects/consequences.py"
+        f" can break {defect.rule} without them, add them to what it implies in openapi.yaml"
     )
 
 

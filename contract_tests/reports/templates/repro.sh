@@ -1,0 +1,37 @@
+#!/bin/sh
+# @rule@, for @resource@: @statement@
+# expected: @expected@
+# received: @received@
+#
+# This needs curl, and the key of an account in CONTRACT_API_KEY; CURL_OPTIONS may hold more, such as -k. It creates
+# records of its own, shows the failure and deletes what it created; it changes nothing that does not show its mark.
+base=${BASE_URL:-@base_url@}
+: "${CONTRACT_API_KEY:?is not set; set it to the API key of the account}"
+mark=${MARK:-ct$$x$(date +%S)}
+made= theirs=
+dir=$(mktemp -d) || exit 1
+key=$CONTRACT_API_KEY
+api() { curl -sS --max-time 30 ${CURL_OPTIONS:-} -H "Authorization: Bearer $key" "$@"; }
+step() { printf '\n--- %s\n' "$1"; shift; "$@" -i; }
+mine() {
+  api "$base@record_path@$1" | grep -q "$mark" ||
+    api "$base@list_path@?results_per_page=1000" | tr '{' '\n' | grep -E "\"id\": ?$1[,}]" | grep -q "$mark"
+}
+id_in() { grep -o '"id"[^0-9]*[0-9]*' "$1" | head -n 1 | grep -o '[0-9]*$'; }
+create() { step "$@" | tee "$dir/answer"; id=$(id_in "$dir/answer"); }
+remove() {
+  mine "$1" && api -o "$dir/gone" -X DELETE "$base@record_path@$1"
+  mine "$1" && echo "left behind: $base@record_path@$1" >&2
+}
+foreign() {  # whether another account has no record of its own under an id: accounts may share ids
+  id=$1; shift
+  "$@" "$base@record_path@$id" >"$dir/foreign"
+  grep -q "$mark" "$dir/foreign" || ! grep -q '"id"' "$dir/foreign"
+}
+tidy() {
+  for id in $made; do remove "$id"; done
+  key=${CONTRACT_SECOND_API_KEY:-}
+  for id in $theirs; do remove "$id"; done
+  rm -r "$dir"
+}
+trap tidy EXIT
