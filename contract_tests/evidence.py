@@ -1,6 +1,5 @@
 """The evidence of a visit, indexed the way rules need it."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -217,75 +216,76 @@ class Round:
     is_sound: bool = True
 
 
-def _lists() -> dict[str, list[Any]]:
-    return defaultdict(list)
-
-
 @dataclass
 class Evidence:
-    """Everything that one visit saw of each resource.
+    """Everything that one visit saw of its resource.
 
     Attributes:
-        public_base_url: what page links must begin with, if not the base URL.
         markers: the texts that mark the run's records.
-        controls: listings before and after a stretch in which the run only read, for as long as it otherwise writes.
+        own: the ids that the run created.
         shaped: updates whose forms are written as other clients write them.
-        own: the ids that the run created, by resource.
-        notes: why something could not be tried, by resource.
+        controls: listings before and after a stretch in which the run only read, for as long as it otherwise writes.
+        notes: why something could not be tried.
+        public_base_url: what page links must begin with, if not the base URL.
         explored_from: after how many of the run's requests its exploration began, if there was one.
     """
 
+    resource: Resource
     base_url: str
     exchanges: list[Exchange] = field(default_factory=list)
     markers: set[str] = field(default_factory=set)
-    own: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    creations: dict[str, list[Creation]] = field(default_factory=_lists)
-    changes: dict[str, list[Change]] = field(default_factory=_lists)
-    removals: dict[str, list[Removal]] = field(default_factory=_lists)
-    before_after: dict[str, list[BeforeAfter]] = field(default_factory=_lists)
-    paging_scans: dict[str, list[PagingScan]] = field(default_factory=_lists)
-    omissions: dict[str, list[Omission]] = field(default_factory=_lists)
-    access_attempts: dict[str, list[AccessAttempt]] = field(default_factory=_lists)
-    watches: dict[str, list[Watch]] = field(default_factory=_lists)
-    controls: dict[str, list[tuple[Listing, Listing]]] = field(default_factory=_lists)
-    shaped: dict[str, list[Change]] = field(default_factory=_lists)
-    rounds: dict[str, list[Round]] = field(default_factory=_lists)
+    own: set[int] = field(default_factory=set)
+    creations: list[Creation] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    removals: list[Removal] = field(default_factory=list)
+    before_after: list[BeforeAfter] = field(default_factory=list)
+    paging_scans: list[PagingScan] = field(default_factory=list)
+    omissions: list[Omission] = field(default_factory=list)
+    access_attempts: list[AccessAttempt] = field(default_factory=list)
+    watches: list[Watch] = field(default_factory=list)
+    controls: list[tuple[Listing, Listing]] = field(default_factory=list)
+    shaped: list[Change] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
     has_overlapped: bool = False
-    notes: dict[str, list[str]] = field(default_factory=_lists)
+    notes: list[str] = field(default_factory=list)
     has_second_key: bool = False
     public_base_url: str | None = None
     explored_from: int | None = None
 
-    def of(self, resource: str, *operations: str, expects: Expect = Expect.SUCCESS) -> Iterator[Exchange]:
-        """The account's own exchanges for some operations on a resource."""
+    @property
+    def label(self) -> str:
+        """The field that people know a record by."""
+        return self.resource.label
+
+    def of(self, *operations: str, expects: Expect = Expect.SUCCESS) -> Iterator[Exchange]:
+        """The account's own exchanges for some operations."""
         for exchange in self.exchanges:
             request = exchange.request
-            asked = (request.resource, request.identity, exchange.expects) == (resource, OWN, expects)
-            if asked and request.operation in operations:
+            wanted = (request.resource, request.identity, exchange.expects) == (self.resource.name, OWN, expects)
+            if wanted and request.operation in operations:
                 yield exchange
 
-    def pages(self, resource: str) -> Iterator[Page]:
+    def pages(self) -> Iterator[Page]:
         """The pages that documented lists returned, as far as they can be read."""
-        return (page for page in (each.page for each in self.of(resource, "list")) if page)
+        return (page for page in (exchange.page for exchange in self.of("list")) if page)
 
-    def records(self, resource: str) -> Iterator[tuple[Exchange, Record]]:
+    def records(self) -> Iterator[tuple[Exchange, Record]]:
         """Every record that the account was shown, in a read or a list, with the exchange that showed it."""
-        for exchange in self.of(resource, "read"):
+        for exchange in self.of("read"):
             if exchange.succeeded and isinstance(exchange.data, dict):
                 yield exchange, exchange.data
         for expects in (Expect.SUCCESS, Expect.OPEN):
-            for exchange in self.of(resource, "list", expects=expects):
-                page = exchange.page
-                yield from ((exchange, row) for row in (page.rows if page else ()))
+            for exchange in self.of("list", expects=expects):
+                yield from ((exchange, row) for row in (exchange.page.rows if exchange.page else ()))
 
-    def is_own(self, resource: str, record: Record) -> bool:
-        return id_of(record) in self.own[resource]
+    def is_own(self, record: Record) -> bool:
+        return id_of(record) in self.own
 
-    def is_missing(self, resource: str, identifier: Any) -> bool:
+    def is_missing(self, identifier: Any) -> bool:
         """Whether the complete listing after a record's create lacks the record."""
         return any(
-            identifier in phase.made and phase.after.complete and identifier not in phase.after.ids
-            for phase in self.before_after[resource]
+            identifier in period.made and period.after.complete and identifier not in period.after.ids
+            for period in self.before_after
         )
 
     def is_marked(self, label: Any) -> bool:
@@ -301,6 +301,5 @@ def has_arrived(form: Mapping[str, str], before: Record, now: Record | None) -> 
             return False
         if name in before and name != "is_enabled" and now.get(name) != text and now.get(name) == before[name]:
             return False
-    settings = now.get("settings")
-    given = form.get("email")
-    return given is None or not isinstance(settings, dict) or settings.get("email", given) == given
+    settings, email = now.get("settings"), form.get("email")
+    return email is None or not isinstance(settings, dict) or settings.get("email", email) == email

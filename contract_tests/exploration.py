@@ -159,7 +159,7 @@ class Generated:
         visitor, (identifier, _) = self._visitor, self._own.pop(0)
         with suppress(WriteRefusedError):
             removal = delete(visitor, identifier, Expect.OPEN)
-            visitor.evidence.removals[visitor.resource.name].append(removal)
+            visitor.evidence.removals.append(removal)
             if removal.is_seen(visitor.resource):
                 visitor.target.ledger.remove(visitor.resource.name, identifier)
 
@@ -289,7 +289,7 @@ class Walk(RuleBasedStateMachine):
         self.seen = self.visitor.list_until(lambda listing: listing.by_id.get(identifier) == record, event)
         made, changed = (frozenset({identifier} if event == name else ()) for name in ("create", "update"))
         period = BeforeAfter(event, before, self.seen, made=made, changed=changed)
-        self.visitor.evidence.before_after[self.visitor.resource.name].append(period)
+        self.visitor.evidence.before_after.append(period)
 
 
 @st.composite

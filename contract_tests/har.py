@@ -97,7 +97,10 @@ def _entries(path: Path) -> list[Any]:
         why = "it is not JSON"
         document = json.loads(text)
         why = "it has no list log.entries"
-        return list[Any](document["log"]["entries"] if isinstance(document["log"]["entries"], list) else None)
+        entries: list[Any] = document["log"]["entries"]
+        if isinstance(entries, list):
+            return entries
+        raise TypeError(entries)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError, KeyError, TypeError) as error:
@@ -110,9 +113,10 @@ def settled(exchange: Exchange, resource: Resource) -> Exchange:
     Anything else that is wrong or missing in the answer does not matter here, as the rules judge that.
     """
     known = {"list": _is_list, "read": _is_read, "create": _is_written, "update": _is_written}
-    carried_out = known.get(exchange.request.operation, lambda *_: False)
-    is_success = exchange.succeeded and not exchange.is_refusal_in_disguise
-    return replace(exchange, treated_as=Expect.SUCCESS) if is_success and carried_out(exchange, resource) else exchange
+    carried_out = known.get(exchange.request.operation)
+    if carried_out and exchange.succeeded and not exchange.is_refusal_in_disguise and carried_out(exchange, resource):
+        return replace(exchange, treated_as=Expect.SUCCESS)
+    return exchange
 
 
 def _is_list(exchange: Exchange, resource: Resource) -> bool:

@@ -36,11 +36,11 @@ def contract_rules(
     request = replace(request, identity=identity, expects=Expect.OPEN)
     headers = {name: values[-1] for name, values in response.headers.items()}
     exchange = settled(Exchange(request, 1, response.status_code, headers, response.content), resource)
-    evidence = Evidence(base_url, [exchange], public_base_url=os.environ.get("CONTRACT_PUBLIC_BASE_URL"))
+    evidence = Evidence(resource, base_url, [exchange], public_base_url=os.environ.get("CONTRACT_PUBLIC_BASE_URL"))
     failures = []
     for rule in RULES:
         if resource.name in rule.resources:
-            broken = [each for each in observe(rule, resource, evidence) if isinstance(each, Violation)]
+            broken = [each for each in observe(rule, evidence) if isinstance(each, Violation)]
             failures += [
                 CustomFailure(
                     operation=case.operation.label,

@@ -93,8 +93,8 @@ class Decision:
     arguments: tuple[Any, ...]
     needs: Chapters
 
-    def __call__(self, evidence: Evidence, resource: Resource) -> Observations:
-        return self.judge(evidence, resource, *self.arguments)
+    def __call__(self, evidence: Evidence) -> Observations:
+        return self.judge(evidence, *self.arguments)
 
 
 DECISIONS: dict[str, Decision] = {}  # filled by the decorators below, never changed afterwards
@@ -212,9 +212,9 @@ def steady_records(resource: Resource, rows: Iterable[Record]) -> dict[Any, Reco
     return {id_of(row): {name: row.get(name) for name in steady(resource)} for row in rows}
 
 
-def others_wrote(evidence: Evidence, resource: Resource) -> bool:
+def others_wrote(evidence: Evidence) -> bool:
     """Whether records changed, came or went while the run only read."""
     return any(
-        steady_records(resource, before.rows) != steady_records(resource, after.rows)
-        for before, after in evidence.controls[resource.name]
+        steady_records(evidence.resource, before.rows) != steady_records(evidence.resource, after.rows)
+        for before, after in evidence.controls
     )

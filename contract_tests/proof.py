@@ -162,9 +162,9 @@ def _run_script(base_url: str, made: Script, switches: Mapping[str, Any]) -> byt
 
 def _breaks(rule: Rule, resource: Resource, made: Script, printed: bytes) -> bool:
     """Whether what a script printed breaks a rule that one exchange decides."""
-    evidence = Evidence(made.base_url, _exchanges(made, printed), markers={MARK})
-    evidence.own[resource.name] |= {each.made_id for each in evidence.exchanges if each.made_id is not None}
-    return any(isinstance(each, Violation) for each in observe(rule, resource, evidence))
+    evidence = Evidence(resource, made.base_url, _exchanges(made, printed), markers={MARK})
+    evidence.own |= {each.made_id for each in evidence.exchanges if each.made_id is not None}
+    return any(isinstance(each, Violation) for each in observe(rule, evidence))
 
 
 def _exchanges(made: Script, printed: bytes) -> list[Exchange]:

@@ -170,11 +170,11 @@ class Visits:
     is_whole: bool = False
 
     def judge(self) -> None:
-        self.results = [judge(rule, self.resource, *self.seen) for rule in self.rules]
+        self.results = [judge(rule, *self.seen) for rule in self.rules]
 
     @property
     def notes(self) -> list[str]:
-        notes = dict.fromkeys(note for evidence in self.seen for note in evidence.notes[self.resource.name])
+        notes = dict.fromkeys(note for evidence in self.seen for note in evidence.notes)
         return [f"the rest of {self.resource.name} ({note})" for note in notes]
 
 
@@ -259,7 +259,7 @@ class Run:
         options, resource = self._options, visits.resource
         chapters, further = self._first_plan(visits)
         while True:
-            evidence = Evidence(options.base_url, public_base_url=options.public_base_url)
+            evidence = Evidence(resource, options.base_url, public_base_url=options.public_base_url)
             visits.seen.append(evidence)
             visitor = Visitor(self.target, resource, evidence, lag=self._lag)
             if options.splash_create_path and resource.name == "splash-pages":

@@ -15,7 +15,7 @@ from contract_tests.masking import Masking
 from contract_tests.observation import DECISIONS, NotApplicable, Observation, Satisfied, Undecided, Violation
 from contract_tests.open_points import observed
 from contract_tests.target.ledger import Entry
-from link_management_contract import Resource, Rule
+from link_management_contract import Rule
 
 
 class Verdict(StrEnum):
@@ -115,8 +115,8 @@ class Outcome:
         return observed(self.exchanges)
 
 
-def observe(rule: Rule, resource: Resource, evidence: Evidence) -> list[Observation]:
-    return list(DECISIONS[rule.id](evidence, resource))
+def observe(rule: Rule, evidence: Evidence) -> list[Observation]:
+    return list(DECISIONS[rule.id](evidence))
 
 
 def doubts(results: Iterable[Result], evidence: Evidence) -> dict[Rule, bool]:
@@ -129,41 +129,40 @@ def doubts(results: Iterable[Result], evidence: Evidence) -> dict[Rule, bool]:
     return found
 
 
-def judge(rule: Rule, resource: Resource, first: Evidence, second: Evidence | None = None) -> Result:
-    """The verdict on a rule for one resource.
+def judge(rule: Rule, *visits: Evidence) -> Result:
+    """The verdict on a rule for the resource of one visit, or of two.
 
     A rule that several requests decide fails only if both visits show a violation.
     """
-    visits = [observe(rule, resource, evidence) for evidence in (first, second) if evidence is not None]
-    seen = {each.exchange.number: each.exchange for visit in visits for each in visit if hasattr(each, "exchange")}
-    result = _result(rule, resource, visits, (first, second))
-    return replace(result, seconds=sum(exchange.seconds for exchange in seen.values()))
-
-
-def _result(
-    rule: Rule, resource: Resource, visits: list[list[Observation]], evidences: tuple[Evidence, Evidence | None]
-) -> Result:
-    every = [observation for visit in visits for observation in visit]
+    seen = [observe(rule, evidence) for evidence in visits]
+    every = [observation for observations in seen for observation in observations]
+    exchanges = {each.exchange.number: each.exchange for each in every if isinstance(each, Satisfied | Violation)}
     findings = _once(observation for observation in every if isinstance(observation, Violation))
-    witnesses = sum(isinstance(observation, Satisfied) for observation in every)
-    again = all(any(isinstance(each, Violation) for each in visit) for visit in visits) and len(visits) > 1
+    again = all(any(isinstance(each, Violation) for each in observations) for observations in seen) and len(seen) > 1
+    result = Result(
+        rule,
+        visits[0].resource.name,
+        Verdict.PASS,
+        witnesses=sum(isinstance(observation, Satisfied) for observation in every),
+        findings=findings,
+        seconds=sum(exchange.seconds for exchange in exchanges.values()),
+    )
     if findings and (rule.decided_by != "state" or again):
-        verdict = Verdict.WARN if rule.level == "advisory" else Verdict.FAIL
-        return Result(rule, resource.name, verdict, witnesses, findings)
+        return replace(result, verdict=Verdict.WARN if rule.level == "advisory" else Verdict.FAIL)
     if findings:
-        other = "but not in another" if len(visits) > 1 else "and there was no other"
-        reason = f"it seemed broken in one visit, {other}"
-        return Result(rule, resource.name, Verdict.INCONCLUSIVE, witnesses, findings, (reason,))
-    if witnesses:
-        return Result(rule, resource.name, Verdict.PASS, witnesses)
+        reason = f"it seemed broken in one visit, {'but not in another' if len(seen) > 1 else 'and there was no other'}"
+        return replace(result, verdict=Verdict.INCONCLUSIVE, reasons=(reason,))
+    if result.witnesses:
+        return result
     absent = [observation for observation in every if isinstance(observation, NotApplicable)]
     if absent:
         reasons = tuple(dict.fromkeys(observation.reason for observation in absent))
-        return Result(rule, resource.name, Verdict.NOT_APPLICABLE, reasons=reasons, unjudged=absent[0].unjudged)
-    notes = [note for evidence in evidences if evidence for note in evidence.notes.get(resource.name, [])]
+        return replace(result, verdict=Verdict.NOT_APPLICABLE, reasons=reasons, unjudged=absent[0].unjudged)
     undecided = [observation.reason for observation in every if isinstance(observation, Undecided)]
-    reasons = tuple(dict.fromkeys([*undecided, *notes])) or ("nothing that this rule covers was observed",)
-    return Result(rule, resource.name, Verdict.INCONCLUSIVE, reasons=reasons)
+    reasons = tuple(dict.fromkeys([*undecided, *(note for evidence in visits for note in evidence.notes)]))
+    return replace(
+        result, verdict=Verdict.INCONCLUSIVE, reasons=reasons or ("nothing that this rule covers was observed",)
+    )
 
 
 def _once(findings: Iterable[Violation]) -> tuple[Violation, ...]:

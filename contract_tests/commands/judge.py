@@ -36,9 +36,12 @@ def judge_command(contract: Contract, options: SimpleNamespace) -> int:
 
 def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public_base_url: str | None) -> Outcome:
     """The outcome of recorded exchanges; a rule that they do not decide counts as not run."""
-    evidence = Evidence(recording.base_url, list(recording.exchanges), public_base_url=public_base_url)
+    seen = {
+        name: Evidence(resource, recording.base_url, list(recording.exchanges), public_base_url=public_base_url)
+        for name, resource in contract.resources.items()
+    }
     judged = [
-        judge(rule, contract.resources[name], evidence)
+        judge(rule, seen[name])
         for rule in contract.rules.values()
         if rule.decided_by == "exchange"
         for name in rule.resources

@@ -10,7 +10,6 @@ from typing import Any
 from contract_tests.evidence import Evidence, Round
 from contract_tests.exchange import Exchange, id_of
 from contract_tests.observation import MADE, NotApplicable, Observation, Observations, Satisfied, Violation, rule
-from link_management_contract import Resource
 
 TOO_MANY = (429, 503)  # how a server may refuse a burst
 SHARE_THAT_FAILS = 5  # a burst fails if more than one answer in so many does
@@ -218,10 +217,10 @@ CREATES, DELETES = ("creates",), ("update and delete", "deletes")
 @rule("concurrency.lists-show-a-record-once", ("creates", "reads"), listed_twice, needs=MADE)
 @rule("concurrency.bursts-of-reads-are-answered", ("burst",), burst_fails, needs=MADE)
 def overlapping_requests(
-    evidence: Evidence, resource: Resource, kinds: Kinds, contradiction: Callable[[Round], Contradiction]
+    evidence: Evidence, kinds: Kinds, contradiction: Callable[[Round], Contradiction]
 ) -> Observations:
     """An observation for each round of some kinds; contrary evidence says how many rounds are like it."""
-    rounds = [(each, contradiction(each)) for each in evidence.rounds[resource.name] if each.kind in kinds]
+    rounds = [(each, contradiction(each)) for each in evidence.rounds if each.kind in kinds]
     wrong = sum(found is not None for _, found in rounds)
     for overlapping, found in rounds:
         yield _observation(overlapping, found, f"in {wrong} of {len(rounds)} rounds")

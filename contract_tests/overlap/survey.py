@@ -210,4 +210,4 @@ def _sent(visitor: Visitor, requests: Sequence[Request]) -> tuple[Exchange, ...]
 
 
 def _keep(visitor: Visitor, round_: Round) -> None:
-    visitor.evidence.rounds[visitor.resource.name].append(round_)
+    visitor.evidence.rounds.append(round_)

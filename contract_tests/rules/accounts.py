@@ -29,13 +29,13 @@ SEPARATION = "separation of accounts"
 ACCESS = PAGES | CHANGED | {Chapter.ACCESS}
 NOT_READ = Undecided("the account's record could not be read then")
 Attempts = list[AccessAttempt]
-JudgeOfAttempts = Callable[[Attempts, Evidence, Resource], Observations]
+JudgeOfAttempts = Callable[[Attempts, Evidence], Observations]
 
 
 @rule("accounts.bearer-key-is-accepted", needs=PAGES | CHANGED | GONE)
-def bearer_key_is_accepted(evidence: Evidence, resource: Resource) -> Observations:
+def bearer_key_is_accepted(evidence: Evidence) -> Observations:
     """All requests with the account's key; one that is let in shows that the key is accepted."""
-    requests = own_requests(evidence, resource)
+    requests = own_requests(evidence)
     let_in = [exchange for exchange in requests if exchange.succeeded]
     if let_in:
         yield Satisfied(let_in[0])
@@ -44,22 +44,22 @@ def bearer_key_is_accepted(evidence: Evidence, resource: Resource) -> Observatio
             yield Violation(exchange, "to be let in", answer(exchange))
 
 
-def shown_nothing(attempts: Attempts, evidence: Evidence, resource: Resource) -> Observations:
+def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     """None of the account's records are shown; to another account, which may have similar ones, none of the run's."""
     known: dict[tuple[str, str, str], bool] = {}
     for attempt in attempts:
         exchange = attempt.exchange
-        if exchange.status is None and not any(own.succeeded for own in own_requests(evidence, resource)):
+        if exchange.status is None and not any(own.succeeded for own in own_requests(evidence)):
             yield Undecided(answer(exchange))
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
         if rows and not known:
-            records = (record for _, record in evidence.records(resource.name))
-            known = {_look(record, resource): evidence.is_own(resource.name, record) for record in records}
-        seen = [row for row in rows if known.get(_look(row, resource), False) or attempt.identity != OTHER]
-        shown = sum(_look(row, resource) in known for row in seen)
+            records = (record for _, record in evidence.records())
+            known = {_look(record, evidence.resource): evidence.is_own(record) for record in records}
+        seen = [row for row in rows if known.get(_look(row, evidence.resource), False) or attempt.identity != OTHER]
+        shown = sum(_look(row, evidence.resource) in known for row in seen)
         received = f"status {exchange.status} and {shown or 'some'} of its records, to {attempt.identity}"
-        holds = not shown and not _holds_marker(attempt, evidence, resource)
+        holds = not shown and not _holds_marker(attempt, evidence)
         yield decide(exchange, holds, "none of the account's records", received)
 
 
@@ -67,37 +67,37 @@ def _look(record: Record, resource: Resource) -> tuple[str, str, str]:
     return str(record.get("id")), str(record.get("datetime")), str(record.get(resource.label))
 
 
-def _holds_marker(attempt: AccessAttempt, evidence: Evidence, resource: Resource) -> bool:
+def _holds_marker(attempt: AccessAttempt, evidence: Evidence) -> bool:
     """Whether the answer holds a name or host of the run, other than those that unauthorized clients sent.
 
     Another account may have similar records of its own: of its answers, only a read that shows no record counts.
     """
     exchange = attempt.exchange
-    sent = {tried.marker.removesuffix(".example.com") for tried in evidence.access_attempts[resource.name]}
+    sent = {tried.marker.removesuffix(".example.com") for tried in evidence.access_attempts}
     markers = evidence.markers - sent
     if attempt.identity == OTHER:
         if exchange.request.operation != "read" or exchange.record:
             return False
-        markers = {str((attempt.before or {}).get(resource.label))}
+        markers = {str((attempt.before or {}).get(evidence.label))}
     body = exchange.body.decode("utf-8", "replace").casefold()
     return any(re.search(rf'"{re.escape(marker.casefold())}(?!\d)', body) for marker in markers)
 
 
-def made_nothing(attempts: Attempts, _: Evidence, resource: Resource) -> Observations:
+def made_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     """No record of theirs is listed in the account afterwards."""
     for attempt in attempts:
         if attempt.after is None or attempt.after.exchange is None:
             yield Undecided("the account's list could not be read then")
             continue
-        made = any(begins(row.get(resource.label, ""), attempt.marker) for row in attempt.after.rows)
+        made = any(begins(row.get(evidence.label, ""), attempt.marker) for row in attempt.after.rows)
         received = f"status {attempt.exchange.status}, and the record is listed, made by {attempt.identity}"
         yield decide(attempt.exchange, not made, "no record", received)
 
 
-def changed_nothing(attempts: Attempts, evidence: Evidence, resource: Resource) -> Observations:
+def changed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     """The name or host identifies the attempt to blame; else those that succeeded are to blame, or all if none did."""
-    updates = _tried(evidence, resource, "update")
-    fields = [name for name in steady(resource) if name not in (resource.label, "last_datetime")]
+    updates = _tried(evidence, "update")
+    fields = [name for name in steady(evidence.resource) if name not in (evidence.label, "last_datetime")]
     for attempt in attempts:
         record, before = attempt.read.record if attempt.read else None, attempt.before or {}
         if record is None or id_of(record) != attempt.exchange.request.identifier:
@@ -107,20 +107,20 @@ def changed_nothing(attempts: Attempts, evidence: Evidence, resource: Resource) 
         changed = [
             name for name in fields if name in before and record.get(name) not in (before[name], listed.get(name))
         ]
-        label = record.get(resource.label, "")
+        label = record.get(evidence.label, "")
         renamed = begins(label, attempt.marker)
         is_known = any(begins(label, update.marker) for update in updates)
         holds = not renamed and (is_known or not changed or not _is_to_blame(attempt, updates))
-        names = resource.label if renamed else ", ".join(changed)
+        names = evidence.label if renamed else ", ".join(changed)
         received = f"status {attempt.exchange.status}, and another {names}, by {attempt.identity}"
         yield decide(attempt.exchange, holds, "the record as it was", received)
 
 
-def removed_nothing(attempts: Attempts, evidence: Evidence, resource: Resource) -> Observations:
+def removed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     """If the record is gone, the attempts that succeeded are to blame, or all if none did."""
-    deletes = _tried(evidence, resource, "delete")
+    deletes = _tried(evidence, "delete")
     for attempt in attempts:
-        observation = _still_there(attempt, evidence, resource)
+        observation = _still_there(attempt, evidence)
         if isinstance(observation, Violation) and not _is_to_blame(attempt, deletes):
             yield Undecided("the record was gone already")
         else:
@@ -133,7 +133,7 @@ def _is_to_blame(attempt: AccessAttempt, attempts: Attempts) -> bool:
     return not succeeded or attempt in succeeded
 
 
-def _still_there(attempt: AccessAttempt, evidence: Evidence, resource: Resource) -> Observation:
+def _still_there(attempt: AccessAttempt, evidence: Evidence) -> Observation:
     read, after = attempt.read, attempt.after
     if read is None or read.failed or after is None:
         return NOT_READ
@@ -141,7 +141,7 @@ def _still_there(attempt: AccessAttempt, evidence: Evidence, resource: Resource)
         return Undecided("the record was not seen before")
     if read.record is None and read.request.identifier in after.ids:
         return Undecided("the account's record is listed, but not read")
-    earlier = [page for page in evidence.pages(resource.name) if page.exchange.number < attempt.exchange.number]
+    earlier = [page for page in evidence.pages() if page.exchange.number < attempt.exchange.number]
     was_listed = any(id_of(row) == read.request.identifier for page in earlier for row in page.rows)
     hidden = after.complete and was_listed and read.request.identifier not in after.ids
     received = f"status {attempt.exchange.status}, and it is gone, by {attempt.identity}"
@@ -154,10 +154,10 @@ def _still_there(attempt: AccessAttempt, evidence: Evidence, resource: Resource)
 @rule("accounts.strangers-create-nothing", "create", made_nothing, needs=ACCESS)
 @rule("accounts.strangers-update-nothing", "update", changed_nothing, needs=ACCESS)
 @rule("accounts.strangers-delete-nothing", "delete", removed_nothing, needs=ACCESS)
-def strangers(evidence: Evidence, resource: Resource, operation: str, judge: JudgeOfAttempts) -> Observations:
+def strangers(evidence: Evidence, operation: str, judge: JudgeOfAttempts) -> Observations:
     """Attempts of unauthorized clients, and what the account sees afterwards."""
-    attempts = _tried(evidence, resource, operation)
-    return judge([attempt for attempt in attempts if attempt.identity != OTHER], evidence, resource)
+    attempts = _tried(evidence, operation)
+    return judge([attempt for attempt in attempts if attempt.identity != OTHER], evidence)
 
 
 @rule("accounts.other-account-sees-no-list", "list", shown_nothing, needs=ACCESS)
@@ -165,18 +165,18 @@ def strangers(evidence: Evidence, resource: Resource, operation: str, judge: Jud
 @rule("accounts.other-account-creates-apart", "create", made_nothing, needs=ACCESS)
 @rule("accounts.other-account-updates-nothing", "update", changed_nothing, needs=ACCESS)
 @rule("accounts.other-account-deletes-nothing", "delete", removed_nothing, needs=ACCESS)
-def other_account(evidence: Evidence, resource: Resource, operation: str, judge: JudgeOfAttempts) -> Observations:
+def other_account(evidence: Evidence, operation: str, judge: JudgeOfAttempts) -> Observations:
     """Attempts of another account, if there is one without its own record under the id."""
-    attempts = [attempt for attempt in _tried(evidence, resource, operation) if attempt.identity == OTHER]
-    reads = [attempt for attempt in _tried(evidence, resource, "read") if attempt.identity == OTHER]
+    attempts = [attempt for attempt in _tried(evidence, operation) if attempt.identity == OTHER]
+    reads = [attempt for attempt in _tried(evidence, "read") if attempt.identity == OTHER]
     if not evidence.has_second_key:
         yield NotApplicable("no second key", SEPARATION)
     elif reads and not attempts:
         yield NotApplicable("the other account may have a record of its own under the id that was tried", SEPARATION)
     else:
-        yield from judge(attempts, evidence, resource)
+        yield from judge(attempts, evidence)
 
 
-def _tried(evidence: Evidence, resource: Resource, operation: str) -> Attempts:
-    attempts = evidence.access_attempts[resource.name]
+def _tried(evidence: Evidence, operation: str) -> Attempts:
+    attempts = evidence.access_attempts
     return [attempt for attempt in attempts if attempt.exchange.request.operation == operation]

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange, is_integer
 from contract_tests.observation import CHANGED, MADE, OBJECT, PAGES, STRING, Like, Observations, decide, expect, rule
-from link_management_contract import Resource
 
 BOM = b"\xef\xbb\xbf"
 WITH_BODY = ("list", "read", "create", "update")
@@ -18,8 +17,8 @@ STRING_OR_NULL = Like("a string or null", lambda value: value is None or isinsta
 
 
 @rule("envelopes.body-is-json", needs=PAGES | CHANGED)
-def body_is_json(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange in _successes(evidence, resource, *WITH_BODY):
+def body_is_json(evidence: Evidence) -> Observations:
+    for exchange in _successes(evidence, *WITH_BODY):
         start = exchange.body[:30].decode("utf-8", "replace") if exchange.request.operation == "create" else ""
         received = f"a body that is not JSON{start and f': {start}'}" if exchange.body else "no body"
         holds = exchange.json is not None or exchange.body.strip() == b"null"
@@ -27,8 +26,8 @@ def body_is_json(evidence: Evidence, resource: Resource) -> Observations:
 
 
 @rule("envelopes.no-byte-order-mark", needs=PAGES | CHANGED)
-def no_byte_order_mark(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange in _successes(evidence, resource, *WITH_BODY):
+def no_byte_order_mark(evidence: Evidence) -> Observations:
+    for exchange in _successes(evidence, *WITH_BODY):
         yield decide(exchange, not exchange.body.startswith(BOM), "JSON from the first byte on", "a byte order mark")
 
 
@@ -54,23 +53,23 @@ def no_byte_order_mark(evidence: Evidence, resource: Resource) -> Observations:
 @rule("envelopes.read-data-is-an-object", "read", {"/data": OBJECT}, needs=PAGES | CHANGED)
 @rule("envelopes.create-answers-the-id", "create", {"/data/id": INTEGER}, needs=MADE)
 @rule("envelopes.update-answers-the-id", "update", {"/data/id": INTEGER}, needs=CHANGED)
-def has(evidence: Evidence, resource: Resource, operation: str, wanted: dict[str, Like]) -> Observations:
+def has(evidence: Evidence, operation: str, wanted: dict[str, Like]) -> Observations:
     """Successes of an operation with JSON; a read of a record that the listing lacks, too, may be an error in disguise."""
-    for exchange in _successes(evidence, resource, operation):
+    for exchange in _successes(evidence, operation):
         if exchange.json is None or exchange.is_refusal_in_disguise:
             continue
-        if operation == "read" and evidence.is_missing(resource.name, exchange.request.identifier):
+        if operation == "read" and evidence.is_missing(exchange.request.identifier):
             continue
         for at, like in wanted.items():
             yield expect(exchange, at, like, own=operation != "read" and at != "/data")
 
 
 @rule("envelopes.update-id-is-the-path-id", needs=CHANGED)
-def update_id_is_the_path_id(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange in evidence.of(resource.name, "update"):
+def update_id_is_the_path_id(evidence: Evidence) -> Observations:
+    for exchange in evidence.of("update"):
         if exchange.made_id is not None:
             yield expect(exchange, "/data/id", exchange.request.identifier)
 
 
-def _successes(evidence: Evidence, resource: Resource, *operations: str) -> Iterator[Exchange]:
-    return (exchange for exchange in evidence.of(resource.name, *operations) if exchange.succeeded)
+def _successes(evidence: Evidence, *operations: str) -> Iterator[Exchange]:
+    return (exchange for exchange in evidence.of(*operations) if exchange.succeeded)

@@ -71,8 +71,8 @@ def _normal(text: str) -> str:
 @rule("forms.name-required", "name", needs=OMITTING)
 @rule("forms.host-required", "host", needs=OMITTING)
 @rule("forms.type-required", "type", needs=OMITTING)
-def required(evidence: Evidence, resource: Resource, field: str) -> Observations:
-    return (_omitted(omission) for omission in evidence.omissions[resource.name] if omission.field == field)
+def required(evidence: Evidence, field: str) -> Observations:
+    return (_omitted(omission) for omission in evidence.omissions if omission.field == field)
 
 
 def _omitted(omission: Omission) -> Observation:
@@ -88,43 +88,43 @@ def _omitted(omission: Omission) -> Observation:
 
 
 @rule("forms.required-fields-alone-suffice", needs=MADE)
-def required_fields_alone_suffice(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange in evidence.of(resource.name, "create"):
-        if _fields(exchange) == set(resource.required):
+def required_fields_alone_suffice(evidence: Evidence) -> Observations:
+    for exchange in evidence.of("create"):
+        if _fields(exchange) == set(evidence.resource.required):
             yield accepted(exchange)
 
 
 @rule("forms.optional-fields-are-accepted-on-create", needs=MADE)
-def optional_fields_are_accepted_on_create(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange in evidence.of(resource.name, "create"):
-        if _fields(exchange) - set(resource.required):
+def optional_fields_are_accepted_on_create(evidence: Evidence) -> Observations:
+    for exchange in evidence.of("create"):
+        if _fields(exchange) - set(evidence.resource.required):
             yield accepted(exchange)
 
 
 @rule("forms.optional-fields-are-accepted-on-update", needs=CHANGED)
-def optional_fields_are_accepted_on_update(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange in evidence.of(resource.name, "update"):
-        if _fields(exchange) - set(resource.required):
+def optional_fields_are_accepted_on_update(evidence: Evidence) -> Observations:
+    for exchange in evidence.of("update"):
+        if _fields(exchange) - set(evidence.resource.required):
             observation = accepted(exchange)
-            if isinstance(observation, Violation) and any(_accepted_in_full(evidence, resource, exchange)):
+            if isinstance(observation, Violation) and any(_accepted_in_full(evidence, exchange)):
                 observation = Undecided("the same fields were accepted beside those that a create requires")
             yield observation
 
 
 @rule("forms.required-fields-are-optional-on-update", needs=CHANGED)
-def required_fields_are_optional_on_update(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange in evidence.of(resource.name, "update"):
-        if set(resource.required) - _fields(exchange):
-            observation, in_full = accepted(exchange), _accepted_in_full(evidence, resource, exchange)
+def required_fields_are_optional_on_update(evidence: Evidence) -> Observations:
+    for exchange in evidence.of("update"):
+        if set(evidence.resource.required) - _fields(exchange):
+            observation, in_full = accepted(exchange), _accepted_in_full(evidence, exchange)
             if isinstance(observation, Violation) and in_full and not any(in_full):
                 observation = Undecided("the same fields were refused beside those that a create requires too")
             yield observation
 
 
-def _accepted_in_full(evidence: Evidence, resource: Resource, exchange: Exchange) -> list[bool]:
+def _accepted_in_full(evidence: Evidence, exchange: Exchange) -> list[bool]:
     """Whether each update with the fields of this one and all that a create requires was accepted."""
-    fields = {*_fields(exchange), *resource.required}
-    updates = [update for update in evidence.of(resource.name, "update") if fields <= _fields(update)]
+    fields = {*_fields(exchange), *evidence.resource.required}
+    updates = [update for update in evidence.of("update") if fields <= _fields(update)]
     return [isinstance(accepted(update), Satisfied) for update in updates]
 
 
@@ -133,15 +133,15 @@ def _fields(exchange: Exchange) -> set[str]:
 
 
 @rule("forms.files-are-accepted", needs=CHANGED)
-def files_are_accepted(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange in evidence.of(resource.name, "create", "update"):
+def files_are_accepted(evidence: Evidence) -> Observations:
+    for exchange in evidence.of("create", "update"):
         if any(isinstance(value, tuple) for value in (exchange.request.form or {}).values()):
             yield accepted(exchange)
 
 
 @rule("forms.types-are-accepted", needs=MADE)
-def types_are_accepted(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange in evidence.of(resource.name, "create"):
+def types_are_accepted(evidence: Evidence) -> Observations:
+    for exchange in evidence.of("create"):
         observation = accepted(exchange)
         if isinstance(observation, Violation):
             handler_type = (exchange.request.form or {}).get("type")
@@ -150,10 +150,10 @@ def types_are_accepted(evidence: Evidence, resource: Resource) -> Observations:
 
 
 @rule("forms.client-shapes-are-understood", needs=CHANGED)
-def client_shapes_are_understood(evidence: Evidence, resource: Resource) -> Observations:
+def client_shapes_are_understood(evidence: Evidence) -> Observations:
     """Updates with forms as other clients write them, where this suite's form with the same fields is accepted."""
-    taken = [_fields(change.exchange) for change in evidence.changes[resource.name] if _is_renamed(change, resource)]
-    for change in evidence.shaped[resource.name]:
+    taken = [_fields(change.exchange) for change in evidence.changes if _is_renamed(change, evidence.resource)]
+    for change in evidence.shaped:
         if _fields(change.exchange) not in taken:
             yield Undecided("the same fields were not taken from this suite either")
             continue
@@ -167,11 +167,11 @@ def client_shapes_are_understood(evidence: Evidence, resource: Resource) -> Obse
             isinstance(observation, Satisfied)
             and record
             and change.read
-            and isinstance(record.get(resource.label), str)
+            and isinstance(record.get(evidence.label), str)
         ):
-            marker = change.form[resource.label]
+            marker = change.form[evidence.label]
             wanted = Like(shown(marker), lambda label, marker=marker: begins(label, marker))  # type: ignore[misc]
-            yield expect_field(change.read, record, resource.label, wanted, because=as_sent)
+            yield expect_field(change.read, record, evidence.label, wanted, because=as_sent)
 
 
 def _is_renamed(change: Change, resource: Resource) -> bool:
@@ -184,16 +184,16 @@ def _is_renamed(change: Change, resource: Resource) -> bool:
 @rule("forms.host-comes-back", "host", needs=CHANGED)
 @rule("forms.custom-index-url-comes-back", "custom_index_url", needs=CHANGED)
 @rule("forms.type-comes-back", "type", needs=CHANGED)
-def comes_back(evidence: Evidence, resource: Resource, field: str) -> Observations:
-    for form, record, exchange in _stored(evidence, resource):
+def comes_back(evidence: Evidence, field: str) -> Observations:
+    for form, record, exchange in _stored(evidence):
         if form.get(field) and isinstance(record.get(field), str):
             wanted = Like(shown(form[field]), lambda value, text=form[field]: is_same(field, value, text))  # type: ignore[misc]
             yield expect_field(exchange, record, field, wanted)
 
 
 @rule("forms.email-comes-back", needs=CHANGED)
-def email_comes_back(evidence: Evidence, resource: Resource) -> Observations:
-    for form, record, exchange in _stored(evidence, resource):
+def email_comes_back(evidence: Evidence) -> Observations:
+    for form, record, exchange in _stored(evidence):
         settings = record.get("settings")
         address = settings.get("email") if isinstance(settings, dict) and record.get("type") == "email" else None
         if form.get("email") and isinstance(address, str):
@@ -204,8 +204,8 @@ def email_comes_back(evidence: Evidence, resource: Resource) -> Observations:
 
 
 @rule("forms.type-fields-show-in-settings", needs=CHANGED)
-def type_fields_show_in_settings(evidence: Evidence, resource: Resource) -> Observations:
-    for form, record, exchange in _stored(evidence, resource):
+def type_fields_show_in_settings(evidence: Evidence) -> Observations:
+    for form, record, exchange in _stored(evidence):
         of_type = form.get("type", "")
         own = [name for name in form if name == of_type or name.startswith(f"{of_type}_")]
         values, settings = [form[name] for name in own if name != "email"], record.get("settings")
@@ -216,9 +216,9 @@ def type_fields_show_in_settings(evidence: Evidence, resource: Resource) -> Obse
 
 
 @rule("forms.custom-not-found-url-stays-apart", needs=CHANGED)
-def custom_not_found_url_stays_apart(evidence: Evidence, resource: Resource) -> Observations:
+def custom_not_found_url_stays_apart(evidence: Evidence) -> Observations:
     """Updates with `custom_not_found_url`, and creates with both URLs."""
-    for change in evidence.changes[resource.name]:
+    for change in evidence.changes:
         alone = "custom_not_found_url" in change.form and "custom_index_url" not in change.form
         if alone and change.read and change.record and change.exchange.succeeded:
             now, before = change.record.get("custom_index_url"), change.before.get("custom_index_url")
@@ -226,20 +226,20 @@ def custom_not_found_url_stays_apart(evidence: Evidence, resource: Resource) -> 
             yield decide(
                 change.read, now == before, expected, f"custom_index_url: {shown(now)}", "/data/custom_index_url"
             )
-    for creation in evidence.creations[resource.name]:
+    for creation in evidence.creations:
         if "custom_not_found_url" in creation.form and creation.read and creation.read.record:
             now = creation.read.record.get("custom_index_url")
             apart = not (isinstance(now, str) and same_url(now, creation.form["custom_not_found_url"]))
             yield decide(creation.read, apart, "custom_index_url of its own", "that of custom_not_found_url")
 
 
-def _stored(evidence: Evidence, resource: Resource) -> Iterator[Stored]:
+def _stored(evidence: Evidence) -> Iterator[Stored]:
     """Forms that were accepted, with the record shown afterwards; an update that changed nothing is no evidence."""
-    for creation in evidence.creations[resource.name]:
-        found = _first_shown(evidence, resource, creation)
+    for creation in evidence.creations:
+        found = _first_shown(evidence, creation)
         if found and creation.exchange.succeeded:
             yield creation.form, *found
-    for change in evidence.changes[resource.name]:
+    for change in evidence.changes:
         if change.exchange.succeeded and change.read and change.record:
             record = change.record
             yield (
@@ -254,13 +254,13 @@ def _ignored(change: Change, name: str, record: Record) -> bool:
     return unchanged and not is_same(name, record[name], change.form[name])
 
 
-def _first_shown(evidence: Evidence, resource: Resource, creation: Creation) -> tuple[Record, Exchange] | None:
+def _first_shown(evidence: Evidence, creation: Creation) -> tuple[Record, Exchange] | None:
     """A new record as shown by its read or, if it was not read, by the first list that holds it."""
     if creation.identifier is None or creation.identifier in creation.before:
         return None
     if creation.read:
         return (creation.read.record, creation.read) if creation.read.record else None
-    for page in evidence.pages(resource.name):
+    for page in evidence.pages():
         if page.exchange.number > creation.exchange.number:
             for row in page.rows:
                 if row.get("id") == creation.identifier:
@@ -270,8 +270,8 @@ def _first_shown(evidence: Evidence, resource: Resource, creation: Creation) -> 
 
 @rule("forms.one-enables", "1", True, needs=CHANGED)  # noqa: FBT003 - the state
 @rule("forms.zero-disables", "0", False, needs=CHANGED)  # noqa: FBT003
-def toggled(evidence: Evidence, resource: Resource, sent: str, wanted: bool) -> Observations:  # noqa: FBT001
-    for change in evidence.changes[resource.name]:
+def toggled(evidence: Evidence, sent: str, wanted: bool) -> Observations:  # noqa: FBT001
+    for change in evidence.changes:
         if change.form.get("is_enabled") != sent:
             continue
         if not change.exchange.succeeded:
@@ -285,9 +285,9 @@ def toggled(evidence: Evidence, resource: Resource, sent: str, wanted: bool) -> 
 
 
 @rule("forms.is-enabled-is-optional-on-update", needs=CHANGED)
-def is_enabled_is_optional_on_update(evidence: Evidence, resource: Resource) -> Observations:
+def is_enabled_is_optional_on_update(evidence: Evidence) -> Observations:
     """Updates without `is_enabled`; one that gives another type or address may have to wait for a confirmation."""
-    for change in evidence.changes[resource.name]:
+    for change in evidence.changes:
         if "is_enabled" in change.form:
             continue
         keeps_state = change.form.get("type", TOGGLED[0]) in TOGGLED and "email" not in change.form
@@ -300,14 +300,14 @@ def is_enabled_is_optional_on_update(evidence: Evidence, resource: Resource) -> 
 
 
 @rule("forms.is-enabled-is-not-accepted-on-create", needs=MADE)
-def is_enabled_is_not_accepted_on_create(evidence: Evidence, resource: Resource) -> Observations:
+def is_enabled_is_not_accepted_on_create(evidence: Evidence) -> Observations:
     """Creates with `is_enabled`, compared with one without."""
     starts: dict[str, tuple[Any, Exchange]] = {}
-    for creation in evidence.creations[resource.name]:
+    for creation in evidence.creations:
         if creation.form.get("type") != "webhook":
             continue
         sent = creation.form.get("is_enabled", "")
-        found = _first_shown(evidence, resource, creation)
+        found = _first_shown(evidence, creation)
         if found and isinstance(found[0].get("is_enabled"), bool):
             starts.setdefault(sent, (found[0]["is_enabled"], found[1]))
         elif sent and creation.identifier is None and not creation.exchange.failed:

@@ -32,19 +32,24 @@ from link_management_contract import Resource
 
 
 @rule("lifecycle.created-record-is-read", needs=PAGES | MADE)
-def created_record_is_read(evidence: Evidence, resource: Resource) -> Observations:
+def created_record_is_read(evidence: Evidence) -> Observations:
     """Reads straight after a create, and whether later reads of the run's records show the records asked for."""
-    for creation in evidence.creations[resource.name]:
+    for creation in evidence.creations:
         read = creation.read
-        if read is None or not creation.exchange.succeeded or read.record or _holds_label(creation, read, resource):
+        if (
+            read is None
+            or not creation.exchange.succeeded
+            or read.record
+            or _holds_label(creation, read, evidence.resource)
+        ):
             continue
-        missing = evidence.is_missing(resource.name, creation.identifier)
+        missing = evidence.is_missing(creation.identifier)
         if read.succeeded or read.status in REJECTED | {410} or (missing and not read.failed):
             yield Violation(read, f"the record {creation.identifier}", answer(read))
         else:
             yield Undecided(f"the read: {answer(read)}")
-    for read in evidence.of(resource.name, "read"):
-        if read.record is not None and read.request.identifier in evidence.own[resource.name]:
+    for read in evidence.of("read"):
+        if read.record is not None and read.request.identifier in evidence.own:
             yield expect(read, "/data/id", read.request.identifier)
 
 
@@ -55,9 +60,9 @@ def _holds_label(creation: Creation, read: Exchange, resource: Resource) -> bool
 
 
 @rule("lifecycle.created-record-is-listed-once", needs=PAGES | MADE)
-def created_record_is_listed_once(evidence: Evidence, resource: Resource) -> Observations:
+def created_record_is_listed_once(evidence: Evidence) -> Observations:
     """The run's records in the listing after their creation."""
-    for period in evidence.before_after[resource.name]:
+    for period in evidence.before_after:
         for identifier in sorted(period.made) if period.event == "create" and period.after.exchange else ():
             count = period.after.ids.count(identifier)
             if not count and not period.after.complete:
@@ -67,9 +72,9 @@ def created_record_is_listed_once(evidence: Evidence, resource: Resource) -> Obs
 
 
 @rule("lifecycle.created-id-is-new", needs=PAGES | MADE)
-def created_id_is_new(evidence: Evidence, resource: Resource) -> Observations:
+def created_id_is_new(evidence: Evidence) -> Observations:
     """The ids that creates returned, compared with those that existed before."""
-    for creation in evidence.creations[resource.name]:
+    for creation in evidence.creations:
         if creation.identifier is not None and creation.exchange.made_id is not None:
             is_new, received = (
                 creation.identifier not in creation.before,
@@ -79,9 +84,9 @@ def created_id_is_new(evidence: Evidence, resource: Resource) -> Observations:
 
 
 @rule("lifecycle.update-changes-what-it-names", needs=PAGES | CHANGED)
-def update_changes_what_it_names(evidence: Evidence, resource: Resource) -> Observations:
+def update_changes_what_it_names(evidence: Evidence) -> Observations:
     """Updates of fields that reads show, `is_enabled` aside."""
-    for change in evidence.changes[resource.name]:
+    for change in evidence.changes:
         read, record, before = change.read, change.record, change.before
         if not change.exchange.succeeded or read is None:
             continue
@@ -89,7 +94,7 @@ def update_changes_what_it_names(evidence: Evidence, resource: Resource) -> Obse
             yield Undecided(f"the read after the update: {answer(read)}")
             continue
         for name, text in change.form.items():
-            if name not in resource.shape or name not in record or name == "is_enabled" or not text:
+            if name not in evidence.resource.shape or name not in record or name == "is_enabled" or not text:
                 continue
             if not is_same(name, before.get(name), text):
                 expected, received = f"{name}: {shown(text)}", f"{name}: {shown(record[name])}, as before"
@@ -102,11 +107,11 @@ def update_changes_what_it_names(evidence: Evidence, resource: Resource) -> Obse
 
 
 @rule("lifecycle.update-leaves-other-fields", needs=PAGES | CHANGED)
-def update_leaves_other_fields(evidence: Evidence, resource: Resource) -> Observations:
+def update_leaves_other_fields(evidence: Evidence) -> Observations:
     """The fields that an update leaves out, except those that its other fields may change."""
-    for change in evidence.changes[resource.name]:
+    for change in evidence.changes:
         if change.read and change.record and change.exchange.succeeded:
-            for name in _untouched(resource, change.form):
+            for name in _untouched(evidence.resource, change.form):
                 if name in change.record and name in change.before:
                     yield expect_field(change.read, change.record, name, change.before[name], because="as before")
 
@@ -123,36 +128,36 @@ def _untouched(resource: Resource, form: Iterable[str]) -> list[str]:
 
 
 @rule("lifecycle.update-keeps-datetime", needs=CHANGED | {Chapter.ANOTHER_SECOND})
-def update_keeps_datetime(evidence: Evidence, resource: Resource) -> Observations:
-    for change in evidence.changes[resource.name]:
+def update_keeps_datetime(evidence: Evidence) -> Observations:
+    for change in evidence.changes:
         if change.read and change.record and "datetime" in change.record and "datetime" in change.before:
             yield expect_field(change.read, change.record, "datetime", change.before["datetime"], because="as before")
 
 
 @rule("lifecycle.deleted-record-is-not-read", needs=CHANGED | GONE)
-def deleted_record_is_not_read(evidence: Evidence, resource: Resource) -> Observations:
-    for removal in evidence.removals[resource.name]:
+def deleted_record_is_not_read(evidence: Evidence) -> Observations:
+    for removal in evidence.removals:
         if removal.read is not None and removal.exchange.succeeded:
             received = f"{answer(removal.read)} and a record"
-            yield decide(removal.read, not removal.read.shows(resource), "no record", received)
+            yield decide(removal.read, not removal.read.shows(evidence.resource), "no record", received)
 
 
 @rule("lifecycle.deleted-record-is-not-listed", needs=CHANGED | GONE)
-def deleted_record_is_not_listed(evidence: Evidence, resource: Resource) -> Observations:
-    for removal in evidence.removals[resource.name]:
+def deleted_record_is_not_listed(evidence: Evidence) -> Observations:
+    for removal in evidence.removals:
         if removal.after and removal.after.exchange and removal.exchange.succeeded:
             identifier = removal.exchange.request.identifier
-            listed = evidence.is_marked(removal.after.by_id.get(identifier, {}).get(resource.label))
+            listed = evidence.is_marked(removal.after.by_id.get(identifier, {}).get(evidence.label))
             yield decide(removal.after.exchange, not listed, f"no record {identifier}", "it is listed")
 
 
 @rule("lifecycle.deleted-record-stays-deleted", needs=CHANGED | GONE)
-def deleted_record_stays_deleted(evidence: Evidence, resource: Resource) -> Observations:
+def deleted_record_stays_deleted(evidence: Evidence) -> Observations:
     """Reads and lists after an update of a deleted record."""
-    for removal in evidence.removals[resource.name]:
+    for removal in evidence.removals:
         identifier = removal.exchange.request.identifier
         if removal.late_read is not None:
-            gone = not removal.late_read.shows(resource)
+            gone = not removal.late_read.shows(evidence.resource)
             yield decide(removal.late_read, gone, "no record", "a record, after an update")
             if removal.late_list and removal.late_list.exchange:
                 gone = identifier not in removal.late_list.ids
@@ -160,13 +165,13 @@ def deleted_record_stays_deleted(evidence: Evidence, resource: Resource) -> Obse
 
 
 @rule("lifecycle.reads-change-nothing", needs=PAGES | CHANGED)
-def reads_change_nothing(evidence: Evidence, resource: Resource) -> Observations:
+def reads_change_nothing(evidence: Evidence) -> Observations:
     """All records listed before and after nothing but reads and lists."""
-    for watch in evidence.watches[resource.name]:
+    for watch in evidence.watches:
         if watch.is_their_doing:
             received = "others each time that the run looks, and no more so when it rests"
             yield Violation(watch.exchange, "the same records while nobody writes", received)
-    for scan in evidence.paging_scans[resource.name]:
+    for scan in evidence.paging_scans:
         if scan.after.exchange is None or not scan.before.rows:
             continue
         if not scan.is_quiet:
@@ -174,18 +179,18 @@ def reads_change_nothing(evidence: Evidence, resource: Resource) -> Observations
             continue
         for identifier, before in scan.before.by_id.items():
             now = scan.after.by_id[identifier]
-            own = evidence.is_own(resource.name, now)
-            by_others = not own and _is_edited(resource, before, now)
-            yield OTHERS_WROTE if by_others else _same(scan.after.exchange, resource, before, now, own=own)
+            own = evidence.is_own(now)
+            by_others = not own and _is_edited(evidence.resource, before, now)
+            yield OTHERS_WROTE if by_others else _same(scan.after.exchange, evidence.resource, before, now, own=own)
 
 
 @rule("lifecycle.create-leaves-other-records", "create", needs=PAGES | MADE | CONTROL)
 @rule("lifecycle.update-leaves-other-records", "update", needs=PAGES | CHANGED | CONTROL)
 @rule("lifecycle.delete-leaves-other-records", "delete", needs=CHANGED | GONE | CONTROL)
-def leaves_other_records(evidence: Evidence, resource: Resource, event: str) -> Observations:
+def leaves_other_records(evidence: Evidence, event: str) -> Observations:
     """All records listed before and after creates, updates or deletes."""
-    quiet, own = _is_quiet(evidence, resource), evidence.own[resource.name]
-    for period in evidence.before_after[resource.name]:
+    quiet, own = _is_quiet(evidence), evidence.own
+    for period in evidence.before_after:
         exchange = period.after.exchange
         if period.event != event or exchange is None:
             continue
@@ -194,10 +199,10 @@ def leaves_other_records(evidence: Evidence, resource: Resource, event: str) -> 
             for identifier, before in period.before.by_id.items():
                 now = period.after.by_id.get(identifier)
                 if now is not None and identifier not in period.changed | period.removed:
-                    same = _same(exchange, resource, before, now, own=identifier in own)
+                    same = _same(exchange, evidence.resource, before, now, own=identifier in own)
                     yield same if identifier in own or quiet or isinstance(same, Satisfied) else OTHERS_WROTE
         if event == "update":
-            doubles = _doubles(evidence, resource, period)
+            doubles = _doubles(evidence, period)
             yield decide(exchange, not doubles, "no further record", f"{doubles} more")
 
 
@@ -211,27 +216,25 @@ def _none_lost(period: BeforeAfter, exchange: Exchange, own: set[int], *, quiet:
             yield OTHERS_WROTE
 
 
-def _doubles(evidence: Evidence, resource: Resource, period: BeforeAfter) -> int:
+def _doubles(evidence: Evidence, period: BeforeAfter) -> int:
     """How many records with markers of the run came, though each create whose record is known made one alone."""
     creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
-    unknown = {str((create.request.form or {}).get(resource.label)) for create in creates if create.made_id is None}
-    labels = [period.after.by_id[identifier].get(resource.label) for identifier in period.came]
+    unknown = {str((create.request.form or {}).get(evidence.label)) for create in creates if create.made_id is None}
+    labels = [period.after.by_id[identifier].get(evidence.label) for identifier in period.came]
     return sum(evidence.is_marked(label) and str(label) not in unknown for label in labels)
 
 
-def _is_quiet(evidence: Evidence, resource: Resource) -> bool:
+def _is_quiet(evidence: Evidence) -> bool:
     """Whether nobody else seems to have written during the visit, nor while the run only read at its end."""
-    scans, periods = evidence.paging_scans[resource.name], evidence.before_after[resource.name]
+    scans, periods = evidence.paging_scans, evidence.before_after
     if any(period.came for period in periods) or not all(scan.is_quiet for scan in scans):
         return False
-    if others_wrote(evidence, resource):
+    if others_wrote(evidence):
         return False
     pairs = (
         (before, scan.after.by_id[identifier]) for scan in scans for identifier, before in scan.before.by_id.items()
     )
-    return not any(
-        _is_edited(resource, before, now) for before, now in pairs if not evidence.is_own(resource.name, now)
-    )
+    return not any(_is_edited(evidence.resource, before, now) for before, now in pairs if not evidence.is_own(now))
 
 
 def _is_edited(resource: Resource, before: Record, now: Record) -> bool:

@@ -20,7 +20,6 @@ from contract_tests.observation import (
     decide,
     rule,
 )
-from link_management_contract import Resource
 
 SEVERAL = 3  # records on which an operation fails each time are no temporary trouble
 REJECTED = {400, 404, 405, 415, 422, 501}
@@ -40,90 +39,90 @@ def accepted(exchange: Exchange) -> Observation:
     return Undecided(f"{answer(exchange)}, which may be about this account or its surroundings")
 
 
-def own_requests(evidence: Evidence, resource: Resource) -> list[Exchange]:
-    return list(evidence.of(resource.name, "list", "read", "create", "update", "delete"))
+def own_requests(evidence: Evidence) -> list[Exchange]:
+    return list(evidence.of("list", "read", "create", "update", "delete"))
 
 
 @rule("operations.list-answers", needs=PAGES)
-def list_answers(evidence: Evidence, resource: Resource) -> Observations:
-    return map(accepted, evidence.of(resource.name, "list"))
+def list_answers(evidence: Evidence) -> Observations:
+    return map(accepted, evidence.of("list"))
 
 
 @rule("operations.read-answers", needs=PAGES | CHANGED)
-def read_answers(evidence: Evidence, resource: Resource) -> Observations:
+def read_answers(evidence: Evidence) -> Observations:
     """Reads of records that are listed, or whose create returned an id and that are listed afterwards."""
-    listed = {id_of(row) for page in evidence.pages(resource.name) for row in page.rows}
-    reads = evidence.of(resource.name, "read")
+    listed = {id_of(row) for page in evidence.pages() for row in page.rows}
+    reads = evidence.of("read")
     return (accepted(exchange) for exchange in reads if exchange.request.identifier in listed)
 
 
 @rule("operations.create-answers", needs=MADE)
-def create_answers(evidence: Evidence, resource: Resource) -> Observations:
-    yield from _always_fails(evidence, resource, "create")
-    yield from _as_a_whole(evidence, resource, "create")
+def create_answers(evidence: Evidence) -> Observations:
+    yield from _always_fails(evidence, "create")
+    yield from _as_a_whole(evidence, "create")
 
 
 @rule("operations.update-answers", needs=CHANGED)
-def update_answers(evidence: Evidence, resource: Resource) -> Observations:
-    return _as_a_whole(evidence, resource, "update")
+def update_answers(evidence: Evidence) -> Observations:
+    return _as_a_whole(evidence, "update")
 
 
-def _as_a_whole(evidence: Evidence, resource: Resource, operation: str) -> Observations:
+def _as_a_whole(evidence: Evidence, operation: str) -> Observations:
     """Whether writes are accepted; if some are, the fields of those that are not are to blame."""
-    observations = [accepted(exchange) for exchange in evidence.of(resource.name, operation)]
+    observations = [accepted(exchange) for exchange in evidence.of(operation)]
     some = any(isinstance(observation, Satisfied) for observation in observations)
     return (each for each in observations if not (some and isinstance(each, Violation)))
 
 
 @rule("operations.delete-answers", needs=GONE)
-def delete_answers(evidence: Evidence, resource: Resource) -> Observations:
+def delete_answers(evidence: Evidence) -> Observations:
     """Deletes of the run's own records; one that is answered after a failure may have been carried out earlier."""
-    yield from _always_fails(evidence, resource, "delete")
-    for exchange in evidence.of(resource.name, "delete"):
+    yield from _always_fails(evidence, "delete")
+    for exchange in evidence.of("delete"):
         retried = exchange.attempts and not exchange.failed
         yield Undecided("an earlier try failed") if retried else accepted(exchange)
 
 
-def _always_fails(evidence: Evidence, resource: Resource, operation: str) -> Observations:
-    """Whether an operation fails whenever it is first tried, on several records, while others of the resource work."""
-    exchanges = list(evidence.of(resource.name, operation))
+def _always_fails(evidence: Evidence, operation: str) -> Observations:
+    """Whether an operation fails whenever it is first tried, on several records, while others of the evidence.resource work."""
+    exchanges = list(evidence.of(operation))
     first = [(*exchange.attempts, exchange.status)[0] for exchange in exchanges]
     failing = [status for status in first if status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR]
-    works = any(each.succeeded for each in own_requests(evidence, resource) if each.request.operation != operation)
+    works = any(each.succeeded for each in own_requests(evidence) if each.request.operation != operation)
     if works and len(failing) == len(first) >= SEVERAL:
         received = f"status {failing[0]} each time, on {len(first)} records, while other operations work"
         yield Violation(exchanges[SEVERAL - 1], "a success", received)
 
 
 @rule("operations.splash-pages-created-at-projects", needs=PAGES | MADE)
-def splash_pages_created_at_projects(evidence: Evidence, resource: Resource) -> Observations:
+def splash_pages_created_at_projects(evidence: Evidence) -> Observations:
     """Creates at the documented path, and the reads of the ids that they return."""
-    for creation in evidence.creations[resource.name]:
-        if creation.exchange.request.path != resource.create_path:
-            expected = f"creates at {resource.create_path}"
+    for creation in evidence.creations:
+        if creation.exchange.request.path != evidence.resource.create_path:
+            expected = f"creates at {evidence.resource.create_path}"
             yield Violation(creation.exchange, expected, "another path was given to this run")
         elif creation.read is not None and creation.exchange.succeeded:
-            yield _is_the_page(evidence, resource, creation, creation.read)
+            yield _is_the_page(evidence, creation, creation.read)
 
 
-def _is_the_page(evidence: Evidence, resource: Resource, creation: Creation, read: Exchange) -> Observation:
+def _is_the_page(evidence: Evidence, creation: Creation, read: Exchange) -> Observation:
     """Whether a read shows the splash page that a create has made."""
-    marker = creation.form.get(resource.label, "").partition(" ")[0].casefold()
+    marker = creation.form.get(evidence.label, "").partition(" ")[0].casefold()
     if read.record is None:
         clear = read.succeeded or read.status in REJECTED | {410}
-        clear = clear or (evidence.is_missing(resource.name, creation.identifier) and not read.failed)
+        clear = clear or (evidence.is_missing(creation.identifier) and not read.failed)
         shows = bool(marker) and marker.encode() in read.body.lower()
         if not clear:
             return Undecided(f"the read of the new record: {answer(read)}")
-        return decide(read, shows, f"the splash page that {resource.create_path} made", answer(read))
+        return decide(read, shows, f"the splash page that {evidence.resource.create_path} made", answer(read))
     if isinstance(read.record.get("name"), str) and creation.identifier in creation.before:
         return Violation(read, "a new splash page", "one that was there before")
     return Satisfied(read) if marker else Undecided("the create had no marker")
 
 
 @rule("operations.writes-not-redirected", needs=CHANGED | GONE)
-def writes_not_redirected(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange in evidence.of(resource.name, "create", "update", "delete"):
+def writes_not_redirected(evidence: Evidence) -> Observations:
+    for exchange in evidence.of("create", "update", "delete"):
         if exchange.redirects:
             status, location = exchange.redirects[0]
             yield Violation(exchange, "an answer, not a redirect", f"status {status} to {_split(location).path}")
@@ -132,10 +131,10 @@ def writes_not_redirected(evidence: Evidence, resource: Resource) -> Observation
 
 
 @rule("operations.reads-redirected-within-host", needs=PAGES | MADE)
-def reads_redirected_within_host(evidence: Evidence, resource: Resource) -> Observations:
+def reads_redirected_within_host(evidence: Evidence) -> Observations:
     host = urlsplit(evidence.base_url).netloc
     redirected = False
-    for exchange in evidence.of(resource.name, "list", "read"):
+    for exchange in evidence.of("list", "read"):
         for status, location in exchange.redirects:
             redirected = True
             there = _split(location)

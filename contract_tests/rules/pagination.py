@@ -32,15 +32,15 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @rule("pagination.page-defaults-to-1", needs=LISTED)
-def page_defaults_to_1(evidence: Evidence, resource: Resource) -> Observations:
+def page_defaults_to_1(evidence: Evidence) -> Observations:
     """The list without a page, compared with that of page 1, while nothing else changed."""
-    for scan in evidence.paging_scans[resource.name]:
+    for scan in evidence.paging_scans:
         plain, first = _with_query(scan, {}), _with_query(scan, {"page": "1"})
         if plain and first:
             if not scan.is_quiet:
                 yield OTHERS_WROTE
                 continue
-            for page in (plain, _with_query(scan, {"results_per_page": str(resource.default_page_size)})):
+            for page in (plain, _with_query(scan, {"results_per_page": str(evidence.resource.default_page_size)})):
                 if page and page.meta.get("results_per_page") == first.meta.get("results_per_page"):
                     numbers = {shown.meta["page"] for shown in (page, first) if "page" in shown.meta}
                     same = _ids(page.rows) == _ids(first.rows) and len(numbers) < 2  # noqa: PLR2004 - they differ
@@ -48,16 +48,16 @@ def page_defaults_to_1(evidence: Evidence, resource: Resource) -> Observations:
 
 
 @rule("pagination.size-defaults-to-25", needs=LISTED)
-def size_defaults_to_25(evidence: Evidence, resource: Resource) -> Observations:
-    for page in evidence.pages(resource.name):
+def size_defaults_to_25(evidence: Evidence) -> Observations:
+    for page in evidence.pages():
         if page.size is None:
-            yield from _has_size(page, resource.default_page_size, " (often a setting of the account)")
+            yield from _has_size(page, evidence.resource.default_page_size, " (often a setting of the account)")
 
 
 @rule("pagination.allowed-sizes-are-kept", needs=LISTED)
-def allowed_sizes_are_kept(evidence: Evidence, resource: Resource) -> Observations:
-    for page in evidence.pages(resource.name):
-        if page.size in resource.page_sizes:
+def allowed_sizes_are_kept(evidence: Evidence) -> Observations:
+    for page in evidence.pages():
+        if page.size in evidence.resource.page_sizes:
             yield from _has_size(page, page.size or 0)
 
 
@@ -69,11 +69,11 @@ def _has_size(page: Page, size: int, note: str = "") -> Observations:
 
 
 @rule("pagination.other-sizes-are-not-used", needs=LISTED)
-def other_sizes_are_not_used(evidence: Evidence, resource: Resource) -> Observations:
+def other_sizes_are_not_used(evidence: Evidence) -> Observations:
     """Lists with a page size outside the seven; one that is refused satisfies the rule too."""
-    sizes = {str(size) for size in resource.page_sizes}
-    filled = not any(isinstance(observation, Violation) for observation in page_is_filled(evidence, resource))
-    for exchange in evidence.of(resource.name, "list", expects=Expect.OPEN):
+    sizes = {str(size) for size in evidence.resource.page_sizes}
+    filled = not any(isinstance(observation, Violation) for observation in page_is_filled(evidence))
+    for exchange in evidence.of("list", expects=Expect.OPEN):
         query = exchange.request.asked
         if "page" in query or query.get("results_per_page", "10") in sizes:
             continue
@@ -83,16 +83,16 @@ def other_sizes_are_not_used(evidence: Evidence, resource: Resource) -> Observat
             continue
         size, rows = page.meta.get("results_per_page"), len(page.rows)
         cut = filled and page.total is not None and rows < page.total
-        holds = size in resource.page_sizes and rows <= (size or 0) and (not cut or rows == size)
+        holds = size in evidence.resource.page_sizes and rows <= (size or 0) and (not cut or rows == size)
         holds = holds or (size is None and not rows)
         received = f"meta.results_per_page: {size}, with {rows} records"
-        yield decide(exchange, holds, f"one of the sizes {resource.page_sizes}", received)
+        yield decide(exchange, holds, f"one of the sizes {evidence.resource.page_sizes}", received)
 
 
 @rule("pagination.page-is-filled", needs=LISTED)
-def page_is_filled(evidence: Evidence, resource: Resource) -> Observations:
-    for page in evidence.pages(resource.name):
-        size = page.size if page.size in resource.page_sizes else resource.default_page_size
+def page_is_filled(evidence: Evidence) -> Observations:
+    for page in evidence.pages():
+        size = page.size if page.size in evidence.resource.page_sizes else evidence.resource.default_page_size
         if page.total is None or page.meta.get("results_per_page") != size:
             continue
         if page.is_there or page.total == 0:
@@ -102,33 +102,29 @@ def page_is_filled(evidence: Evidence, resource: Resource) -> Observations:
 
 
 @rule("pagination.meta-page-is-the-page-asked-for", needs=LISTED)
-def meta_page_is_the_page_asked_for(evidence: Evidence, resource: Resource) -> Observations:
-    for page in _existing(evidence, resource):
+def meta_page_is_the_page_asked_for(evidence: Evidence) -> Observations:
+    for page in _existing(evidence):
         if "page" in page.meta:
             yield expect(page.exchange, "/meta/page", page.number)
 
 
 @rule("pagination.total-pages-is-the-ceiling", needs=LISTED)
-def total_pages_is_the_ceiling(evidence: Evidence, resource: Resource) -> Observations:
-    for page in evidence.pages(resource.name):
+def total_pages_is_the_ceiling(evidence: Evidence) -> Observations:
+    for page in evidence.pages():
         if page.total and "total_pages" in page.meta and page.pages:
             note = f", for {page.total} records by {page.meta['results_per_page']}"
             yield expect(page.exchange, "/meta/total_pages", page.pages, note)
 
 
 @rule("pagination.total-counts-the-records", needs=LISTED)
-def total_counts_the_records(evidence: Evidence, resource: Resource) -> Observations:
-    for scan in evidence.paging_scans[resource.name]:
+def total_counts_the_records(evidence: Evidence) -> Observations:
+    for scan in evidence.paging_scans:
         for listing in (scan.before, scan.after):
             if listing.exchange is None or listing.total is None:
                 continue
             if not listing.complete:
                 yield Undecided("the collection is too large to be read as a whole")
-            elif (
-                len(listing.pages) > 1
-                and listing.total != len(listing.rows)
-                and _is_disturbed(evidence, resource, scan)
-            ):
+            elif len(listing.pages) > 1 and listing.total != len(listing.rows) and _is_disturbed(evidence, scan):
                 yield Undecided("others wrote while its pages were read")
             else:
                 yield expect(listing.exchange, "/meta/total", len(listing.rows), because="as many as are listed")
@@ -136,31 +132,31 @@ def total_counts_the_records(evidence: Evidence, resource: Resource) -> Observat
             for page in scan.pages:
                 if page.total is not None:
                     yield expect(page.exchange, "/meta/total", scan.before.total)
-    for period in evidence.before_after[resource.name]:
+    for period in evidence.before_after:
         after = period.after
         if after.exchange and after.complete and len(after.pages) == 1 and after.total is not None:
             yield expect(after.exchange, "/meta/total", len(after.rows), because="as many as are listed")
 
 
-def _is_disturbed(evidence: Evidence, resource: Resource, scan: PagingScan) -> bool:
+def _is_disturbed(evidence: Evidence, scan: PagingScan) -> bool:
     """Whether others seem to have written around the time of a scan."""
     changing = any(len({page.total for page in listing.pages}) > 1 for listing in (scan.before, scan.after))
-    return changing or not scan.is_quiet or any(period.came for period in evidence.before_after[resource.name])
+    return changing or not scan.is_quiet or any(period.came for period in evidence.before_after)
 
 
 @rule("pagination.total-follows-creates", "create", needs=LISTED | CONTROL)
 @rule("pagination.total-follows-deletes", "delete", needs=PAGES | GONE | CONTROL)
-def total_follows(evidence: Evidence, resource: Resource, event: str) -> Observations:
+def total_follows(evidence: Evidence, event: str) -> Observations:
     """The totals before and after creates, or deletes, of the run."""
-    for period in evidence.before_after[resource.name]:
+    for period in evidence.before_after:
         if period.event != event or not (period.made or period.removed) or period.after.exchange is None:
             continue
         if period.before.total is None or period.after.total is None:
             continue
-        doubled = event == "create" and all(_is_doubled(evidence, resource, period, came) for came in period.came)
+        doubled = event == "create" and all(_is_doubled(evidence, period, came) for came in period.came)
         expected = period.before.total + len(period.made) - len(period.removed)
         wrong = period.after.total != expected
-        if period.went or (period.came and not doubled) or (wrong and others_wrote(evidence, resource)):
+        if period.went or (period.came and not doubled) or (wrong and others_wrote(evidence)):
             yield OTHERS_WROTE
         else:
             yield expect(
@@ -168,17 +164,17 @@ def total_follows(evidence: Evidence, resource: Resource, event: str) -> Observa
             )
 
 
-def _is_doubled(evidence: Evidence, resource: Resource, period: BeforeAfter, identifier: object) -> bool:
+def _is_doubled(evidence: Evidence, period: BeforeAfter, identifier: object) -> bool:
     """Whether a record that no create of the run returned has its marker nevertheless, and no create failed."""
     creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
     retried = any(exchange.failed or exchange.attempts for exchange in creates)
-    return not retried and evidence.is_marked(period.after.by_id[identifier].get(resource.label))
+    return not retried and evidence.is_marked(period.after.by_id[identifier].get(evidence.label))
 
 
 @rule("pagination.pages-partition-the-collection", needs=LISTED)
-def pages_partition_the_collection(evidence: Evidence, resource: Resource) -> Observations:
+def pages_partition_the_collection(evidence: Evidence) -> Observations:
     """Pages of several sizes, compared with the listing, while nothing else changed."""
-    for scan in evidence.paging_scans[resource.name]:
+    for scan in evidence.paging_scans:
         listing = scan.before
         if listing.exchange is None or not listing.rows:
             continue
@@ -188,7 +184,7 @@ def pages_partition_the_collection(evidence: Evidence, resource: Resource) -> Ob
             continue
         twice = len(listing.ids) - len(set(listing.ids))
         yield decide(listing.exchange, twice == 0, "each record once", f"{twice} records twice")
-        yield from _covered(scan, resource)
+        yield from _covered(scan, evidence.resource)
 
 
 def _covered(scan: PagingScan, resource: Resource) -> Observations:
@@ -216,9 +212,9 @@ def _covered(scan: PagingScan, resource: Resource) -> Observations:
 
 
 @rule("pagination.order-is-the-same-again", needs=LISTED)
-def order_is_the_same_again(evidence: Evidence, resource: Resource) -> Observations:
+def order_is_the_same_again(evidence: Evidence) -> Observations:
     """The collection listed twice, while no record came, went or changed."""
-    for scan in evidence.paging_scans[resource.name]:
+    for scan in evidence.paging_scans:
         before, after = scan.before, scan.after
         if before.exchange is None or after.exchange is None or len(before.ids) < 2:  # noqa: PLR2004 - one has no order
             continue
@@ -245,37 +241,37 @@ def _ids(rows: Sequence[Record]) -> list[str]:
     return [str(row.get("id")) for row in rows]
 
 
-def _existing(evidence: Evidence, resource: Resource) -> Iterator[Page]:
+def _existing(evidence: Evidence) -> Iterator[Page]:
     """Pages that exist according to the total and the requested size."""
-    return (page for page in evidence.pages(resource.name) if page.is_there)
+    return (page for page in evidence.pages() if page.is_there)
 
 
 @rule("pagination.links-have-the-stated-path", needs=LISTED)
-def links_have_the_stated_path(evidence: Evidence, resource: Resource) -> Observations:
+def links_have_the_stated_path(evidence: Evidence) -> Observations:
     """All links: one segment after `/api/`, and nothing after that."""
-    for page, name, link in _links(evidence, resource):
-        path, expected = _path(link), f"{name} with the path /api/{resource.link_collection}"
+    for page, name, link in _links(evidence):
+        path, expected = _path(link), f"{name} with the path /api/{evidence.resource.link_collection}"
         holds = re.fullmatch(r"(?:.*[^/])?/api/[^/]+", path) is not None
         yield decide(page.exchange, holds, expected, f"the path {path}", f"/links/{name}")
 
 
 @rule("pagination.links-name-the-collection", needs=LISTED)
-def links_name_the_collection(evidence: Evidence, resource: Resource) -> Observations:
+def links_name_the_collection(evidence: Evidence) -> Observations:
     """All links: the segment after `/api/`."""
-    for page, name, link in _links(evidence, resource):
+    for page, name, link in _links(evidence):
         found = re.search(r".*/api/([^/]+)", _path(link))
         if found:
             holds, expected = (
-                found[1] == resource.link_collection,
-                f"{name} with the collection {resource.link_collection}",
+                found[1] == evidence.resource.link_collection,
+                f"{name} with the collection {evidence.resource.link_collection}",
             )
             yield decide(page.exchange, holds, expected, found[1], f"/links/{name}")
 
 
 @rule("pagination.links-hold-page-alone", needs=LISTED)
-def links_hold_page_alone(evidence: Evidence, resource: Resource) -> Observations:
+def links_hold_page_alone(evidence: Evidence) -> Observations:
     """All links: the query, empty parameters aside."""
-    for page, name, link in _links(evidence, resource):
+    for page, name, link in _links(evidence):
         parameters = [parameter for parameter in _query(link).split("&") if parameter]
         alone = len(parameters) == 1 and re.fullmatch(r"page=\d+", parameters[0], re.ASCII) is not None
         received = f"the query {_query(link)[:80]}"
@@ -283,10 +279,10 @@ def links_hold_page_alone(evidence: Evidence, resource: Resource) -> Observation
 
 
 @rule("pagination.links-begin-with-the-base-url", needs=LISTED)
-def links_begin_with_the_base_url(evidence: Evidence, resource: Resource) -> Observations:
+def links_begin_with_the_base_url(evidence: Evidence) -> Observations:
     """All links: scheme, host, port and path prefix."""
     base_url = evidence.public_base_url or evidence.base_url
-    for page, name, link in _links(evidence, resource):
+    for page, name, link in _links(evidence):
         front = link.rpartition("/api/")[0] if "/api/" in link else link
         expected = f"{name} beginning with {base_url} (declare another with --public-base-url)"
         received = front[:120] or "no scheme and host"
@@ -308,10 +304,8 @@ def links_begin_with_the_base_url(evidence: Evidence, resource: Resource) -> Obs
     lambda page: page.number - 1 if page.number > 1 else None,
     needs=LISTED,
 )
-def link_names(
-    evidence: Evidence, resource: Resource, name: str, number_of: Callable[[Page], int | None]
-) -> Observations:
-    for page in _existing(evidence, resource):
+def link_names(evidence: Evidence, name: str, number_of: Callable[[Page], int | None]) -> Observations:
+    for page in _existing(evidence):
         number = number_of(page)
         if number is None or name not in page.links:
             continue
@@ -328,17 +322,17 @@ def link_names(
 
 @rule("pagination.next-is-null-on-last-page", "next", lambda page: page.number == page.pages, needs=LISTED)
 @rule("pagination.prev-is-null-on-first-page", "prev", lambda page: page.number == 1, needs=LISTED)
-def link_is_null(evidence: Evidence, resource: Resource, name: str, at_the_end: Callable[[Page], bool]) -> Observations:
-    for page in _existing(evidence, resource):
+def link_is_null(evidence: Evidence, name: str, at_the_end: Callable[[Page], bool]) -> Observations:
+    for page in _existing(evidence):
         if at_the_end(page) and name in page.links:
             yield expect(page.exchange, f"/links/{name}", None)
 
 
 @rule("pagination.neighbours-past-the-end-exist", needs=LISTED)
-def neighbours_past_the_end_exist(evidence: Evidence, resource: Resource) -> Observations:
+def neighbours_past_the_end_exist(evidence: Evidence) -> Observations:
     """`next` and `prev` on pages past the end, if these are answered with a page."""
     seen = False
-    for exchange in evidence.of(resource.name, "list", expects=Expect.OPEN):
+    for exchange in evidence.of("list", expects=Expect.OPEN):
         page = exchange.page
         if page is None or not page.pages or page.number <= page.pages:
             continue
@@ -353,8 +347,8 @@ def neighbours_past_the_end_exist(evidence: Evidence, resource: Resource) -> Obs
         yield NotApplicable("a page past the end is not answered with one")
 
 
-def _links(evidence: Evidence, resource: Resource) -> Iterator[tuple[Page, str, str]]:
-    for page in evidence.pages(resource.name):
+def _links(evidence: Evidence) -> Iterator[tuple[Page, str, str]]:
+    for page in evidence.pages():
         for name in LINKS:
             if isinstance(page.links.get(name), str):
                 yield page, name, page.links[name]

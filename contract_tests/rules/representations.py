@@ -75,75 +75,76 @@ def _matching(words: str, pattern: re.Pattern[str]) -> Like:
     needs=PAGES | CHANGED,
 )
 @rule("representations.settings-is-an-object", "settings", OBJECT, needs=PAGES | CHANGED)
-def has_form(evidence: Evidence, resource: Resource, name: str, wanted: Like) -> Observations:
-    for exchange, record in evidence.records(resource.name):
+def has_form(evidence: Evidence, name: str, wanted: Like) -> Observations:
+    for exchange, record in evidence.records():
         if name in record:
-            yield expect_field(exchange, record, name, wanted, own=evidence.is_own(resource.name, record))
+            yield expect_field(exchange, record, name, wanted, own=evidence.is_own(record))
 
 
 @rule("representations.type-is-one-of-six", needs=PAGES | CHANGED)
-def type_is_one_of_six(evidence: Evidence, resource: Resource) -> Observations:
+def type_is_one_of_six(evidence: Evidence) -> Observations:
     wanted = Like(
-        f"one of {', '.join(resource.types)}", lambda value: isinstance(value, str) and value in resource.types
+        f"one of {', '.join(evidence.resource.types)}",
+        lambda value: isinstance(value, str) and value in evidence.resource.types,
     )
-    for exchange, record in evidence.records(resource.name):
+    for exchange, record in evidence.records():
         if "type" in record:
             yield expect_field(exchange, record, "type", wanted)
 
 
 @rule("representations.fields-are-present", needs=PAGES | CHANGED)
-def fields_are_present(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange, record in evidence.records(resource.name):
-        missing = sorted(resource.shape.keys() - record.keys())
+def fields_are_present(evidence: Evidence) -> Observations:
+    for exchange, record in evidence.records():
+        missing = sorted(evidence.resource.shape.keys() - record.keys())
         at = place(exchange, record, missing[0]) if missing else ""
         received = f"no {', '.join(missing)} in record {id_text(record)}"
-        yield decide(exchange, not missing, f"the fields {', '.join(resource.shape)}", received, at)
+        yield decide(exchange, not missing, f"the fields {', '.join(evidence.resource.shape)}", received, at)
 
 
 @rule("representations.custom-not-found-url-is-absent", needs=PAGES | CHANGED)
-def custom_not_found_url_is_absent(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange, record in evidence.records(resource.name):
+def custom_not_found_url_is_absent(evidence: Evidence) -> Observations:
+    for exchange, record in evidence.records():
         absent = "custom_not_found_url" not in record
         at = "" if absent else place(exchange, record, "custom_not_found_url")
         yield decide(exchange, absent, "no custom_not_found_url", "one", at)
 
 
 @rule("representations.integers-have-no-fraction", needs=PAGES | CHANGED)
-def integers_have_no_fraction(evidence: Evidence, resource: Resource) -> Observations:
-    writes = evidence.of(resource.name, "create", "update")
+def integers_have_no_fraction(evidence: Evidence) -> Observations:
+    writes = evidence.of("create", "update")
     made = ((exchange, exchange.data) for exchange in writes if exchange.made_id is not None)
-    for exchange, record in chain(evidence.records(resource.name), made):
+    for exchange, record in chain(evidence.records(), made):
         if isinstance(record.get("id"), float) or is_integer(record.get("id")):
             yield expect_field(exchange, record, "id", NO_FRACTION)
-    for page in evidence.pages(resource.name):
+    for page in evidence.pages():
         for name in page.meta:
             yield expect(page.exchange, f"/meta/{name}", NO_FRACTION)
 
 
 @rule("representations.last-datetime-is-null-before-any-update", needs=PAGES | MADE)
-def last_datetime_is_null_before_any_update(evidence: Evidence, resource: Resource) -> Observations:
+def last_datetime_is_null_before_any_update(evidence: Evidence) -> Observations:
     """The run's records, as long as the run has not updated them."""
-    for exchange, record in _never_updated(evidence, resource):
+    for exchange, record in _never_updated(evidence):
         if "last_datetime" in record:
             yield expect_field(exchange, record, "last_datetime", None)
 
 
 @rule("representations.custom-index-url-is-empty-when-unset", needs=PAGES | MADE)
-def custom_index_url_is_empty_when_unset(evidence: Evidence, resource: Resource) -> Observations:
+def custom_index_url_is_empty_when_unset(evidence: Evidence) -> Observations:
     """New records that were created without a `custom_index_url`."""
-    creations = evidence.creations[resource.name]
+    creations = evidence.creations
     creates = (exchange for exchange in evidence.exchanges if exchange.request.operation == "create")
     written = {exchange.made_id for exchange in creates if "custom_index_url" in (exchange.request.form or {})}
     written |= {creation.identifier for creation in creations if "custom_index_url" in creation.form}
     unset = {creation.identifier for creation in creations} - written - {None}  # some services reuse ids
-    for exchange, record in _never_updated(evidence, resource):
+    for exchange, record in _never_updated(evidence):
         if id_of(record) in unset and isinstance(record.get("custom_index_url"), str):
             yield expect_field(exchange, record, "custom_index_url", "")
 
 
 @rule("representations.email-settings-hold-email-alone", needs=PAGES | CHANGED)
-def email_settings_hold_email_alone(evidence: Evidence, resource: Resource) -> Observations:
-    for exchange, record in evidence.records(resource.name):
+def email_settings_hold_email_alone(evidence: Evidence) -> Observations:
+    for exchange, record in evidence.records():
         settings = record.get("settings")
         if record.get("type") == "email" and isinstance(settings, dict):
             address = settings.get("email")
@@ -156,23 +157,23 @@ def email_settings_hold_email_alone(evidence: Evidence, resource: Resource) -> O
 
 
 @rule("representations.listed-as-read", needs=PAGES | CHANGED)
-def listed_as_read(evidence: Evidence, resource: Resource) -> Observations:
+def listed_as_read(evidence: Evidence) -> Observations:
     """Reads, compared with listed records, where the run wrote nothing in between."""
     last: dict[Any, tuple[str, Record]] = {}
     compared = False
     for exchange in evidence.exchanges:
         request = exchange.request
-        if request.resource == resource.name and request.operation in ("update", "delete", "create"):
+        if request.resource == evidence.resource.name and request.operation in ("update", "delete", "create"):
             last.pop(request.identifier, None)
-        for record in _shown(exchange, resource) if request.operation in ("list", "read", "follow") else ():
+        for record in _shown(exchange, evidence.resource) if request.operation in ("list", "read", "follow") else ():
             if id_of(record) is None:
                 continue
             operation, earlier = last.get(record["id"], ("", {}))
             if operation not in ("", request.operation):
                 compared = True
-                both = (name for name in steady(resource) if name in earlier and name in record)
+                both = (name for name in steady(evidence.resource) if name in earlier and name in record)
                 name = next((name for name in both if earlier[name] != record[name]), "id")
-                own = evidence.is_own(resource.name, record)
+                own = evidence.is_own(record)
                 yield expect_field(exchange, record, name, earlier[name], because="as shown before", own=own)
             last[record["id"]] = (request.operation, record)
     if not compared:
@@ -185,15 +186,15 @@ def _shown(exchange: Exchange, resource: Resource) -> list[Any]:
     return exchange.data if isinstance(exchange.data, list) else [exchange.data]
 
 
-def _never_updated(evidence: Evidence, resource: Resource) -> Iterator[tuple[Exchange, Record]]:
+def _never_updated(evidence: Evidence) -> Iterator[tuple[Exchange, Record]]:
     """The run's records, as shown before its first update or delete of them, with any key."""
     touched: set[Any] = set()
-    own = evidence.own[resource.name]
+    own = evidence.own
     for exchange in evidence.exchanges:
         request = exchange.request
-        if request.resource == resource.name and request.operation in ("update", "delete"):
+        if request.resource == evidence.resource.name and request.operation in ("update", "delete"):
             touched.add(request.identifier)
-        for record in _shown(exchange, resource) if request.operation in ("read", "list") else ():
+        for record in _shown(exchange, evidence.resource) if request.operation in ("read", "list") else ():
             identifier = id_of(record)
             if is_integer(identifier) and identifier in own and identifier not in touched:
                 yield exchange, record

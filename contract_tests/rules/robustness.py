@@ -5,7 +5,6 @@ from contract_tests.exchange import TRIES, Exchange, Expect
 from contract_tests.multipart import USUAL
 from contract_tests.observation import CHANGED, GONE, PAGES, Chapter, Observations, Undecided, decide, rule
 from contract_tests.rules.operations import own_requests
-from link_management_contract import Resource
 
 ODD_FORMS = frozenset({Chapter.ODD_FORMS})
 OPERATIONS = ("list", "read", "create", "update", "delete")
@@ -15,11 +14,11 @@ OPERATIONS = ("list", "read", "create", "update", "delete")
 @rule("robustness.odd-ids-do-not-fail", "id", needs=CHANGED | GONE)
 @rule("robustness.odd-text-does-not-fail", "text", needs=ODD_FORMS)
 @rule("robustness.odd-forms-do-not-fail", "form", needs=ODD_FORMS)
-def does_not_fail(evidence: Evidence, resource: Resource, odd: str) -> Observations:
+def does_not_fail(evidence: Evidence, odd: str) -> Observations:
     """Requests with something odd, of operations that do not fail anyway."""
-    works = {each.request.operation for each in own_requests(evidence, resource) if not each.failed}
-    for exchange in evidence.of(resource.name, *OPERATIONS, expects=Expect.OPEN):
-        if exchange.status is not None and _what_is_odd(evidence, resource, exchange) == odd:
+    works = {each.request.operation for each in own_requests(evidence) if not each.failed}
+    for exchange in evidence.of(*OPERATIONS, expects=Expect.OPEN):
+        if exchange.status is not None and _what_is_odd(evidence, exchange) == odd:
             if exchange.failed and exchange.request.operation not in works:
                 yield Undecided(f"each {exchange.request.operation} fails")
             elif exchange.failed and len(exchange.attempts) < TRIES - 1:
@@ -29,12 +28,12 @@ def does_not_fail(evidence: Evidence, resource: Resource, odd: str) -> Observati
                 yield decide(exchange, not exchange.failed, "any answer but a failure", received)
 
 
-def _what_is_odd(evidence: Evidence, resource: Resource, exchange: Exchange) -> str:
+def _what_is_odd(evidence: Evidence, exchange: Exchange) -> str:
     """A list's page or page size; an id that names no record, or one that is gone; a form's text, or the whole form."""
     request = exchange.request
     if request.operation in ("list", "read", "delete"):
         return "page" if request.operation == "list" else "id"
-    deletes = (removal.exchange for removal in evidence.removals[resource.name])
+    deletes = (removal.exchange for removal in evidence.removals)
     gone = {delete.request.identifier for delete in deletes if delete.number < exchange.number}
     if request.operation == "update" and request.identifier in gone:
         return "id"

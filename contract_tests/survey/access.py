@@ -35,7 +35,7 @@ def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
     came = [row for row in new if not _is_others(visitor, row, marker) and (before.complete or shows(row, marker))]
     is_quiet = not came or _claim(visitor, came, marker, exchange)
     omission = Omission(field, exchange, marker, tuple(came), is_quiet)
-    visitor.evidence.omissions[visitor.resource.name].append(omission)
+    visitor.evidence.omissions.append(omission)
     return after
 
 
@@ -54,7 +54,7 @@ def _look_again(visitor: Visitor, field: str) -> Listing | None:
         return None
     seen = visitor.list_until()
     came = (seen.by_id[stray],) if stray in seen.by_id else ()
-    visitor.evidence.omissions[resource].append(Omission(field, exchange, "", came))
+    visitor.evidence.omissions.append(Omission(field, exchange, "", came))
     return seen
 
 
@@ -104,7 +104,7 @@ def _others_wrote(visitor: Visitor, came: list[Record]) -> bool:
     resource, entries = visitor.resource.name, visitor.target.ledger.entries
     own = {entry.identifier for entry in entries if entry.resource == resource} | set(map(id_of, came))
     whole = {"page": "1", "results_per_page": str(visitor.largest)}
-    first, *later = [page for page in visitor.evidence.pages(resource) if page.exchange.request.asked == whole]
+    first, *later = [page for page in visitor.evidence.pages() if page.exchange.request.asked == whole]
     known = {id_of(row) for row in first.rows} | own
     return any(id_of(row) not in known and not _is_others(visitor, row, "") for page in later for row in page.rows)
 
@@ -123,18 +123,16 @@ def try_odd_forms(visitor: Visitor) -> None:
 
 def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
     """List, as the account, to see the effects of attempts that must have none."""
-    own = visitor.evidence.own.get(visitor.resource.name, set())
+    own = visitor.evidence.own
     after = visitor.list_until(lambda listing: own <= set(listing.ids), "create")
     attempts = [replace(attempt, after=after) for attempt in attempts]
-    visitor.evidence.access_attempts[visitor.resource.name].extend(attempts)
+    visitor.evidence.access_attempts.extend(attempts)
     return after
 
 
 def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessAttempt]:
     """Try to reach one of the run's records as each unauthorized client, then read it as the account."""
-    reads = [
-        read for read in visitor.evidence.of(visitor.resource.name, "read") if read.request.identifier == identifier
-    ]
+    reads = [read for read in visitor.evidence.of("read") if read.request.identifier == identifier]
     shown = [read.record for read in reads if read.record]
     before = shown[-1] if shown else seen.by_id.get(identifier) or {}
     made: list[tuple[str, Exchange, str]] = []
@@ -198,7 +196,7 @@ def try_as(visitor: Visitor, identifier: int, identity: str, operation: str) -> 
 def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
     """List pages, read some records, and try to read as unauthorized clients."""
     seen = start
-    if not visitor.evidence.paging_scans[visitor.resource.name]:
+    if not visitor.evidence.paging_scans:
         progress("paging")
         seen = page(visitor, start)
     known = [identifier for identifier in seen.ids if is_integer(identifier)]
@@ -208,4 +206,4 @@ def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None
     progress("trying other keys")
     if known:
         attempts = [replace(attempt, after=seen) for attempt in try_access(visitor, known[0], seen)]
-        visitor.evidence.access_attempts[visitor.resource.name].extend(attempts)
+        visitor.evidence.access_attempts.extend(attempts)

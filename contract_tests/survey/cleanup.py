@@ -35,7 +35,7 @@ def remove_all(visitor: Visitor) -> None:
     deletes = _delete_own(visitor)
     seen = _list_without(visitor, deletes)
     see_late(visitor, seen)
-    visitor.evidence.removals[resource] += [Removal(delete, after=seen) for delete in deletes.values()]
+    visitor.evidence.removals += [Removal(delete, after=seen) for delete in deletes.values()]
     if _adopt(visitor, seen):
         seen = _list_without(visitor, _delete_own(visitor))
     _forget_missing(visitor, seen)

@@ -69,7 +69,7 @@ def _read(visitor: Visitor, creation: Creation, *, read: bool = True) -> Creatio
     if identifier is not None and read:
         shown = visitor.wait_until("create", lambda: visitor.read(identifier), lambda seen: visitor.shows(seen, marker))
         creation = replace(creation, read=shown)
-    visitor.evidence.creations[visitor.resource.name].append(creation)
+    visitor.evidence.creations.append(creation)
     if creation.read and not creation.read.failed and not _is_seen(visitor, creation):
         visitor.treat(creation.read, Expect.OPEN)
         visitor.writes = False
@@ -81,7 +81,7 @@ def _read(visitor: Visitor, creation: Creation, *, read: bool = True) -> Creatio
 
 def overlook(visitor: Visitor, creation: Creation) -> None:
     """Exclude a create from every rule."""
-    visitor.evidence.creations[visitor.resource.name].remove(creation)
+    visitor.evidence.creations.remove(creation)
     visitor.treat(creation.exchange, Expect.OVERLOOKED)
 
 

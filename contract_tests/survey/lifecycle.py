@@ -43,7 +43,7 @@ def change(visitor: Visitor, *updates: Update) -> list[Record]:
             due=update.expects is Expect.SUCCESS and exchange.succeeded,
         )
         changes = visitor.evidence.changes if update.shape == USUAL else visitor.evidence.shaped
-        changes[visitor.resource.name].append(Change(exchange, texts, update.before, read))
+        changes.append(Change(exchange, texts, update.before, read))
         records.append(read.record or update.before)
     return records
 
@@ -53,7 +53,7 @@ def _is_changed(update: Exchange, texts: Mapping[str, str], before: Record, read
 
 
 def record_made(visitor: Visitor, identifier: int) -> Record:
-    creations = visitor.evidence.creations[visitor.resource.name]
+    creations = visitor.evidence.creations
     reads = (creation.read for creation in creations if creation.identifier == identifier and creation.read)
     return (next(reads, None) or visitor.read(identifier)).record or {}
 
@@ -131,7 +131,7 @@ def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:
         visitor.update(identifier, {resource.label: visitor.mark()}, Expect.OPEN)
         visitor.let_settle()
         late_read = visitor.read(identifier, Expect.OPEN)
-        visitor.evidence.removals[resource.name][-1] = replace(removal, late_read=late_read)
+        visitor.evidence.removals[-1] = replace(removal, late_read=late_read)
         if not late_read.shows(resource):
             visitor.target.ledger.remove(resource.name, identifier)
     return removal.after or before
@@ -148,9 +148,9 @@ def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:
         lambda listing: identifier not in listing.ids and (listing.total or 0) < (before.total or 0), "delete"
     )
     removal = replace(removal, after=after)
-    visitor.evidence.removals[resource.name].append(removal)
+    visitor.evidence.removals.append(removal)
     removed = frozenset({identifier} if removal.exchange.succeeded else ())
-    visitor.evidence.before_after[resource.name].append(BeforeAfter("delete", before, after, removed=removed))
+    visitor.evidence.before_after.append(BeforeAfter("delete", before, after, removed=removed))
     return removal
 
 
@@ -171,6 +171,6 @@ def delete(visitor: Visitor, identifier: int, expects: Expect = Expect.SUCCESS) 
 
 
 def see_late(visitor: Visitor, seen: Listing) -> None:
-    removals = visitor.evidence.removals.get(visitor.resource.name, [])
+    removals = visitor.evidence.removals
     if removals and removals[-1].late_list is None:
         removals[-1] = replace(removals[-1], late_list=seen)

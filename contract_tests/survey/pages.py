@@ -32,7 +32,7 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
         if read and (read.record or read.request.identifier in after.ids):
             visitor.treat(read, Expect.SUCCESS)
         scan = PagingScan(before, tuple(pages), after)
-        scans[resource] = [*(scans[resource][:-1] if attempt else scans[resource]), scan]
+        scans[:] = [*(scans[:-1] if attempt else scans), scan]
         if scan.is_quiet and not scan.agrees and rested:
             visitor.lag.miss(resource, PAGES)
         if scan.is_quiet and (scan.agrees or rested):
@@ -69,7 +69,7 @@ def _look_beyond(visitor: Visitor, listing: Listing) -> None:
     for number in ODD_PAGES.get(visitor.resource.name, ()):
         visitor.list(Expect.OPEN, page=number)
     visitor.list(Expect.OPEN, results_per_page="10", page=str(-(-max(0, listing.total or 0) // 10) + BEYOND))
-    pages = visitor.evidence.pages(visitor.resource.name)
+    pages = visitor.evidence.pages()
     links = (page.links.get("next") or page.links.get("first") for page in pages)
     link = next((link for link in links if isinstance(link, str)), "")
     base_url = visitor.evidence.public_base_url or visitor.target.base_url
@@ -87,7 +87,7 @@ def _watch(visitor: Visitor) -> None:
     *quick, rested = [steady_records(visitor.resource, page.rows) for page in pages if page] or [{}]
     if len(quick) == LISTS_IN_A_ROW:
         watch = Watch(tuple(quick), rested, visitor.evidence.exchanges[-1])
-        visitor.evidence.watches[visitor.resource.name].append(watch)
+        visitor.evidence.watches.append(watch)
 
 
 def is_quiet_alone(visitor: Visitor) -> bool:
@@ -97,14 +97,14 @@ def is_quiet_alone(visitor: Visitor) -> bool:
     changed.
     """
     evidence, resource = visitor.evidence, visitor.resource.name
-    ends = [(period.before.exchange, period.after.exchange) for period in evidence.before_after[resource]]
+    ends = [(period.before.exchange, period.after.exchange) for period in evidence.before_after]
     longest = max((after.number - before.number for before, after in ends if before and after), default=0)
     before, sent = visitor.list_until(), visitor.target.sent
     while visitor.target.sent < sent + max(LEAST_CONTROL, 2 * longest):
         for _ in range(BETWEEN_LISTINGS):
             visitor.page(results_per_page="10")
         after = visitor.list_until()
-        evidence.controls[resource] = [(before, after)]
+        evidence.controls = [(before, after)]
         if steady_records(visitor.resource, before.rows) != steady_records(visitor.resource, after.rows):
             return False
     return True

@@ -158,11 +158,11 @@ def _alike(visitor: Visitor) -> None:
         "create", lambda: visitor.read(second), lambda seen: visitor.shows(seen, mark_of(first.form[label]))
     )
     creation = Creation(exchange, form, frozenset({first.identifier}), second, read, "alike")
-    visitor.evidence.creations[resource.name].append(creation)
+    visitor.evidence.creations.append(creation)
     if second == first.identifier or read.record is None:
         return
     seen = visitor.list_until(lambda look: second in look.ids, "create")
-    before_after = visitor.evidence.before_after[resource.name]
+    before_after = visitor.evidence.before_after
     before_after.append(BeforeAfter("create", before, seen, made=frozenset({second})))
     with suppress(WriteRefusedError):
         mark = visitor.mark()
@@ -242,7 +242,7 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
         for operation in operations:
             made += [] if operation in tried else try_as(visitor, identifier, identity, operation)
     read, after = visitor.read(identifier, Expect.OPEN), visitor.list_until()
-    visitor.evidence.access_attempts[resource] += [
+    visitor.evidence.access_attempts += [
         AccessAttempt(identity, exchange, marker, before, read, after) for identity, exchange, marker in made
     ]
 

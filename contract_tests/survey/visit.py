@@ -63,11 +63,11 @@ def visit(
             progress(title)
             step()
     except InvisibleError as error:
-        evidence.notes[resource].append(str(error))
+        evidence.notes.append(str(error))
         with suppress(BudgetSpentError):
             course.read_on()
     except BudgetSpentError as error:
-        evidence.notes[resource].append(str(error))
+        evidence.notes.append(str(error))
     finally:
         progress("cleaning up")
         with target.cleaning_up(), suppress(BudgetSpentError):
@@ -133,9 +133,9 @@ class _Course:
     def read_on(self) -> None:
         """Go on with reads after a created record could not be seen, and write nothing more."""
         evidence, resource, seen = self._visitor.evidence, self._visitor.resource.name, self._visitor.list_until()
-        if not evidence.before_after[resource]:
-            made = frozenset(evidence.own[resource])
-            evidence.before_after[resource].append(BeforeAfter("create", self._start, seen, made=made))
+        if not evidence.before_after:
+            made = frozenset(evidence.own)
+            evidence.before_after.append(BeforeAfter("create", self._start, seen, made=made))
         look_around(self._visitor, seen, self._progress)
         if self._chapters & CONTROL:
             is_quiet_alone(self._visitor)
@@ -163,7 +163,7 @@ class _Course:
         evidence, last = self._visitor.evidence, self._visitor.evidence.exchanges[-1]
         if not self._start.pages and (not last.succeeded or last.json is None):
             note = f"the list was answered with status {last.status} and no JSON"
-            evidence.notes[self._visitor.resource.name] = [note]
+            evidence.notes = [note]
             return True
         self._visitor.marker = _free_marker(self._visitor, self._start)
         return False
@@ -195,11 +195,11 @@ class _Course:
                 [record] = change(visitor, Update(subject, form, record, expects))
         except WriteRefusedError:
             note = f"the record {subject} that a create answered does not show its marker, so it was not written to"
-            visitor.evidence.notes[visitor.resource.name].append(note)
+            visitor.evidence.notes.append(note)
         changed = reshape(visitor, {subject: record}, (USUAL, *shapes_of(visitor.resource)))[subject]
         self._seen = visitor.list_until(lambda listing: listing.by_id.get(subject) == changed, "update")
         period = BeforeAfter("update", before, self._seen, changed=frozenset({subject}))
-        visitor.evidence.before_after[visitor.resource.name].append(period)
+        visitor.evidence.before_after.append(period)
 
     def _try_access(self) -> None:
         self._attempts = try_access(self._visitor, self._subjects[-1], self._seen)
@@ -254,7 +254,7 @@ def _after_creates(visitor: Visitor, before: Listing, made: list[int]) -> Listin
     total = (before.total or 0) + len(made)
     after = visitor.list_until(lambda listing: set(made) <= set(listing.ids) and listing.total == total, "create")
     period = BeforeAfter("create", before, after, made=frozenset(made))
-    visitor.evidence.before_after[visitor.resource.name].append(period)
+    visitor.evidence.before_after.append(period)
     return after
 
 

@@ -138,7 +138,7 @@ class Visitor:
     ) -> None:
         self.target = target
         self.resource = resource
-        self.evidence = evidence or Evidence(target.base_url)
+        self.evidence = evidence or Evidence(resource, target.base_url)
         self.marker = ""
         self.largest = max(resource.page_sizes)
         self.most_pages = MOST_PAGES
@@ -240,7 +240,7 @@ class Visitor:
 
     def note_own(self, entry: Entry, identifier: int) -> None:
         self.target.ledger.complete(entry, identifier)
-        self.evidence.own[self.resource.name].add(identifier)
+        self.evidence.own.add(identifier)
 
     def list_all(self) -> Listing:
         pages: list[Page] = []

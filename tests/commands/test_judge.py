@@ -165,16 +165,16 @@ def test_a_file_of_somebody_elses_is_named_and_not_told(tmp_path: Path) -> None:
     path.write_bytes(b"Canary \xff\xfe" * 9)
     ended = command("judge", path)
     assert (ended.returncode, ended.stderr.count("\n"), "Canary" in ended.stderr) == (4, 1, False)
-    assert ended.stderr.endswith("secret.har is no HTTP archive (HAR): it is no UTF-8 text\n")
+    assert ended.stderr.endswith("secret.har is not an HTTP archive (HAR): it is not UTF-8 text\n")
 
 
 @pytest.mark.parametrize(
     ("text", "status", "message"),
     [
         ('{"log": {"entries": []}}', 5, "none of the 0 exchanges"),
-        ("{}", 4, "is no HTTP archive (HAR)"),
-        ("hello", 4, "is no HTTP archive (HAR)"),
-        ("[" * 100_000, 4, "is no HTTP archive (HAR)"),
+        ("{}", 4, "is not an HTTP archive (HAR)"),
+        ("hello", 4, "is not an HTTP archive (HAR)"),
+        ("[" * 100_000, 4, "is not an HTTP archive (HAR)"),
         (None, 4, "cannot be read: No such file or directory"),
     ],
 )

@@ -6,6 +6,7 @@ import copy
 import json
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -162,12 +163,10 @@ def rows(resource: Resource, *identifiers: int) -> list[dict[str, Any]]:
 
 def visit(*exchanges: Exchange, **more: Any) -> Evidence:
     """The evidence of a visit with these exchanges; what is given by resource stands beside nothing of others."""
-    evidence = Evidence(BASE_URL, list(exchanges))
+    evidence = Evidence(D, BASE_URL, list(exchanges))
     for name, value in more.items():
-        if isinstance(value, dict):
-            getattr(evidence, name).update(value)
-        else:
-            setattr(evidence, name, value)
+        [only] = value.values() if isinstance(value, dict) else [value]
+        setattr(evidence, name, only)
     return evidence
 
 
@@ -177,7 +176,7 @@ def said(rule: str, evidence: Evidence, resource: Resource = D) -> str:
     Its texts must be among those that were looked at, in `tests/golden/findings.txt`; with FINDINGS=write in the
     environment, they are added there.
     """
-    observations = observe(CONTRACT.rules[rule], resource, evidence)
+    observations = observe(CONTRACT.rules[rule], replace(evidence, resource=resource))
     for each in observations:
         if isinstance(each, (Satisfied, Violation)):
             assert isinstance(each.exchange, Exchange), each

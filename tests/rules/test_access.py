@@ -32,7 +32,7 @@ def tried(
         evidence.has_second_key = True
         by_other = answer("read", status=404, identifier=7, identity=OTHER)
         if operation != "read":
-            evidence.access_attempts[D.name].append(AccessAttempt(OTHER, by_other, "", MINE))
+            evidence.access_attempts.append(AccessAttempt(OTHER, by_other, "", MINE))
     return evidence
 
 

@@ -364,7 +364,7 @@ def test_a_form_that_another_client_writes_is_understood() -> None:
 
     def shaped(name: str, shape: Any = SHAPES[0], status: int = 200) -> str:
         exchange = answer("update", {"data": {"id": 7}}, S, form=form, identifier=7, status=status, shape=shape)
-        usual.shaped = {S.name: [Change(exchange, form, record(S, 7), read(record(S, 7, name=name), S))]}
+        usual.shaped = [Change(exchange, form, record(S, 7), read(record(S, 7, name=name), S))]
         return said(rule, usual, S)
 
     assert shaped("ct1x-1z") == "S"
@@ -453,16 +453,16 @@ def test_a_write_leaves_other_records(
 @pytest.mark.parametrize("after", [[record(D, 1, host="x"), OWN], [OWN]], ids=["changed", "gone"])
 def test_what_others_may_have_done_is_not_held_against_a_write(after: list[dict[str, Any]]) -> None:
     evidence = around("create", [OTHERS, OWN], after, made={9})
-    evidence.before_after[D.name].append(phase("other", rows(D, 1), rows(D, 1, 9)))
+    evidence.before_after.append(phase("other", rows(D, 1), rows(D, 1, 9)))
     assert said("lifecycle.create-leaves-other-records", evidence) == "US"
     evidence = around("create", [OTHERS, OWN], after, made={9})
     quiet = PagingScan(listing(page(rows(D, 1))), (), listing(page(rows(D, 1))))
-    evidence.paging_scans = {D.name: [quiet]}
+    evidence.paging_scans = [quiet]
     assert said("lifecycle.create-leaves-other-records", evidence) == "VS"
     moved = PagingScan(listing(page(rows(D, 1, 2))), (), listing(page(rows(D, 2, 1))))
     edited = PagingScan(listing(page(rows(D, 2))), (), listing(page([record(D, 2, host="x")])))
     for busy in (moved, edited):
-        evidence.paging_scans = {D.name: [busy]}
+        evidence.paging_scans = [busy]
         assert said("lifecycle.create-leaves-other-records", evidence) == "US"
 
 

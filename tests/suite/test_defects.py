@@ -97,7 +97,7 @@ def test_a_server_with_a_defect_fails_for_no_unrelated_reason(store: str, no_pau
 
 def test_each_rule_says_nothing_where_nothing_was_seen() -> None:
     applied = [(rule, CONTRACT.resources[name]) for rule in CONTRACT.rules.values() for name in rule.resources]
-    results = list(starmap(lambda rule, resource: judge(rule, resource, Evidence(BASE_URL)), applied))
+    results = list(starmap(lambda rule, resource: judge(rule, Evidence(resource, BASE_URL)), applied))
     assert [result.id for result in results if not result.reasons] == []
     assert {result.verdict for result in results} == {Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE}
 
@@ -110,7 +110,7 @@ def test_a_rule_that_several_requests_decide_is_not_broken_by_one_visit_alone(no
     rule, resource = CONTRACT.rules["lifecycle.deleted-record-is-not-read"], CONTRACT.resources["splash-pages"]
     broken, _, _ = looks(honest, resource.name, Settings(fixture="empty", records=28, defects=("deletes-do-nothing",)))
     kept, _, _ = looks(honest, resource.name)
-    result = judge(rule, resource, broken, kept)
+    result = judge(rule, broken, kept)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.reasons == ("it seemed broken in one visit, but not in another",)
     assert result.findings

@@ -24,7 +24,7 @@ def test_an_implementation_that_shares_nothing_with_the_mock_conforms(
             rule for rule in CONTRACT.rules.values() if resource.name in rule.resources and rule.decided_by != "round"
         ]
         evidence = visit(Visitor(target, resource))
-        results = [judge(rule, resource, evidence) for rule in rules]
+        results = [judge(rule, evidence) for rule in rules]
         kept = (Verdict.PASS, Verdict.NOT_APPLICABLE)
         broken = [(each.id, each.findings, each.reasons) for each in results if each.verdict not in kept]
         assert broken == [], f"tests/independent.py breaks {[each[0] for each in broken]}: let it keep them"

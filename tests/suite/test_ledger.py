@@ -96,9 +96,7 @@ def test_a_server_that_makes_records_of_another_kind_loses_and_changes_nothing(n
     strays = [row for row in after["notification-handlers"] if row not in before["notification-handlers"]]
     assert [row["name"] for row in strays] == ["ct2x-1z Test Name", "ct1x-1z Test Name"]  # one of each look
     assert [row for row in after["notification-handlers"] if row not in strays] == before["notification-handlers"]
-    assert first.notes["splash-pages"] == [
-        "a created record does not show in splash-pages: nothing more was created there"
-    ]
+    assert first.notes == ["a created record does not show in splash-pages: nothing more was created there"]
     assert second is not None
     left = [(entry.resource, entry.identifier, entry.marker, entry.seen) for entry in target.ledger.left]
     assert left == [("splash-pages", 1, "ct1x-1z", False), ("splash-pages", 2, "ct2x-1z", False)]
@@ -151,7 +149,7 @@ def test_an_id_that_was_given_to_somebody_else_meanwhile_is_left_alone(no_pauses
     target = FaultyTarget(honest, Settings(fixture="empty", records=40))
 
     def replaces(visitor: Visitor) -> None:
-        path = f"/api/domains/{max(visitor.evidence.own['domains'])}"
+        path = f"/api/domains/{max(visitor.evidence.own)}"
         target.wsgi.post(path, data={"host": "jane.example.org"}, headers={"Authorization": OWNER})
 
     visit(Visitor(target, CONTRACT.resources["domains"]), further=[FurtherStep("exploring", replaces)])

@@ -177,7 +177,7 @@ def test_no_finding_tells_what_others_have_written(no_pauses: None, name: str) -
         began=0.0,
         word="does not conform",
         status=1,
-        results=tuple(judge(rule, resource, first, second) for rule in rules),
+        results=tuple(judge(rule, *filter(None, (first, second))) for rule in rules),
         exchanges=tuple(target.exchanges),
         not_run=0,
         requests=target.sent,

@@ -58,13 +58,9 @@ def validator(resource: str, operation: str) -> Draft202012Validator:
 
 
 def broken(resource: str, exchange: Exchange) -> list[str]:
-    evidence = Evidence(BASE_URL, [exchange])
+    evidence = Evidence(CONTRACT.resources[resource], BASE_URL, [exchange])
     rules = [each for each in CONTRACT.rules.values() if each.decided_by == "exchange" and resource in each.resources]
-    return [
-        rule.id
-        for rule in rules
-        if any(isinstance(each, Violation) for each in observe(rule, CONTRACT.resources[resource], evidence))
-    ]
+    return [rule.id for rule in rules if any(isinstance(each, Violation) for each in observe(rule, evidence))]
 
 
 @st.composite

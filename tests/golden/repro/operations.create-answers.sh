@@ -15,7 +15,7 @@ api() { curl -sS --max-time 30 ${CURL_OPTIONS:-} -H "Authorization: Bearer $key"
 step() { printf '\n--- %s\n' "$1"; shift; "$@" -i; }
 mine() {
   api "$base/api/splash-pages/$1" | grep -q "$mark" ||
-    api "$base/api/splash-pages/?results_per_page=1000" | tr '{' '\n' | grep -E ""id": ?$1[,}]" | grep -q "$mark"
+    api "$base/api/splash-pages/?results_per_page=1000" | tr '{' '\n' | grep -E "\"id\": ?$1[,}]" | grep -q "$mark"
 }
 id_in() { grep -o '"id"[^0-9]*[0-9]*' "$1" | head -n 1 | grep -o '[0-9]*$'; }
 create() { step "$@" | tee "$dir/answer"; id=$(id_in "$dir/answer"); }
