@@ -177,7 +177,7 @@ COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - the ways in which a command ends
     """Run the command.
 
     Returns:

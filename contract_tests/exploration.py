@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule, run_state_machine_as_test
 from schemathesis.core.result import Ok
 
-from contract_tests.evidence import BeforeAfter, Listing, Record
+from contract_tests.evidence import Listing, Record
 from contract_tests.exchange import Expect, FormValue
 from contract_tests.observation import TOGGLED
 from contract_tests.survey.creating import create
@@ -287,9 +287,8 @@ class Walk(RuleBasedStateMachine):
     def _list_after(self, event: str, identifier: int) -> None:
         record, before = self.model[identifier], self.seen
         self.seen = self.visitor.list_until(lambda listing: listing.by_id.get(identifier) == record, event)
-        made, changed = (frozenset({identifier} if event == name else ()) for name in ("create", "update"))
-        period = BeforeAfter(event, before, self.seen, made=made, changed=changed)
-        self.visitor.evidence.before_after.append(period)
+        ids = {"made" if event == "create" else "changed": {identifier}}
+        self.visitor.note_period(event, before, self.seen, **ids)
 
 
 @st.composite

@@ -98,13 +98,13 @@ def _entries(path: Path) -> list[Any]:
         document = json.loads(text)
         why = "it has no list log.entries"
         entries: list[Any] = document["log"]["entries"]
-        if isinstance(entries, list):
-            return entries
-        raise TypeError(entries)
+        if not isinstance(entries, list):
+            raise TypeError(entries)  # noqa: TRY301 - as where there is no log
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise UsageError(f"{path} is not an HTTP archive (HAR): {why}") from error
+    return entries
 
 
 def settled(exchange: Exchange, resource: Resource) -> Exchange:

@@ -113,8 +113,8 @@ def options_of(given: SimpleNamespace) -> Options:
 def _refuse_contradictions(given: SimpleNamespace) -> None:
     if not (given.allow_writes or given.read_only or given.plan or is_loopback(given.base_url)):
         raise UsageError(
-            f"{urlsplit(given.base_url).hostname} is not this machine, and a run creates, changes and deletes records of"
-            " its own there; say --allow-writes if that is meant, --read-only if not, or --plan to see what it would do"
+            f"{urlsplit(given.base_url).hostname} is not this machine, and a run creates, changes and deletes its own"
+            " records there; say --allow-writes if that is meant, --read-only if not, or --plan to see what it would do"
         )
     if given.splash_create_path and not given.splash_create_path.startswith("/"):
         raise UsageError(f'invalid path "{given.splash_create_path}": expected something like /api/splash-pages')
@@ -239,7 +239,7 @@ class Run:
         self.target = Target(options.base_url, keys, ledger, options.limits, options.connection)
         self._report = progress
         self.target.waiting = self._report_waiting
-        self.explore: Callable[[Visitor], None] = lambda visitor: self._exploration(visitor)
+        self.explore: Callable[[Visitor], None] = self._load_and_explore
         if options.explore:  # Schemathesis is slow to load
             Thread(target=import_module, args=("contract_tests.exploration",), daemon=True).start()
 
@@ -292,6 +292,9 @@ class Run:
 
         requests = -(-self._options.explore // len(self._contract.resources))
         return Exploration(self._contract, requests, self._options.seed)
+
+    def _load_and_explore(self, visitor: Visitor) -> None:
+        self._exploration(visitor)
 
     def _explore(self, visitor: Visitor) -> None:
         visitor.evidence.explored_from = self.target.sent

@@ -122,8 +122,8 @@ def timeline(overlapping: Round) -> tuple[str, ...]:
         times = f"{start * 1000:7.1f} to {(start + exchange.seconds) * 1000:.1f} ms"
         lines.append(f"{times}  {request.method} {request.target}{fields}  {status}{shows}")
     if overlapping.before:
-        for read in overlapping.reads[:1]:
-            lines.append(f"afterwards  GET {read.request.target}  {described(changed_in(overlapping, read.record))}")
+        after = [(read.request.target, changed_in(overlapping, read.record)) for read in overlapping.reads[:1]]
+        lines += [f"afterwards  GET {target}  {described(state)}" for target, state in after]
         possible: dict[str, str] = {}
         for order, state in orders(steps_of(overlapping)):
             possible.setdefault(described(state), "; ".join(order) or "none of them")

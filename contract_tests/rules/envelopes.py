@@ -54,7 +54,7 @@ def no_byte_order_mark(evidence: Evidence) -> Observations:
 @rule("envelopes.create-answers-the-id", "create", {"/data/id": INTEGER}, needs=MADE)
 @rule("envelopes.update-answers-the-id", "update", {"/data/id": INTEGER}, needs=CHANGED)
 def has(evidence: Evidence, operation: str, wanted: dict[str, Like]) -> Observations:
-    """Successes of an operation with JSON; a read of a record that the listing lacks, too, may be an error in disguise."""
+    """Successes of an operation with JSON; the read of a record that the listing lacks, too, may be an error."""
     for exchange in _successes(evidence, operation):
         if exchange.json is None or exchange.is_refusal_in_disguise:
             continue

@@ -84,7 +84,7 @@ def delete_answers(evidence: Evidence) -> Observations:
 
 
 def _always_fails(evidence: Evidence, operation: str) -> Observations:
-    """Whether an operation fails whenever it is first tried, on several records, while others of the evidence.resource work."""
+    """Whether an operation fails whenever it is first tried, on several records, while others of the resource work."""
     exchanges = list(evidence.of(operation))
     first = [(*exchange.attempts, exchange.status)[0] for exchange in exchanges]
     failing = [status for status in first if status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR]

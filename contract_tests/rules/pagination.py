@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 
-from contract_tests.evidence import BeforeAfter, Evidence, PagingScan, Record
+from contract_tests.evidence import BeforeAfter, Evidence, Listing, PagingScan, Record
 from contract_tests.exchange import Exchange, Expect, Page, integer
 from contract_tests.observation import (
     CONTROL,
@@ -118,24 +118,27 @@ def total_pages_is_the_ceiling(evidence: Evidence) -> Observations:
 
 @rule("pagination.total-counts-the-records", needs=LISTED)
 def total_counts_the_records(evidence: Evidence) -> Observations:
+    """Complete listings, and the totals that pages state."""
     for scan in evidence.paging_scans:
         for listing in (scan.before, scan.after):
-            if listing.exchange is None or listing.total is None:
-                continue
-            if not listing.complete:
-                yield Undecided("the collection is too large to be read as a whole")
-            elif len(listing.pages) > 1 and listing.total != len(listing.rows) and _is_disturbed(evidence, scan):
+            wrong = listing.total not in (None, len(listing.rows))
+            if len(listing.pages) > 1 and wrong and _is_disturbed(evidence, scan):
                 yield Undecided("others wrote while its pages were read")
             else:
-                yield expect(listing.exchange, "/meta/total", len(listing.rows), because="as many as are listed")
+                yield from _total_counts(listing)
         if scan.is_quiet and scan.before.total is not None:
-            for page in scan.pages:
-                if page.total is not None:
-                    yield expect(page.exchange, "/meta/total", scan.before.total)
+            stated = (page.exchange for page in scan.pages if page.total is not None)
+            yield from (expect(exchange, "/meta/total", scan.before.total) for exchange in stated)
     for period in evidence.before_after:
-        after = period.after
-        if after.exchange and after.complete and len(after.pages) == 1 and after.total is not None:
-            yield expect(after.exchange, "/meta/total", len(after.rows), because="as many as are listed")
+        if period.after.complete and len(period.after.pages) == 1:
+            yield from _total_counts(period.after)
+
+
+def _total_counts(listing: Listing) -> Observations:
+    if listing.exchange is not None and listing.total is not None and not listing.complete:
+        yield Undecided("the collection is too large to be read as a whole")
+    elif listing.exchange is not None and listing.total is not None:
+        yield expect(listing.exchange, "/meta/total", len(listing.rows), because="as many as are listed")
 
 
 def _is_disturbed(evidence: Evidence, scan: PagingScan) -> bool:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from contract_tests.evidence import BeforeAfter, Change, Listing, Record, Removal, has_arrived
+from contract_tests.evidence import Change, Listing, Record, Removal, has_arrived
 from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import SHAPES, USUAL, Shape
 from contract_tests.survey.samples import SCRIPTS, image, of_type, optional, value
@@ -143,14 +143,13 @@ def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:
     Raises:
         WriteRefusedError: if the record is not known to be the run's own.
     """
-    resource, removal = visitor.resource, delete(visitor, identifier)
+    removal = delete(visitor, identifier)
     after = visitor.list_until(
         lambda listing: identifier not in listing.ids and (listing.total or 0) < (before.total or 0), "delete"
     )
     removal = replace(removal, after=after)
     visitor.evidence.removals.append(removal)
-    removed = frozenset({identifier} if removal.exchange.succeeded else ())
-    visitor.evidence.before_after.append(BeforeAfter("delete", before, after, removed=removed))
+    visitor.note_period("delete", before, after, removed={identifier} if removal.exchange.succeeded else set())
     return removal
 
 

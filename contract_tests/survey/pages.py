@@ -96,7 +96,7 @@ def is_quiet_alone(visitor: Visitor) -> bool:
     It lasts for twice as many requests as the longest stretch between two listings with writes, or until a record has
     changed.
     """
-    evidence, resource = visitor.evidence, visitor.resource.name
+    evidence = visitor.evidence
     ends = [(period.before.exchange, period.after.exchange) for period in evidence.before_after]
     longest = max((after.number - before.number for before, after in ends if before and after), default=0)
     before, sent = visitor.list_until(), visitor.target.sent

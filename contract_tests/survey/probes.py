@@ -6,7 +6,7 @@ from functools import partial
 from itertools import cycle
 from zlib import crc32
 
-from contract_tests.evidence import AccessAttempt, BeforeAfter, Creation, Record
+from contract_tests.evidence import AccessAttempt, Creation, Record
 from contract_tests.exchange import OTHER, OWN, Expect, FormValue
 from contract_tests.masking import mark_of
 from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, USUAL, Shape
@@ -162,15 +162,14 @@ def _alike(visitor: Visitor) -> None:
     if second == first.identifier or read.record is None:
         return
     seen = visitor.list_until(lambda look: second in look.ids, "create")
-    before_after = visitor.evidence.before_after
-    before_after.append(BeforeAfter("create", before, seen, made=frozenset({second})))
+    visitor.note_period("create", before, seen, made={second})
     with suppress(WriteRefusedError):
         mark = visitor.mark()
         # a server that mistakes both for one renames both
         visitor.target.ledger.mark(resource.name, first.identifier, mark)
         [renamed] = change(visitor, Update(second, {label: mark}, read.record))
         later = visitor.list_until(lambda look: look.by_id.get(second) == renamed, "update")
-        before_after.append(BeforeAfter("update", seen, later, changed=frozenset({second})))
+        visitor.note_period("update", seen, later, changed={second})
         change(visitor, Update(second, {label: str(form[label])}, renamed, Expect.OPEN))
         remove(visitor, second, visitor.list_until())
 

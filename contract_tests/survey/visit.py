@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count, cycle
 
-from contract_tests.evidence import AccessAttempt, BeforeAfter, Evidence, Listing
+from contract_tests.evidence import AccessAttempt, Evidence, Listing
 from contract_tests.exchange import OTHER, Expect, FormValue
 from contract_tests.masking import plain
 from contract_tests.multipart import USUAL
@@ -55,7 +55,7 @@ def visit(
     Returns:
         The evidence; none of the run's records are left, unless the target could not be made to remove them.
     """
-    target, evidence, resource = visitor.target, visitor.evidence, visitor.resource.name
+    target, evidence = visitor.target, visitor.evidence
     evidence.has_second_key = OTHER in target.keys
     course = _Course(visitor, chapters, further, progress)
     try:
@@ -76,7 +76,7 @@ def visit(
 
 
 class _Course:
-    """The steps of a visit, and what they hand on: listings, the ids of created records, and two of these to write to."""
+    """The steps of a visit, and what they hand on: listings, ids of created records, and two of these to write to."""
 
     def __init__(
         self, visitor: Visitor, chapters: Chapters, further: Sequence[FurtherStep], progress: Progress
@@ -132,10 +132,9 @@ class _Course:
 
     def read_on(self) -> None:
         """Go on with reads after a created record could not be seen, and write nothing more."""
-        evidence, resource, seen = self._visitor.evidence, self._visitor.resource.name, self._visitor.list_until()
+        evidence, seen = self._visitor.evidence, self._visitor.list_until()
         if not evidence.before_after:
-            made = frozenset(evidence.own)
-            evidence.before_after.append(BeforeAfter("create", self._start, seen, made=made))
+            self._visitor.note_period("create", self._start, seen, made=set(evidence.own))
         look_around(self._visitor, seen, self._progress)
         if self._chapters & CONTROL:
             is_quiet_alone(self._visitor)
@@ -197,9 +196,8 @@ class _Course:
             note = f"the record {subject} that a create answered does not show its marker, so it was not written to"
             visitor.evidence.notes.append(note)
         changed = reshape(visitor, {subject: record}, (USUAL, *shapes_of(visitor.resource)))[subject]
-        self._seen = visitor.list_until(lambda listing: listing.by_id.get(subject) == changed, "update")
-        period = BeforeAfter("update", before, self._seen, changed=frozenset({subject}))
-        visitor.evidence.before_after.append(period)
+        after = visitor.list_until(lambda listing: listing.by_id.get(subject) == changed, "update")
+        self._seen = visitor.note_period("update", before, after, changed={subject})
 
     def _try_access(self) -> None:
         self._attempts = try_access(self._visitor, self._subjects[-1], self._seen)
@@ -253,9 +251,7 @@ def _fill(visitor: Visitor, created: list[int], start: Listing, seen: Listing) -
 def _after_creates(visitor: Visitor, before: Listing, made: list[int]) -> Listing:
     total = (before.total or 0) + len(made)
     after = visitor.list_until(lambda listing: set(made) <= set(listing.ids) and listing.total == total, "create")
-    period = BeforeAfter("create", before, after, made=frozenset(made))
-    visitor.evidence.before_after.append(period)
-    return after
+    return visitor.note_period("create", before, after, made=set(made))
 
 
 def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, Expect]]:

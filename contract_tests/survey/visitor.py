@@ -4,9 +4,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from contract_tests.evidence import Evidence, Listing
+from contract_tests.evidence import BeforeAfter, Evidence, Listing
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request
 from contract_tests.masking import holds, mark_of
 from contract_tests.multipart import USUAL, Shape
@@ -237,6 +237,12 @@ class Visitor:
         elif exchange.status is not None and exchange.status not in GIVEN_UP:
             unauthorized = exchange.succeeded and request.identity not in (OWN, OTHER)
             self.target.ledger.answer(entry, refused=exchange.is_refusal or unauthorized)
+
+    def note_period(self, event: str, before: Listing, after: Listing, **ids: set[Any]) -> Listing:
+        """Note the listings around some writes, with the ids `made`, `removed` or `changed`; return the last one."""
+        period = BeforeAfter(event, before, after, **{name: frozenset(some) for name, some in ids.items()})
+        self.evidence.before_after.append(period)
+        return after
 
     def note_own(self, entry: Entry, identifier: int) -> None:
         self.target.ledger.complete(entry, identifier)
