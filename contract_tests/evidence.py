@@ -53,7 +53,6 @@ class Creation:
     before: frozenset[Any]
     identifier: int | None = None
     read: Exchange | None = None
-    label: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Nothing fails here: everything seen goes into the visit's evidence, for the rule
 it is sent, so a seed yields the same requests wherever possible, whatever the answers.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -20,9 +20,9 @@ from schemathesis.core.result import Ok
 from contract_tests.evidence import Listing, Record
 from contract_tests.exchange import Expect, FormValue
 from contract_tests.observation import TOGGLED
-from contract_tests.survey.creating import create
+from contract_tests.survey.creating import Create, create
 from contract_tests.survey.lifecycle import Update, change, delete, remove, see_late
-from contract_tests.survey.probes import Proceed, probe
+from contract_tests.survey.probes import probes
 from contract_tests.survey.samples import harmless, of_type, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
@@ -30,7 +30,7 @@ from link_management_contract import Contract, Resource, operation_of
 
 STEPS = 10  # of a walk, each of about three requests
 Form = dict[str, FormValue]
-Step = Callable[[], None]
+Step = Callable[[], object]
 VARIANTS = st.sampled_from(("", "other-", "third-"))
 LETTERS = st.text("aZ09éŁЖяΩ東한", min_size=1, max_size=12)
 _DRAWING = Lock()  # Hypothesis draws in one thread at a time
@@ -48,16 +48,18 @@ class Exploration:
     requests: int
     seed: int
 
-    def __call__(self, visitor: Visitor) -> None:
-        """Explore a resource; of a very large collection, only the first page is listed after each step."""
-        see_late(visitor, visitor.list_until())
+    def __call__(self, visitor: Visitor) -> Iterator[Step]:
+        """The steps that explore a resource; of a very large collection, each lists only the first page."""
+        yield partial(_look_first, visitor)
         most_pages, visitor.most_pages = visitor.most_pages, 1
         try:
-            end = len(visitor.evidence.exchanges) + self.requests
-            probe(visitor, _within(visitor, self.requests))
-            left = max(0, end - len(visitor.evidence.exchanges))
-            self._generate(visitor, left // 3)
-            self._walk(visitor, left - left // 3)
+            exchanges = visitor.evidence.exchanges
+            end = len(exchanges) + self.requests
+            yield from _within(probes(visitor), exchanges, end)
+            left = max(0, end - len(exchanges))
+            yield from _within(self._generated(visitor, left // 3), exchanges, len(exchanges) + left // 3)
+            walk = self._walk(visitor, left - left // 3)
+            yield from _within(walk, exchanges, len(exchanges) + left - left // 3)
         finally:
             visitor.most_pages = most_pages
 
@@ -67,24 +69,26 @@ class Exploration:
         schema.config.generation.update(allow_x00=False)
         return schema
 
-    def _generate(self, visitor: Visitor, requests: int) -> None:
-        generated, proceed = Generated(visitor), _within(visitor, requests)
+    def _generated(self, visitor: Visitor, requests: int) -> Iterator[Step]:
+        generated = Generated(visitor)
         operations = self._schema.include(tag=visitor.resource.name).get_all_operations()
         drawn: list[schemathesis.Case[Any]] = []
         with _DRAWING:
             cases = st.one_of([found.ok().as_strategy() for found in operations if isinstance(found, Ok)])
             seed(self.seed)(_settings(max(1, requests))(given(cases)(lambda case: drawn.append(case))))()  # noqa: PLW0108 - it needs a function
-        for case in drawn:
-            proceed(partial(generated.send, case))
+        return (partial(generated.send, case) for case in drawn)
 
-    def _walk(self, visitor: Visitor, requests: int) -> None:
-        proceed = _within(visitor, requests)
+    def _walk(self, visitor: Visitor, requests: int) -> list[Step]:
         steps: list[Step] = []
         factory: Any = seed(self.seed)(lambda: Walk(visitor, steps))
         with _DRAWING:
             run_state_machine_as_test(factory, settings=_settings(requests // STEPS + 1, STEPS))
-        for step in steps:
-            proceed(step)
+        return steps
+
+
+def _look_first(visitor: Visitor) -> None:
+    visitor.evidence.explored_from = visitor.target.sent
+    see_late(visitor, visitor.list_settled())
 
 
 def _settings(examples: int, steps: int = 1) -> settings:
@@ -99,15 +103,9 @@ def _settings(examples: int, steps: int = 1) -> settings:
     )
 
 
-def _within(visitor: Visitor, requests: int) -> Proceed:
-    """Carry out steps until the visitor has sent this many more requests; then do nothing."""
-    end = len(visitor.evidence.exchanges) + requests
-
-    def proceed(step: Callable[[], object]) -> None:
-        if len(visitor.evidence.exchanges) < end:
-            step()
-
-    return proceed
+def _within(steps: Iterable[Step], exchanges: Sized, end: int) -> Iterator[Step]:
+    """Steps until so many requests were sent; the rest is left out."""
+    return (step for step in steps if len(exchanges) < end)
 
 
 class Generated:
@@ -233,12 +231,12 @@ class Walk(RuleBasedStateMachine):
         return len(self.ids) - 1
 
     def _list(self) -> None:
-        self.seen = self.visitor.list_until()
+        self.seen = self.visitor.list_settled()
 
     def _create(self, place: int, form: Form) -> None:
         if self.refused:
             return
-        creation = create(self.visitor, self.visitor.least() | form, "walk", Expect.SUCCESS, frozenset(self.seen.ids))
+        [creation] = create(self.visitor, Create(self.visitor.least() | form, known=frozenset(self.seen.ids)))
         self.refused = creation.identifier is None
         if creation.identifier is not None and creation.read and creation.read.record:
             made = self.ids[place] = creation.identifier
@@ -286,7 +284,9 @@ class Walk(RuleBasedStateMachine):
 
     def _list_after(self, event: str, identifier: int) -> None:
         record, before = self.model[identifier], self.seen
-        self.seen = self.visitor.list_until(lambda listing: listing.by_id.get(identifier) == record, event)
+        self.seen = self.visitor.wait_until(
+            event, self.visitor.list_all, lambda listing: listing.by_id.get(identifier) == record
+        )
         ids = {"made" if event == "create" else "changed": {identifier}}
         self.visitor.note_period(event, before, self.seen, **ids)
 

@@ -1,11 +1,9 @@
 """A run: visits to each resource, a second visit where rules are in doubt, and the verdicts."""
 
-from __future__ import annotations
-
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -14,7 +12,6 @@ from importlib import import_module
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
@@ -24,7 +21,7 @@ from contract_tests.masking import Masking
 from contract_tests.observation import CONTROL, DECISIONS, EVERY, Chapters
 from contract_tests.open_points import remarks
 from contract_tests.overlap.survey import overlap
-from contract_tests.survey.visit import FurtherStep, visit
+from contract_tests.survey.visit import Further, Step, visit
 from contract_tests.survey.visitor import Lag, Visitor
 from contract_tests.target.connection import Connection, is_loopback
 from contract_tests.target.identities import WRONG, identities
@@ -35,9 +32,6 @@ from contract_tests.verdicts import Outcome, Result, Verdict, doubts, judge, ove
 from contract_tests.waivers import Waiver, apply_waivers, read_waivers
 from link_management_contract import Contract, Resource, Rule
 from link_management_contract.texts import printable
-
-if TYPE_CHECKING:
-    from contract_tests.exploration import Exploration
 
 REQUESTS_OF_A_ROUND = 300  # of each kind of round, for each resource
 SECONDS_TO_NOTICE = 0.1
@@ -239,7 +233,6 @@ class Run:
         self.target = Target(options.base_url, keys, ledger, options.limits, options.connection)
         self._report = progress
         self.target.waiting = self._report_waiting
-        self.explore: Callable[[Visitor], None] = self._load_and_explore
         if options.explore:  # Schemathesis is slow to load
             Thread(target=import_module, args=("contract_tests.exploration",), daemon=True).start()
 
@@ -275,30 +268,30 @@ class Run:
             only_explored = any(doubted.values())  # in what only exploration shows, all before it may have a part
             control = needed(doubted) & CONTROL
             chapters = (chapters if only_explored else needed(doubted)) - CONTROL | control
-            further = [step for step in further if only_explored and step.function == self._explore]
+            further = [steps for steps in further if only_explored and steps == self._explore]
         visits.is_whole = True
 
-    def _first_plan(self, visits: Visits) -> tuple[Chapters, list[FurtherStep]]:
-        options, further = self._options, list[FurtherStep]()
+    def _first_plan(self, visits: Visits) -> tuple[Chapters, list[Further]]:
+        options, further = self._options, list[Further]()
         if options.explore:
-            further.append(FurtherStep("exploring", self._explore))
+            further.append(self._explore)
         if options.overlap and any(rule.decided_by == "round" for rule in visits.rules):
-            further.append(FurtherStep("overlapping requests", partial(overlap, rounds=options.overlap)))
+            further.append(self._overlap)
         return needed(visits.rules) - CONTROL if options.rules else EVERY, further
 
     @cached_property
-    def _exploration(self) -> Exploration:
+    def exploration(self) -> Callable[[Visitor], Iterator[Callable[[], object]]]:
+        """Yields what a visit does to explore."""
         from contract_tests.exploration import Exploration  # noqa: PLC0415
 
         requests = -(-self._options.explore // len(self._contract.resources))
         return Exploration(self._contract, requests, self._options.seed)
 
-    def _load_and_explore(self, visitor: Visitor) -> None:
-        self._exploration(visitor)
+    def _explore(self, visitor: Visitor) -> Iterator[Step]:
+        return (("exploring", step) for step in self.exploration(visitor))
 
-    def _explore(self, visitor: Visitor) -> None:
-        visitor.evidence.explored_from = self.target.sent
-        self.explore(visitor)
+    def _overlap(self, visitor: Visitor) -> Iterator[Step]:
+        yield "overlapping requests", partial(overlap, visitor, self._options.overlap)
 
     def _report_waiting(self, seconds: float) -> None:
         self._report(f"{TOO_MANY}: waiting for {seconds:.3g} s", self.target.sent)

@@ -121,7 +121,9 @@ def _creates(visitor: Visitor) -> None:
         )
         for each in made
     )
-    after = visitor.list_until(lambda listing: set(made) <= set(listing.ids) and _is_sound(listing), "create")
+    after = visitor.wait_until(
+        "create", visitor.list_all, lambda listing: set(made) <= set(listing.ids) and _is_sound(listing)
+    )
     made += [identifier for entry in entries if (identifier := _found(visitor, entry, after))]
     _keep(visitor, _listed(Round("creates", sent, reads=reads, is_sound=_is_sound(before)), after))
     for each in made:
@@ -156,7 +158,9 @@ def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
     }
     sent = _sent(visitor, [make[each]() for each in operations])
     read = visitor.wait_until("delete", lambda: visitor.read(subject, Expect.OPEN), lambda seen: seen.record is None)
-    after = visitor.list_until(lambda listing: subject not in listing.ids and _is_sound(listing), "delete")
+    after = visitor.wait_until(
+        "delete", visitor.list_all, lambda listing: subject not in listing.ids and _is_sound(listing)
+    )
     kind = "deletes" if set(operations) == {"delete"} else "update and delete"
     _keep(visitor, _listed(Round(kind, sent, record, (read,), is_sound=_is_sound(before)), after))
     if read.record is None and subject not in after.ids:

@@ -8,7 +8,7 @@ from contract_tests.evidence import AccessAttempt, Listing, Omission, Record
 from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, id_of, is_integer
 from contract_tests.masking import begins, shows
 from contract_tests.multipart import BOUNDARY
-from contract_tests.survey.creating import create
+from contract_tests.survey.creating import Create, create
 from contract_tests.survey.pages import is_quiet_alone, page
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import IDENTITIES, NOBODY
@@ -30,7 +30,7 @@ def omit(visitor: Visitor, before: Listing) -> None:
 def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
     marker = visitor.mark()
     exchange = _send(visitor, field, marker, before)
-    after = visitor.list_until()
+    after = visitor.list_settled()
     new = [after.by_id[identifier] for identifier in set(after.ids) - set(before.ids)]
     came = [row for row in new if not _is_others(visitor, row, marker) and (before.complete or shows(row, marker))]
     is_quiet = not came or _claim(visitor, came, marker, exchange)
@@ -52,7 +52,7 @@ def _look_again(visitor: Visitor, field: str) -> Listing | None:
     exchange = next((exchange for exchange in refused if field not in (exchange.request.form or {})), None)
     if stray is None or exchange is None:
         return None
-    seen = visitor.list_until()
+    seen = visitor.list_settled()
     came = (seen.by_id[stray],) if stray in seen.by_id else ()
     visitor.evidence.omissions.append(Omission(field, exchange, "", came))
     return seen
@@ -63,7 +63,7 @@ def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchang
     form = _without(visitor, field, marker)
     for _ in range(TRIES):
         exchange = visitor.post(form, Expect.REFUSAL, marker=marker, without=field)
-        if not exchange.failed or set(visitor.list_until().ids) - set(before.ids):
+        if not exchange.failed or set(visitor.list_settled().ids) - set(before.ids):
             break
     return exchange
 
@@ -124,7 +124,7 @@ def try_odd_forms(visitor: Visitor) -> None:
 def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
     """List, as the account, to see the effects of attempts that must have none."""
     own = visitor.evidence.own
-    after = visitor.list_until(lambda listing: own <= set(listing.ids), "create")
+    after = visitor.wait_until("create", visitor.list_all, lambda listing: own <= set(listing.ids))
     attempts = [replace(attempt, after=after) for attempt in attempts]
     visitor.evidence.access_attempts.extend(attempts)
     return after
@@ -158,7 +158,7 @@ def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessA
 
 def _delete_alone(visitor: Visitor, identity: str) -> list[AccessAttempt]:
     """Try a delete on a separate record, since it is unknown whose delete removed the one that all tried."""
-    creation = create(visitor, visitor.least(), "alone", Expect.OPEN, frozenset())
+    [creation] = create(visitor, Create(visitor.least(), Expect.OPEN))
     before = creation.read.record if creation.read else None
     if creation.identifier is None or before is None:
         return []

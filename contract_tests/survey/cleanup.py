@@ -31,7 +31,7 @@ def remove_all(visitor: Visitor) -> None:
     for entry in left:
         entry.stale = True  # meanwhile, ids may have been given to other records
     if left:
-        visitor.list_until()
+        visitor.list_settled()
     deletes = _delete_own(visitor)
     seen = _list_without(visitor, deletes)
     see_late(visitor, seen)
@@ -49,7 +49,7 @@ def _left(visitor: Visitor, owner: str = OWN) -> list[Entry]:
 
 def _list_without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
     """List the collection, and note as gone what was deleted and is no longer shown."""
-    seen = visitor.list_until(lambda listing: not deletes.keys() & set(listing.ids), "delete")
+    seen = visitor.wait_until("delete", visitor.list_all, lambda listing: not deletes.keys() & set(listing.ids))
     for entry in [entry for entry in _left(visitor) if entry.seen]:
         label = str(seen.by_id.get(entry.identifier, {}).get(visitor.resource.label, ""))
         shown = visitor.evidence.is_marked(label) or entry.is_in(label)

@@ -1,82 +1,78 @@
 """Creates that are never repeated blindly, and whose records are seen before anything else is done to them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from contract_tests.evidence import Creation
-from contract_tests.exchange import TRIES, Expect, FormValue, is_integer
+from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, is_integer
 from contract_tests.masking import mark_of, shows
-from contract_tests.survey.visitor import Visitor
+from contract_tests.survey.visitor import Visitor, read_of
 
 
 class InvisibleError(Exception):
     """A create returned an id under which its record cannot be seen; the id may be somebody else's."""
 
 
-def create(  # noqa: PLR0913 - each is about the one create
-    visitor: Visitor,
-    form: Mapping[str, FormValue],
-    label: str,
-    expects: Expect,
-    known: frozenset[Any],
-    *,
-    read: bool = True,
-) -> Creation:
-    """Create a record, never blindly twice, and read it if asked, waiting until the read shows it.
+@dataclass(frozen=True)
+class Create:
+    """A create to send: the form, with a marker in the label, the answer it should get, and the ids that exist before.
+
+    Attributes:
+        read: whether to read the record, waiting until the read shows it.
+    """
+
+    form: Mapping[str, FormValue]
+    expects: Expect = Expect.SUCCESS
+    known: frozenset[Any] = frozenset()
+    read: bool = True
+
+
+def create(visitor: Visitor, *creates: Create) -> list[Creation]:
+    """Create records, none blindly twice, and only then read them, so that what reads lag is waited for once.
 
     Raises:
-        InvisibleError: if the returned id is not that of the new record.
+        InvisibleError: if a returned id is not that of the new record.
     """
-    return _read(visitor, _send(visitor, form, label, expects, known), read=read)
+    sent, resource = list[tuple[Exchange, int | None]](), visitor.resource
+    for each in creates:
+        exchange = visitor.post(each.form, each.expects)
+        sent.append(_again(visitor, each, exchange) if exchange.failed else (exchange, exchange.made_id))
+    creations = []
+    for each, (exchange, identifier) in zip(creates, sent, strict=True):
+        texts = {name: value for name, value in each.form.items() if isinstance(value, str)}
+        creation = Creation(exchange, texts, each.known, identifier)
+        if identifier is not None and each.read:
+            shows_it = partial(visitor.shows, marker=mark_of(each.form[resource.label]))
+            read = visitor.wait_until("create", partial(visitor.send, read_of(resource, identifier)), shows_it)
+            creation = replace(creation, read=read)
+        visitor.evidence.creations.append(creation)
+        creations.append(creation)
+        if creation.read and not creation.read.failed and not _is_seen(visitor, creation):
+            visitor.treat(creation.read, Expect.OPEN)
+            visitor.writes = False
+            raise InvisibleError(f"a created record does not show in {resource.name}: nothing more was created there")
+    return creations
 
 
-def create_each(
-    visitor: Visitor, forms: Sequence[Mapping[str, FormValue]], label: str, expects: Expect
-) -> list[Creation]:
-    """Create records and only then read them, so that what reads lag is waited for once.
-
-    Raises:
-        InvisibleError: as for a single one.
-    """
-    sent = [_send(visitor, form, label, expects, frozenset()) for form in forms]
-    return [_read(visitor, creation) for creation in sent]
-
-
-def _send(
-    visitor: Visitor, form: Mapping[str, FormValue], label: str, expects: Expect, known: frozenset[Any]
-) -> Creation:
-    """Send a create, again after a failure if its record is not listed."""
-    exchange = visitor.post(form, expects)
+def _again(visitor: Visitor, create: Create, exchange: Exchange) -> tuple[Exchange, int | None]:
+    """Send a create again after a failure if its record is not listed; return the last answer and the id."""
     identifier = exchange.made_id
     for _ in range(TRIES - 1):
         if not exchange.failed or identifier is not None:
             break
-        identifier = _find(visitor, mark_of(form[visitor.resource.label]))
-        if identifier is not None:
+        marker = mark_of(create.form[visitor.resource.label])
+        row = next((row for row in visitor.list_all().rows if shows(row, marker)), {})
+        if is_integer(row.get("id")):
+            identifier = int(row["id"])
             visitor.note_own(visitor.target.ledger.latest(visitor.resource.name), identifier)
         else:
-            exchange = replace(visitor.post(form, expects), attempts=(*exchange.attempts, exchange.status))
+            again = visitor.post(create.form, create.expects)
+            exchange = replace(again, attempts=(*exchange.attempts, exchange.status))
             visitor.evidence.exchanges[-1] = exchange
             identifier = exchange.made_id
-    texts = {name: value for name, value in form.items() if isinstance(value, str)}
-    return Creation(exchange, texts, known, identifier, label=label)
-
-
-def _read(visitor: Visitor, creation: Creation, *, read: bool = True) -> Creation:
-    """Keep a create that was sent, after reading its record if asked."""
-    marker, identifier = mark_of(creation.form[visitor.resource.label]), creation.identifier
-    if identifier is not None and read:
-        shown = visitor.wait_until("create", lambda: visitor.read(identifier), lambda seen: visitor.shows(seen, marker))
-        creation = replace(creation, read=shown)
-    visitor.evidence.creations.append(creation)
-    if creation.read and not creation.read.failed and not _is_seen(visitor, creation):
-        visitor.treat(creation.read, Expect.OPEN)
-        visitor.writes = False
-        raise InvisibleError(
-            f"a created record does not show in {visitor.resource.name}: nothing more was created there"
-        )
-    return creation
+    return exchange, identifier
 
 
 def overlook(visitor: Visitor, creation: Creation) -> None:
@@ -91,8 +87,3 @@ def _is_seen(visitor: Visitor, creation: Creation) -> bool:
     if not ledger.allows_write(visitor.resource.name, identifier):
         visitor.list_all()
     return ledger.allows_write(visitor.resource.name, identifier)
-
-
-def _find(visitor: Visitor, marker: str) -> int | None:
-    row = next((row for row in visitor.list_all().rows if shows(row, marker)), {})
-    return int(row["id"]) if is_integer(row.get("id")) else None

@@ -32,8 +32,9 @@ def change(visitor: Visitor, *updates: Update) -> list[Record]:
     Raises:
         WriteRefusedError: if one is not known to be the run's own.
     """
-    sent = [visitor.update(each.identifier, each.form, each.expects, shape=each.shape) for each in updates]
-    records = []
+    sent, records = list[Exchange](), list[Record]()
+    for each in updates:
+        sent.append(visitor.update(each.identifier, each.form, each.expects, shape=each.shape))
     for update, exchange in zip(updates, sent, strict=True):
         texts = {name: value for name, value in update.form.items() if isinstance(value, str)}
         read = visitor.wait_until(
@@ -126,7 +127,7 @@ def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:
     try:
         removal = remove(visitor, identifier, before)
     except WriteRefusedError:
-        return visitor.list_until()
+        return visitor.list_settled()
     if removal.is_seen(resource):
         visitor.update(identifier, {resource.label: visitor.mark()}, Expect.OPEN)
         visitor.let_settle()
@@ -144,8 +145,10 @@ def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:
         WriteRefusedError: if the record is not known to be the run's own.
     """
     removal = delete(visitor, identifier)
-    after = visitor.list_until(
-        lambda listing: identifier not in listing.ids and (listing.total or 0) < (before.total or 0), "delete"
+    after = visitor.wait_until(
+        "delete",
+        visitor.list_all,
+        lambda listing: identifier not in listing.ids and (listing.total or 0) < (before.total or 0),
     )
     removal = replace(removal, after=after)
     visitor.evidence.removals.append(removal)
@@ -162,7 +165,7 @@ def delete(visitor: Visitor, identifier: int, expects: Expect = Expect.SUCCESS) 
     deleted = visitor.delete(identifier, expects)
     read = visitor.wait_until(
         "delete",
-        lambda: visitor.read(identifier, Expect.OPEN),
+        partial(visitor.read, identifier, Expect.OPEN),
         lambda seen: not seen.shows(visitor.resource),
         due=expects is Expect.SUCCESS and deleted.succeeded,
     )

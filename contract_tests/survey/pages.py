@@ -28,7 +28,7 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
         pages = _pages(visitor, before.total or 0, sizes_too=attempt == 0 and not again)
         oldest = min(filter(is_integer, before.ids), default=None)
         read = None if oldest is None or again else visitor.read(int(oldest), Expect.OPEN)
-        after = visitor.list_until()
+        after = visitor.list_settled()
         if read and (read.record or read.request.identifier in after.ids):
             visitor.treat(read, Expect.SUCCESS)
         scan = PagingScan(before, tuple(pages), after)
@@ -99,11 +99,11 @@ def is_quiet_alone(visitor: Visitor) -> bool:
     evidence = visitor.evidence
     ends = [(period.before.exchange, period.after.exchange) for period in evidence.before_after]
     longest = max((after.number - before.number for before, after in ends if before and after), default=0)
-    before, sent = visitor.list_until(), visitor.target.sent
+    before, sent = visitor.list_settled(), visitor.target.sent
     while visitor.target.sent < sent + max(LEAST_CONTROL, 2 * longest):
         for _ in range(BETWEEN_LISTINGS):
             visitor.page(results_per_page="10")
-        after = visitor.list_until()
+        after = visitor.list_settled()
         evidence.controls = [(before, after)]
         if steady_records(visitor.resource, before.rows) != steady_records(visitor.resource, after.rows):
             return False

@@ -11,7 +11,7 @@ from contract_tests.exchange import OTHER, OWN, Expect, FormValue
 from contract_tests.masking import mark_of
 from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, USUAL, Shape
 from contract_tests.survey.access import try_as
-from contract_tests.survey.creating import create, create_each
+from contract_tests.survey.creating import Create, create
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
 from contract_tests.survey.samples import SCRIPTS, alone, of_type
 from contract_tests.survey.visitor import Visitor, read_of
@@ -33,25 +33,23 @@ RICH: dict[str, FormValue] = {  # values that easily lose a part
     "custom_index_url": "https://www.example.com/Some/Path%20with%2Fsigns+plus?q=a%2Bb+c&Key=Value%26more#Part-2",
     "email": "contract.tests+plus@example.com",
 }
-Proceed = Callable[[Callable[[], object]], None]
+Step = Callable[[], object]
 
 
-def probe(visitor: Visitor, proceed: Proceed) -> None:
-    """Carry out all probes, on records made for them."""
-    proceed(partial(_edges, visitor))
+def probes(visitor: Visitor) -> Iterator[Step]:
+    """All probes, on records made for them."""
+    yield partial(_edges, visitor)
     for page in ODD_NUMBERS:
-        proceed(partial(visitor.list, Expect.OPEN, page=page))
+        yield partial(visitor.list, Expect.OPEN, page=page)
     subjects: list[int] = []
-    proceed(lambda: subjects.extend(_made(visitor, [{}] * SUBJECTS, Expect.SUCCESS)))
+    yield lambda: subjects.extend(_made(visitor, [{}] * SUBJECTS, Expect.SUCCESS))
     if subjects:
-        for step in _on_records(visitor, subjects):
-            proceed(step)
-    proceed(partial(_alike, visitor))
-    for step in _elsewhere(visitor):
-        proceed(step)
+        yield from _on_records(visitor, subjects)
+    yield partial(_alike, visitor)
+    yield from _elsewhere(visitor)
 
 
-def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Callable[[], object]]:
+def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     """Steps on a few records: the same state again, other clients' forms, keys that are almost right."""
     records: dict[int, Record] = {}
     identifier = subjects[0]
@@ -64,7 +62,7 @@ def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Callable[[], 
     yield partial(_try_close_keys, visitor, identifier)  # last, since the record may be gone afterwards
 
 
-def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Callable[[], object]]:
+def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     """Steps on a few records: values that easily lose a part, and values no update should accept."""
     resource, label, identifier = visitor.resource, visitor.resource.label, subjects[0]
     for name in ("custom_index_url", "email"):
@@ -119,7 +117,7 @@ def _same_again(visitor: Visitor, identifiers: list[int]) -> None:
 def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
     """Create a record of each type, then give each the next one's; note what they show then."""
     types = alone(visitor.resource)
-    creations = create_each(visitor, [visitor.least(type=each) for each in types], "probe", Expect.SUCCESS)
+    creations = create(visitor, *(Create(visitor.least(type=each)) for each in types))
     updates = [
         Update(creation.identifier, of_type(visitor.resource, other, "other-"), creation.read.record)
         for creation, other in zip(creations, types[1:] + types[:1], strict=True)
@@ -145,8 +143,8 @@ def _numbered(visitor: Visitor, identifier: int) -> None:
 def _alike(visitor: Visitor) -> None:
     """Create two records with one name, or one host in two spellings; rename one of them, and delete it."""
     resource, label = visitor.resource, visitor.resource.label
-    first = create(visitor, visitor.least(), "alike", Expect.SUCCESS, frozenset())
-    before = visitor.list_until(lambda look: first.identifier in look.ids, "create")
+    [first] = create(visitor, Create(visitor.least()))
+    before = visitor.wait_until("create", visitor.list_all, lambda look: first.identifier in look.ids)
     if first.identifier is None or not first.read or not first.read.record:
         return
     form = dict(first.form)
@@ -157,24 +155,24 @@ def _alike(visitor: Visitor) -> None:
     read = visitor.wait_until(
         "create", lambda: visitor.read(second), lambda seen: visitor.shows(seen, mark_of(first.form[label]))
     )
-    creation = Creation(exchange, form, frozenset({first.identifier}), second, read, "alike")
+    creation = Creation(exchange, form, frozenset({first.identifier}), second, read)
     visitor.evidence.creations.append(creation)
     if second == first.identifier or read.record is None:
         return
-    seen = visitor.list_until(lambda look: second in look.ids, "create")
+    seen = visitor.wait_until("create", visitor.list_all, lambda look: second in look.ids)
     visitor.note_period("create", before, seen, made={second})
     with suppress(WriteRefusedError):
         mark = visitor.mark()
         # a server that mistakes both for one renames both
         visitor.target.ledger.mark(resource.name, first.identifier, mark)
         [renamed] = change(visitor, Update(second, {label: mark}, read.record))
-        later = visitor.list_until(lambda look: look.by_id.get(second) == renamed, "update")
+        later = visitor.wait_until("update", visitor.list_all, lambda look: look.by_id.get(second) == renamed)
         visitor.note_period("update", seen, later, changed={second})
         change(visitor, Update(second, {label: str(form[label])}, renamed, Expect.OPEN))
-        remove(visitor, second, visitor.list_until())
+        remove(visitor, second, visitor.list_settled())
 
 
-def _elsewhere(visitor: Visitor) -> Iterator[Callable[[], object]]:
+def _elsewhere(visitor: Visitor) -> Iterator[Step]:
     """Steps that need no record: names of several scripts, odd sizes, ids and bodies."""
     if visitor.resource.label == "name":
         yield partial(_made, visitor, [{"name": f"{visitor.mark()} {SCRIPTS}"}], Expect.OPEN)
@@ -203,7 +201,7 @@ def _edges(visitor: Visitor) -> None:
 
 
 def _made(visitor: Visitor, every: Sequence[dict[str, FormValue]], expects: Expect) -> list[int]:
-    creations = create_each(visitor, [visitor.least() | more for more in every], "probe", expects)
+    creations = create(visitor, *(Create(visitor.least() | more, expects) for more in every))
     return [creation.identifier for creation in creations if creation.identifier is not None]
 
 
@@ -240,7 +238,7 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
         operations = ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else (write,)))
         for operation in operations:
             made += [] if operation in tried else try_as(visitor, identifier, identity, operation)
-    read, after = visitor.read(identifier, Expect.OPEN), visitor.list_until()
+    read, after = visitor.read(identifier, Expect.OPEN), visitor.list_settled()
     visitor.evidence.access_attempts += [
         AccessAttempt(identity, exchange, marker, before, read, after) for identity, exchange, marker in made
     ]

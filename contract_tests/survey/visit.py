@@ -1,20 +1,20 @@
 """The chapters of a visit to one resource, in the order in which they build on each other."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import count, cycle
 
 from contract_tests.evidence import AccessAttempt, Evidence, Listing
-from contract_tests.exchange import OTHER, Expect, FormValue
+from contract_tests.exchange import OTHER, Expect
 from contract_tests.masking import plain
 from contract_tests.multipart import USUAL
 from contract_tests.observation import CONTROL, EVERY, Chapter, Chapters
 from contract_tests.survey.access import look_after, look_around, omit, try_access, try_odd_forms
 from contract_tests.survey.cleanup import remove_all
-from contract_tests.survey.creating import InvisibleError, create, overlook
+from contract_tests.survey.creating import Create, InvisibleError, create, overlook
 from contract_tests.survey.lifecycle import (
     Update,
     change,
@@ -36,18 +36,13 @@ Progress = Callable[[str], None]
 Step = tuple[str, Callable[[], object]]
 
 
-@dataclass(frozen=True)
-class FurtherStep:
-    """What a visit does after its chapters, before everything that was made is removed."""
-
-    title: str
-    function: Callable[[Visitor], None]
+Further = Callable[[Visitor], Iterator[Step]]  # steps after those of the chapters
 
 
 def visit(
     visitor: Visitor,
     chapters: Chapters = EVERY,
-    further: Sequence[FurtherStep] = (),
+    further: Sequence[Further] = (),
     progress: Progress = lambda _: None,
 ) -> Evidence:
     """Visit one resource; if a created record cannot be seen, go on with reads only.
@@ -58,10 +53,14 @@ def visit(
     target, evidence = visitor.target, visitor.evidence
     evidence.has_second_key = OTHER in target.keys
     course = _Course(visitor, chapters, further, progress)
+    last = ""
     try:
-        for title, step in course.steps():
-            progress(title)
-            step()
+        with closing(course.steps()) as steps:
+            for title, step in steps:
+                if title != last:
+                    progress(title)
+                last = title
+                step()
     except InvisibleError as error:
         evidence.notes.append(str(error))
         with suppress(BudgetSpentError):
@@ -78,19 +77,16 @@ def visit(
 class _Course:
     """The steps of a visit, and what they hand on: listings, ids of created records, and two of these to write to."""
 
-    def __init__(
-        self, visitor: Visitor, chapters: Chapters, further: Sequence[FurtherStep], progress: Progress
-    ) -> None:
+    def __init__(self, visitor: Visitor, chapters: Chapters, further: Sequence[Further], progress: Progress) -> None:
         self._visitor = visitor
         self._chapters = chapters
         self._further = further
         self._progress = progress
         self._start = self._seen = Listing((), complete=False)
-        self._created: list[int] = []
         self._subjects: list[int] = []
         self._attempts: list[AccessAttempt] = []
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Generator[Step, None, None]:
         """Each step with its title; which come depends on what the earlier ones have seen."""
         visitor, chapters = self._visitor, self._chapters
         yield "looking at what is there", self._look_first
@@ -103,8 +99,8 @@ class _Course:
             yield "paging with new records", partial(self._page, again=True)
         if visitor.writes and (self._subjects or chapters <= WITHOUT_RECORDS):
             yield from self._refused_and_deleted()
-        for step in self._further:
-            yield step.title, partial(step.function, visitor)
+        for further in self._further:
+            yield from further(visitor)
         if self._subjects and Chapter.ANOTHER_SECOND in chapters:
             yield "updating in another second", partial(update_later, visitor, self._subjects[-1])
         if chapters & CONTROL:
@@ -128,11 +124,11 @@ class _Course:
         if self._chapters & {Chapter.ACCESS, Chapter.OMITTING, Chapter.ODD_FORMS}:
             yield "trying odd forms", self._try_odd_forms
         if Chapter.DELETING in self._chapters and self._subjects:
-            yield "deleting", self._delete
+            yield "deleting", partial(remove_one, self._visitor, self._subjects[0], self._seen)
 
     def read_on(self) -> None:
         """Go on with reads after a created record could not be seen, and write nothing more."""
-        evidence, seen = self._visitor.evidence, self._visitor.list_until()
+        evidence, seen = self._visitor.evidence, self._visitor.list_settled()
         if not evidence.before_after:
             self._visitor.note_period("create", self._start, seen, made=set(evidence.own))
         look_around(self._visitor, seen, self._progress)
@@ -142,12 +138,12 @@ class _Course:
     def _look_first(self) -> None:
         """List the collection; with a smaller page size, or none, if the largest is refused or fails."""
         visitor = self._visitor
-        start = visitor.list_until()
+        start = visitor.list_settled()
         for size in sorted(visitor.resource.page_sizes, reverse=True)[2::2]:
             if start.pages or self._is_final():
                 break
             visitor.largest = size
-            start = visitor.list_until()
+            start = visitor.list_settled()
         if not start.pages and not self._is_final():
             visitor.list()
         self._start = self._seen = start
@@ -174,16 +170,56 @@ class _Course:
         self._seen = page(self._visitor, self._seen, again=again)
 
     def _create(self, *, fill: bool) -> None:
+        """Create one record of each sort, and as many more as paging needs."""
         visitor, before = self._visitor, self._seen
         if fill:
             if before.total == 0:
                 visitor.page()
             visitor.page(results_per_page="10")
-        self._created, self._seen = _create(visitor, before)
-        if fill and self._created:
-            self._created, self._seen = _fill(visitor, self._created, before, self._seen)
+        known = frozenset(before.ids)
+        [creation] = create(visitor, replace(_sorts(visitor)[0], known=known))
+        if creation.identifier is None and not creation.exchange.failed:
+            visitor.marker = f"ct{int(time.time()):x}{visitor.target.ledger.token}"  # a name used once may stay taken
+            [again] = create(visitor, replace(_sorts(visitor)[0], known=known))
+            if again.identifier is not None:
+                overlook(visitor, creation)
+                creation = again
+        created = [creation.identifier] if creation.identifier is not None else []
+        visitor.marker = _marker_of(visitor, before, created)
+        for sort in _sorts(visitor)[1:]:
+            [creation] = create(visitor, replace(sort, known=known | set(created)))
+            created += [creation.identifier] if creation.identifier is not None else []
+        self._note_created(created)
+        if fill and created:
+            self._fill(created, exact=(before.total or 1) % 10 == 0)
         # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
-        self._subjects = self._created[:2] if not visitor.resource.types else self._created[1::-1]
+        self._subjects = created[:2] if not visitor.resource.types else created[1::-1]
+
+    def _fill(self, created: list[int], *, exact: bool) -> None:
+        """Create as many records as paging needs, until they exactly fill a page, unless they once did."""
+        visitor, more = self._visitor, list[int]()
+        total, types = self._seen.total or 0, cycle(alone(visitor.resource))
+        while True:
+            if total % 10 == 0 and total:
+                visitor.try_page(results_per_page="10", page=str(total // 10))
+                exact = True
+            if (total >= ENOUGH and exact) or len(more) > ENOUGH:
+                break
+            form = visitor.least() | ({"type": next(types)} if visitor.resource.types else {})
+            exchange = visitor.retry(partial(visitor.post, form))
+            if exchange.made_id is None:
+                break
+            more.append(exchange.made_id)
+            total += 1
+        created += more
+        if more:
+            self._note_created(more)
+
+    def _note_created(self, made: list[int]) -> None:
+        visitor, before, total = self._visitor, self._seen, (self._seen.total or 0) + len(made)
+        good = lambda listing: set(made) <= set(listing.ids) and listing.total == total  # noqa: E731 - said once
+        after = visitor.wait_until("create", visitor.list_all, good)
+        self._seen = visitor.note_period("create", before, after, made=set(made))
 
     def _update(self) -> None:
         """Update a record one field at a time, then all at once, then by forms as other clients write them."""
@@ -196,7 +232,7 @@ class _Course:
             note = f"the record {subject} that a create answered does not show its marker, so it was not written to"
             visitor.evidence.notes.append(note)
         changed = reshape(visitor, {subject: record}, (USUAL, *shapes_of(visitor.resource)))[subject]
-        after = visitor.list_until(lambda listing: listing.by_id.get(subject) == changed, "update")
+        after = visitor.wait_until("update", visitor.list_all, lambda listing: listing.by_id.get(subject) == changed)
         self._seen = visitor.note_period("update", before, after, changed={subject})
 
     def _try_access(self) -> None:
@@ -207,69 +243,21 @@ class _Course:
             try_odd_forms(self._visitor)
         self._seen = look_after(self._visitor, self._attempts)
 
-    def _delete(self) -> None:
-        remove_one(self._visitor, self._subjects[0], self._seen)
 
-
-def _create(visitor: Visitor, start: Listing) -> tuple[list[int], Listing]:
-    """Create one record of each sort; return the ids in order, and the listing afterwards."""
-    known = frozenset(start.ids)
-    creation = create(visitor, *_sorts(visitor)[0], known)
-    if creation.identifier is None and not creation.exchange.failed:
-        visitor.marker = f"ct{int(time.time()):x}{visitor.target.ledger.token}"  # a name used once may stay taken
-        again = create(visitor, *_sorts(visitor)[0], known)
-        if again.identifier is not None:
-            overlook(visitor, creation)
-            creation = again
-    created = [creation.identifier] if creation.identifier is not None else []
-    visitor.marker = _marker_of(visitor, start, created)
-    for form, label, expects in _sorts(visitor)[1:]:
-        creation = create(visitor, form, label, expects, known | set(created), read=label == "least")
-        created += [creation.identifier] if creation.identifier is not None else []
-    return created, _after_creates(visitor, start, created)
-
-
-def _fill(visitor: Visitor, created: list[int], start: Listing, seen: Listing) -> tuple[list[int], Listing]:
-    """Create as many records as paging needs, until they exactly fill a page; return all ids and the listing."""
-    exact = (start.total or 0) % 10 == 0 and bool(start.total)
-    total, more, types = seen.total or 0, list[int](), cycle(alone(visitor.resource))
-    while True:
-        if total % 10 == 0 and total:
-            visitor.try_page(results_per_page="10", page=str(total // 10))
-            exact = True
-        if (total >= ENOUGH and exact) or len(more) > ENOUGH:
-            break
-        form = visitor.least() | ({"type": next(types)} if visitor.resource.types else {})
-        exchange = visitor.retry(lambda form=form: visitor.post(form))  # type: ignore[misc]
-        if exchange.made_id is None:
-            break
-        more.append(exchange.made_id)
-        total += 1
-    return created + more, _after_creates(visitor, seen, more) if more else seen
-
-
-def _after_creates(visitor: Visitor, before: Listing, made: list[int]) -> Listing:
-    total = (before.total or 0) + len(made)
-    after = visitor.list_until(lambda listing: set(made) <= set(listing.ids) and listing.total == total, "create")
-    return visitor.note_period("create", before, after, made=set(made))
-
-
-def _sorts(visitor: Visitor) -> list[tuple[Mapping[str, FormValue], str, Expect]]:
-    """The forms of creates, with the sort of each and what it expects; the first has a name of several words."""
+def _sorts(visitor: Visitor) -> list[Create]:
+    """The creates of each sort; the first has a name of several words, and the second, which is read, least fields."""
     resource, least = visitor.resource, visitor.least()
     if resource.label == "name":
         least["name"] = f"{least['name']} Test Name"
     if not resource.types:
-        most = least | optional(resource, files=True)
-        return [(most, "most", Expect.SUCCESS), (visitor.least(), "least", Expect.SUCCESS)]
+        return [Create(least | optional(resource, files=True)), Create(visitor.least())]
     others = [kind for kind in resource.types if kind != "telegram"]
+    odd = [{"type": "email"}, {"is_enabled": "1"}, {"is_enabled": "0"}]
     return [
-        (least | of_type(resource, "telegram"), "most", Expect.SUCCESS),
-        (visitor.least(), "least", Expect.SUCCESS),
-        *((visitor.least() | of_type(resource, kind), "another", Expect.SUCCESS) for kind in others),
-        (visitor.least(type="email"), "email alone", Expect.OPEN),
-        (visitor.least(is_enabled="1"), "is_enabled=1", Expect.OPEN),
-        (visitor.least(is_enabled="0"), "is_enabled=0", Expect.OPEN),
+        Create(least | of_type(resource, "telegram")),
+        Create(visitor.least()),
+        *(Create(visitor.least() | of_type(resource, kind), read=False) for kind in others),
+        *(Create(visitor.least(**more), Expect.OPEN, read=False) for more in odd),
     ]
 
 

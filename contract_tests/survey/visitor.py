@@ -148,22 +148,33 @@ class Visitor:
         self._count = 0
         self._missed: set[str] = set()
 
-    def send(self, request: Request) -> Exchange:
-        """Send a request, keep the exchange, and note which of the run's records it showed."""
-        exchange = self.target.send(request)
+    def send(self, request: Request, entry: Entry | None = None) -> Exchange:
+        """Send a request, keep the exchange, and note which of the run's records it showed.
+
+        Args:
+            entry: of a create, what the ledger plans.
+        """
+        try:
+            exchange = self.target.send(request)
+        except BudgetSpentError:  # it was not sent
+            if entry:
+                self.target.ledger.forget(entry)
+            raise
         if request.method != "GET":
             self.lag.wrote[self.resource.name] = time.monotonic()
         self.evidence.exchanges.append(exchange)
         if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
             rows = exchange.page.rows if exchange.page else [exchange.record or {}]
             self.target.ledger.look(self.resource.name, rows, request.identity)
+        if entry:
+            self.note_create(entry, exchange)
         return exchange
 
     def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN, **query: str) -> Exchange:
         return self.send(list_of(self.resource, query, expects, identity))
 
     def page(self, **query: str) -> Page | None:
-        return self.list(Expect.SUCCESS, OWN, **query).page
+        return self.send(list_of(self.resource, query)).page
 
     def read(self, identifier: int | str, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
         return self.send(read_of(self.resource, identifier, expects, identity))
@@ -200,25 +211,16 @@ class Visitor:
         owner = identity if identity == OTHER else OWN
         marker = marker or mark_of((form or {}).get(self.resource.label))
         entry = self.target.ledger.plan(self.resource.name, marker, owner, without)
-        return self._make(entry, replace(self.create_of(form, expects), identity=identity))
+        return self.send(replace(self.create_of(form, expects), identity=identity), entry)
 
     def post_raw(self, marker: str, media_type: str, body: bytes) -> Exchange:
         """Send a create whose body is not a form, or only half of one, with a marker somewhere in it."""
         entry = self.target.ledger.plan(self.resource.name, marker)
-        return self._make(entry, replace(self.create_of(None, Expect.OPEN), body=(media_type, body)))
+        return self.send(replace(self.create_of(None, Expect.OPEN), body=(media_type, body)), entry)
 
     def create_of(self, form: Mapping[str, FormValue] | None, expects: Expect) -> Request:
         """A create; its record has to be planned in the ledger before it is sent."""
         return Request("create", self.resource.name, "POST", self.create_path, (), form, expects=expects)
-
-    def _make(self, entry: Entry, request: Request) -> Exchange:
-        try:
-            exchange = self.send(request)
-        except BudgetSpentError:  # it was not sent
-            self.target.ledger.forget(entry)
-            raise
-        self.note_create(entry, exchange)
-        return exchange
 
     def note_update(self, request: Request) -> None:
         """Note a new name or host in the ledger, before it is sent."""
@@ -252,7 +254,8 @@ class Visitor:
         pages: list[Page] = []
         complete = False
         while len(pages) < self.most_pages and not complete:
-            page = self.page(results_per_page=str(self.largest), page=str(len(pages) + 1))
+            query = {"results_per_page": str(self.largest), "page": str(len(pages) + 1)}
+            page = self.send(list_of(self.resource, query)).page
             if page is None:
                 break
             pages.append(page)
@@ -262,9 +265,10 @@ class Visitor:
                 self.most_pages = max(2, min(MOST_PAGES, LONGEST_LISTING // len(page.exchange.body)))
         return Listing(tuple(pages), complete)
 
-    def list_until(self, good: Callable[[Listing], bool] = lambda _: True, write: str = "") -> Listing:
-        """List the collection, waiting until it is as expected after a write."""
-        return self.wait_until(write, self.list_all, good)
+    def list_settled(self) -> Listing:
+        """List the collection once reads that lag show the last write."""
+        self.let_settle()
+        return self.list_all()
 
     def wait_until(
         self, write: str, look: Callable[[], Seen], good: Callable[[Seen], bool], *, due: bool = False

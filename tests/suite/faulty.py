@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from io import BytesIO
 from typing import Any
@@ -16,6 +16,7 @@ from contract_tests.evidence import Evidence
 from contract_tests.exchange import Request
 from contract_tests.run import Options, Run, Visits
 from contract_tests.survey import Visitor
+from contract_tests.survey.visit import Further
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import Limits, Target
@@ -31,6 +32,7 @@ CONTRACT = shipped_contract()
 BASE_URL = "http://localhost"
 OWNER = "Bearer demo-key-harbour"
 S, D, N = "splash-pages", "domains", "notification-handlers"
+Explore = Callable[[Visitor], Iterator[Callable[[], object]]]
 
 
 def reply(status: int, headers: Mapping[str, str] | None = None, body: bytes = b"{}") -> HTTPResponse:
@@ -68,8 +70,13 @@ def is_owner(call: Call) -> bool:
     return call.authorization == OWNER
 
 
-def survey_alone(_: Visitor) -> None:
-    pass
+def survey_alone(_: Visitor) -> Iterator[Callable[[], object]]:
+    return iter(())
+
+
+def exploring(explore: Explore) -> Further:
+    """Exploration as a visit takes it."""
+    return lambda visitor: (("exploring", step) for step in explore(visitor))
 
 
 def rules_of(resource: str) -> list[Rule]:
@@ -81,7 +88,7 @@ def visited(  # noqa: PLR0913, PLR0917 - what a run may be given
     fault: Transformation,
     resource_name: str,
     settings: Settings | None = None,
-    explore: Callable[[Visitor], None] = survey_alone,
+    explore: Explore = survey_alone,
     limits: Limits | None = None,
     rule: Rule | None = None,
 ) -> tuple[Visits, FaultyTarget]:
@@ -91,7 +98,7 @@ def visited(  # noqa: PLR0913, PLR0917 - what a run may be given
     visits = Visits([rule] if rule else rules_of(resource_name), resource)
     options = Options(BASE_URL, "demo-key-harbour", limits=target.limits, rules=(rule.id,) if rule else (), explore=1)
     run = Run(CONTRACT, options, target.ledger, lambda _chapter, _requests: None, None)
-    run.target, run.explore = target, explore
+    run.target, run.exploration = target, explore
     run.visit(visits)
     return visits, target
 
@@ -100,7 +107,7 @@ def looks(
     fault: Transformation,
     resource_name: str,
     settings: Settings | None = None,
-    explore: Callable[[Visitor], None] = survey_alone,
+    explore: Explore = survey_alone,
     limits: Limits | None = None,
 ) -> tuple[Evidence, Evidence | None, FaultyTarget]:
     """What a run sees of one resource in its visits."""
@@ -113,7 +120,7 @@ def verdicts(
     fault: Transformation,
     resource_name: str,
     settings: Settings | None = None,
-    explore: Callable[[Visitor], None] = survey_alone,
+    explore: Explore = survey_alone,
 ) -> dict[str, Result]:
     """The verdict on each rule for one resource."""
     visits, _ = visited(fault, resource_name, settings, explore)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from faulty import CONTRACT, D, FaultyTarget, N, S, honest, is_owner, looks, verdicts
+from faulty import CONTRACT, D, FaultyTarget, N, S, exploring, honest, is_owner, looks, verdicts
 from independent import IndependentServer
 from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
@@ -13,7 +13,6 @@ from werkzeug.wrappers import Response
 from contract_tests.exchange import Request
 from contract_tests.exploration import Exploration
 from contract_tests.survey import Visitor, visit
-from contract_tests.survey.visit import FurtherStep
 from contract_tests.verdicts import Verdict
 from mock_server import Settings
 from mock_server.faults.call import Call, Serve, Transformation
@@ -60,7 +59,7 @@ def test_what_the_survey_does_not_meet_fails_by_the_rules_name(rule: str, resour
 def explored(seed: int) -> list[Request]:
     target = FaultyTarget(honest, FULL)
     for resource in CONTRACT.resources.values():
-        visit(Visitor(target, resource), further=[FurtherStep("exploring", Exploration(CONTRACT, 170, seed))])
+        visit(Visitor(target, resource), further=[exploring(Exploration(CONTRACT, 170, seed))])
     assert target.ledger.left == []
     return [exchange.request for exchange in target.exchanges]
 
@@ -89,7 +88,7 @@ def test_exploring_leaves_nothing_where_a_record_may_lose_its_name(requests: int
     target = FaultyTarget(honest, FULL)
     target.wsgi = WsgiClient(IndependentServer(30))  # it takes an empty label
     for resource in CONTRACT.resources.values():
-        visit(Visitor(target, resource), further=[FurtherStep("exploring", Exploration(CONTRACT, requests, seed=0))])
+        visit(Visitor(target, resource), further=[exploring(Exploration(CONTRACT, requests, seed=0))])
     assert target.ledger.left == []
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty import CONTRACT, OWNER, FaultyTarget, honest, listed, looks
+from faulty import CONTRACT, OWNER, FaultyTarget, exploring, honest, listed, looks
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
@@ -16,7 +17,6 @@ from contract_tests.exchange import OTHER, OWN, Request
 from contract_tests.exploration import Exploration
 from contract_tests.survey import Visitor, visit
 from contract_tests.survey.cleanup import clean_up
-from contract_tests.survey.visit import FurtherStep
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import WriteRefusedError
 from mock_server import Settings, create_app
@@ -115,7 +115,10 @@ def test_an_exception_in_the_suite_leaves_nothing_behind(no_pauses: None) -> Non
     settings = Settings(fixture="empty", records=40)
     target = FaultyTarget(honest, settings)
     with pytest.raises(ZeroDivisionError):
-        visit(Visitor(target, CONTRACT.resources["domains"]), further=[FurtherStep("exploring", breaks)])
+        visit(
+            Visitor(target, CONTRACT.resources["domains"]),
+            further=[exploring(lambda visitor: iter([partial(breaks, visitor)]))],
+        )
     assert target.ledger.entries
     assert target.ledger.left == []
     assert contents(target.wsgi) == contents(Client(create_app(settings)))
@@ -152,7 +155,10 @@ def test_an_id_that_was_given_to_somebody_else_meanwhile_is_left_alone(no_pauses
         path = f"/api/domains/{max(visitor.evidence.own)}"
         target.wsgi.post(path, data={"host": "jane.example.org"}, headers={"Authorization": OWNER})
 
-    visit(Visitor(target, CONTRACT.resources["domains"]), further=[FurtherStep("exploring", replaces)])
+    visit(
+        Visitor(target, CONTRACT.resources["domains"]),
+        further=[exploring(lambda visitor: iter([partial(replaces, visitor)]))],
+    )
     assert "jane.example.org" in [row["host"] for row in contents(target.wsgi)["domains"]]
     assert len(target.ledger.left) == 1
 
