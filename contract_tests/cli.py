@@ -18,7 +18,7 @@ import click
 from click import FloatRange, IntRange
 
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
-from contract_tests.screen import complain, without_commands
+from contract_tests.screen import complain, without_workflow_commands
 from link_management_contract import Contract, shipped_contract
 
 SELDOM = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
@@ -236,7 +236,7 @@ def _carry_out(options: SimpleNamespace) -> int:
     command: Callable[[Contract, SimpleNamespace], int] = getattr(module, f"{options.command}_command")
     if options.command == "run":  # which has workflow commands of its own
         return command(shipped_contract(), options)
-    with without_commands():
+    with without_workflow_commands():
         return command(shipped_contract(), options)
 
 
@@ -248,6 +248,6 @@ def _version() -> str:
 
 
 def _end(message: str, status: int) -> int:
-    with without_commands():
+    with without_workflow_commands():
         complain(message)
     return status

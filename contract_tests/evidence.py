@@ -223,7 +223,7 @@ class Evidence:
         markers: the texts that mark the run's records.
         own: the ids that the run created.
         shaped: updates whose forms are written as other clients write them.
-        controls: listings before and after a stretch in which the run only read, for as long as it otherwise writes.
+        controls: listings before and after a stretch in which the run only read.
         notes: why something could not be tried.
         public_base_url: what page links must begin with, if not the base URL.
         explored_from: after how many of the run's requests its exploration began, if there was one.

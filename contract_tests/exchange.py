@@ -74,6 +74,19 @@ class Request:
         return dict(self.query)
 
 
+METHODS = {"list": "GET", "read": "GET", "create": "POST", "update": "POST", "delete": "DELETE"}
+
+
+def request_of(
+    resource: Resource, operation: str, identifier: int | str = "", expects: Expect = Expect.SUCCESS, **more: Any
+) -> Request:
+    """A documented request; a text as an id stands for one that no record has."""
+    paths = {"list": resource.list_path, "create": resource.create_path}
+    path = paths.get(operation, f"{resource.record_path}{identifier}")
+    known = identifier if isinstance(identifier, int) else None
+    return Request(operation, resource.name, METHODS[operation], path, identifier=known, expects=expects, **more)
+
+
 @dataclass(frozen=True)
 class Exchange:
     """A request with its last answer.

@@ -265,10 +265,10 @@ class Run:
             self._note_certain(visits, [result for result in visits.results if result.rule not in doubted])
             if not doubted:
                 break
-            only_explored = any(doubted.values())  # in what only exploration shows, all before it may have a part
-            control = needed(doubted) & CONTROL
-            chapters = (chapters if only_explored else needed(doubted)) - CONTROL | control
-            further = [steps for steps in further if only_explored and steps == self._explore]
+            if any(doubted.values()):  # in what only exploration shows, all before it may have a part
+                chapters, further = chapters | (needed(doubted) & CONTROL), [self._explore]
+            else:
+                chapters, further = needed(doubted), []
         visits.is_whole = True
 
     def _first_plan(self, visits: Visits) -> tuple[Chapters, list[Further]]:

@@ -33,7 +33,7 @@ def runs_in_github() -> bool:
 
 
 @contextmanager
-def without_commands() -> Iterator[None]:
+def without_workflow_commands() -> Iterator[None]:
     """Keep a runner from taking any printed line for a command; a target may answer some, and wrapping may make one."""
     token = token_hex(16)
     _command(f"::stop-commands::{token}")

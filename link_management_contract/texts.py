@@ -1,13 +1,10 @@
 """The few texts that both programs print."""
 
 import re
-from collections.abc import Iterable
-from difflib import get_close_matches
 
 from link_management_contract import shipped
 
 STATEMENT = re.compile(r'^- <a id="s(D?\d+)"></a>\*\*\1\*\* \(\w+\) (.*?)(?=\n\n|\n- |\Z)', re.MULTILINE | re.DOTALL)
-UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")
 
 
 def printable(text: str) -> str:
@@ -24,15 +21,6 @@ def escaped(secret: str, encoding: str = "utf-8") -> str:
 def _escaped(character: str, encoding: str) -> str:
     in_url = "".join(f"%{byte:02x}" for byte in character.encode(encoding))
     return rf"(?:\\?{re.escape(character)}|(?i:{in_url}|\\u{ord(character):04x}))"
-
-
-def with_hint(message: str, options: Iterable[str]) -> str:
-    """A message of argparse, with the options that an unknown one may stand for."""
-    unknown = UNKNOWN.match(message)
-    if not unknown:
-        return message
-    near = get_close_matches(unknown[1], set(options), n=2, cutoff=0.5)
-    return f"{message}; " + (f"did you mean {' or '.join(near)}?" if near else "--help lists all options")
 
 
 def statements() -> dict[str, str]:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from link_management_contract.texts import printable, with_hint
+from link_management_contract.texts import printable
 from mock_server import printed
 from mock_server.command_line import settings_of
 from mock_server.errors import Refusal, SettingsError
@@ -34,7 +36,11 @@ class _Parser(argparse.ArgumentParser):
     """Reports a mistake in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE_ERROR, f"{self.prog}: {with_hint(message, self._option_string_actions)}\n")
+        unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message)
+        if unknown:
+            near = get_close_matches(unknown[1], set(self._option_string_actions), n=2, cutoff=0.5)
+            message += f"; did you mean {' or '.join(near)}?" if near else "; --help lists all options"
+        self.exit(USAGE_ERROR, f"{self.prog}: {message}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

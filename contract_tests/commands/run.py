@@ -22,7 +22,7 @@ from contract_tests.commands import compare
 from contract_tests.errors import BROKEN, FAILED, UNDECIDED, InterruptedRunError, StoppedError, UsageError
 from contract_tests.reports import ci, results, terminal
 from contract_tests.run import TOO_MANY, Options, Progress, options_of, run
-from contract_tests.screen import complain, runs_in_github, say, without_commands
+from contract_tests.screen import complain, runs_in_github, say, without_workflow_commands
 from contract_tests.target.ledger import Ledger, digest_of
 from contract_tests.verdicts import Outcome
 from contract_tests.waivers import write_waivers
@@ -66,7 +66,7 @@ def run_command(contract: Contract, options: SimpleNamespace) -> int:
 
 
 def _show(options: SimpleNamespace, outcome: Outcome, told: dict[str, Any]) -> None:
-    with without_commands():
+    with without_workflow_commands():
         if outcome.interrupted:
             complain(str(InterruptedRunError(left=len(outcome.left))))
         elif options.quiet:
@@ -78,7 +78,7 @@ def _show(options: SimpleNamespace, outcome: Outcome, told: dict[str, Any]) -> N
 def _gated(outcome: Outcome, told: dict[str, Any], baseline: dict[str, Any]) -> int:
     """The exit status of a run that only has to be no worse than an earlier one; what has changed is printed."""
     regression = compare.Regression.of(baseline, told)
-    with without_commands():
+    with without_workflow_commands():
         say("\n".join(["", *regression.lines]))
     if regression.worse:
         return FAILED
@@ -177,7 +177,7 @@ def carry_out(
     account, token = digest_of(checked.api_key), f"x{secrets.token_hex(2)}"
     progress: Progress = display or (lambda _chapter, _requests: None)
     with (
-        without_commands(),
+        without_workflow_commands(),
         display or nullcontext(),
         Ledger(path, checked.base_url, account, token) as ledger,
     ):

@@ -205,7 +205,7 @@ def burst_fails(overlapping: Round) -> Contradiction:
     return f"an answer to each of {len(reads)} reads, or a refusal as too many", received
 
 
-CREATES, DELETES = ("creates",), ("update and delete", "deletes")
+CREATES, DELETES = ("creates",), ("update and delete", "deletes")  # kinds of rounds, which a run sends if asked for
 
 
 @rule("concurrency.updates-leave-other-fields", ("updates",), no_order_explains, needs=MADE)

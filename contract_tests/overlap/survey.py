@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 from contract_tests.evidence import Listing, Record, Round
-from contract_tests.exchange import Exchange, Expect, FormValue, Request, is_integer
+from contract_tests.exchange import Exchange, Expect, FormValue, Request, is_integer, request_of
 from contract_tests.masking import mark_of, shows
 from contract_tests.overlap.rules import changed_in, orders, steps_of
-from contract_tests.survey.visitor import Visitor, delete_of, list_of, read_of, update_of
+from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry
 from contract_tests.target.target import MOST_AT_ONCE, BudgetSpentError, WriteRefusedError
 
@@ -36,7 +36,7 @@ def overlap(visitor: Visitor, rounds: int) -> None:
             _removals(visitor, ("update", "delete"))
             _removals(visitor, ("delete", "delete"))
     for size in BURSTS:
-        reads = [read_of(visitor.resource, subject, Expect.OPEN)] * size
+        reads = [request_of(visitor.resource, "read", subject, Expect.OPEN)] * size
         _keep(visitor, Round("burst", _sent(visitor, reads)))
 
 
@@ -80,7 +80,7 @@ def _updates(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
 def _reads(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
     """Reads while one update changes several fields, and lists of the collection."""
     before = visitor.read(subject, Expect.OPEN).record or {}
-    looks = [*[read_of(visitor.resource, subject, Expect.OPEN)] * READS, _list(visitor)]
+    looks = [*[request_of(visitor.resource, "read", subject, Expect.OPEN)] * READS, _list(visitor)]
     _changed(visitor, "reads", subject, before, [_update(visitor, subject, fields, before), *looks])
 
 
@@ -102,7 +102,7 @@ def _creates(visitor: Visitor) -> None:
     forms = [visitor.least() for _ in range(CREATES)]
     ledger, name = visitor.target.ledger, visitor.resource.name
     entries = [ledger.plan(name, mark_of(form[visitor.resource.label])) for form in forms]
-    creates = [visitor.create_of(form, Expect.OPEN) for form in forms]
+    creates = [visitor.create_of(Expect.OPEN, form=form) for form in forms]
     try:
         sent = _sent(visitor, [*creates, *[_list(visitor)] * READS])
     except BudgetSpentError:  # none was sent
@@ -154,7 +154,7 @@ def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
     subject, record = made
     make = {
         "update": lambda: _update(visitor, subject, (visitor.resource.label,), record),
-        "delete": lambda: delete_of(visitor.resource, subject, Expect.OPEN),
+        "delete": lambda: request_of(visitor.resource, "delete", subject, Expect.OPEN),
     }
     sent = _sent(visitor, [make[each]() for each in operations])
     read = visitor.wait_until("delete", lambda: visitor.read(subject, Expect.OPEN), lambda seen: seen.record is None)
@@ -189,11 +189,11 @@ def _form(visitor: Visitor, names: Sequence[str], before: dict[str, object]) -> 
 
 
 def _update(visitor: Visitor, subject: int, names: Sequence[str], before: dict[str, object]) -> Request:
-    return update_of(visitor.resource, subject, _form(visitor, names, before), Expect.OPEN)
+    return request_of(visitor.resource, "update", subject, Expect.OPEN, form=_form(visitor, names, before))
 
 
 def _list(visitor: Visitor) -> Request:
-    return list_of(visitor.resource, {"results_per_page": str(visitor.largest)}, Expect.OPEN)
+    return visitor.list_of({"results_per_page": str(visitor.largest)}, Expect.OPEN)
 
 
 def _sent(visitor: Visitor, requests: Sequence[Request]) -> tuple[Exchange, ...]:

@@ -13,6 +13,7 @@ from contract_tests.multipart import NOTHING_CHOSEN
 from contract_tests.observation import (
     CHANGED,
     MADE,
+    OTHERS_WROTE,
     TOGGLED,
     Chapter,
     Like,
@@ -84,7 +85,7 @@ def _omitted(omission: Omission) -> Observation:
         return Violation(exchange, expected, f"status {exchange.status}, and a record that was listed then")
     if exchange.failed:
         return Undecided("the create failed")
-    return Undecided("others wrote meanwhile") if omission.came else Satisfied(exchange)
+    return OTHERS_WROTE if omission.came else Satisfied(exchange)
 
 
 @rule("forms.required-fields-alone-suffice", needs=MADE)

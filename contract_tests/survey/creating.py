@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from contract_tests.evidence import Creation
-from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, is_integer
+from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, is_integer, request_of
 from contract_tests.masking import mark_of, shows
-from contract_tests.survey.visitor import Visitor, read_of
+from contract_tests.survey.visitor import Visitor
 
 
 class InvisibleError(Exception):
@@ -45,7 +45,9 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
         creation = Creation(exchange, texts, each.known, identifier)
         if identifier is not None and each.read:
             shows_it = partial(visitor.shows, marker=mark_of(each.form[resource.label]))
-            read = visitor.wait_until("create", partial(visitor.send, read_of(resource, identifier)), shows_it)
+            read = visitor.wait_until(
+                "create", partial(visitor.send, request_of(resource, "read", identifier)), shows_it
+            )
             creation = replace(creation, read=read)
         visitor.evidence.creations.append(creation)
         creations.append(creation)

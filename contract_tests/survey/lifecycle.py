@@ -81,7 +81,7 @@ def changes_of(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormVal
     fields = [name for name in resource.shape if name in resource.optional] or [next(iter(resource.optional))]
     apart = [name for name in resource.optional if name.startswith("custom_not_found")]
     single = [{name: value(name, resource.optional[name], "other-")} for name in [*fields, *apart]]
-    every = [(form, Expect.SUCCESS) for form in [*single, optional(resource, "third-", files=True) | label]]
+    every = [(form, Expect.SUCCESS) for form in [*single, optional(resource, "third-") | label]]
     return [*every, (renamed, Expect.OPEN)] if resource.label == "name" else every
 
 
@@ -121,13 +121,13 @@ def update_later(visitor: Visitor, identifier: int) -> None:
             change(visitor, Update(identifier, {visitor.resource.label: visitor.mark()}, before))
 
 
-def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:
-    """Delete a record, see that it is gone, and try to bring it back by an update; return the last listing."""
+def remove_and_revive(visitor: Visitor, identifier: int, before: Listing) -> None:
+    """Delete a record, see that it is gone, and try to bring it back by an update."""
     resource = visitor.resource
     try:
         removal = remove(visitor, identifier, before)
     except WriteRefusedError:
-        return visitor.list_settled()
+        return
     if removal.is_seen(resource):
         visitor.update(identifier, {resource.label: visitor.mark()}, Expect.OPEN)
         visitor.let_settle()
@@ -135,7 +135,6 @@ def remove_one(visitor: Visitor, identifier: int, before: Listing) -> Listing:
         visitor.evidence.removals[-1] = replace(removal, late_read=late_read)
         if not late_read.shows(resource):
             visitor.target.ledger.remove(resource.name, identifier)
-    return removal.after or before
 
 
 def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:

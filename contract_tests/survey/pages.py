@@ -90,7 +90,7 @@ def _watch(visitor: Visitor) -> None:
         visitor.evidence.watches.append(watch)
 
 
-def is_quiet_alone(visitor: Visitor) -> bool:
+def watch_others(visitor: Visitor) -> bool:
     """Whether no record changes, comes or goes while the run only reads: a control for what its writes seem to do.
 
     It lasts for twice as many requests as the longest stretch between two listings with writes, or until a record has

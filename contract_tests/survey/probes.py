@@ -7,14 +7,14 @@ from itertools import cycle
 from zlib import crc32
 
 from contract_tests.evidence import AccessAttempt, Creation, Record
-from contract_tests.exchange import OTHER, OWN, Expect, FormValue
+from contract_tests.exchange import OTHER, OWN, Expect, FormValue, request_of
 from contract_tests.masking import mark_of
 from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, USUAL, Shape
-from contract_tests.survey.access import try_as
+from contract_tests.survey.attempts import try_as
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
 from contract_tests.survey.samples import SCRIPTS, alone, of_type
-from contract_tests.survey.visitor import Visitor, read_of
+from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import IDENTITIES, WRITES
 from contract_tests.target.target import WriteRefusedError
 
@@ -220,7 +220,7 @@ def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue], expec
 def _current(visitor: Visitor, identifier: int) -> Record | None:
     """What a record shows now; it is only read if the last request was not a read of it."""
     last = visitor.evidence.exchanges[-1]
-    is_fresh = last.request == read_of(visitor.resource, identifier) and last.record
+    is_fresh = last.request == request_of(visitor.resource, "read", identifier) and last.record
     return last.record if is_fresh else visitor.read(identifier).record
 
 

@@ -54,10 +54,10 @@ def _holds_address(field: str) -> bool:
     return field.endswith("_url") or field in ADDRESSES
 
 
-def optional(resource: Resource, variant: str = "", *, files: bool = False) -> dict[str, FormValue]:
-    """The optional fields of a form that go with any type, files if asked for."""
-    chosen = {name: type_ for name, type_ in resource.optional.items() if files or type_ != "file"}
-    return {name: value(name, type_, variant) for name, type_ in chosen.items() if name not in resource.types_of}
+def optional(resource: Resource, variant: str = "") -> dict[str, FormValue]:
+    """The optional fields of a form that go with any type."""
+    fields = ((name, kind) for name, kind in resource.optional.items() if name not in resource.types_of)
+    return {name: value(name, kind, variant) for name, kind in fields}
 
 
 def alone(resource: Resource) -> tuple[str, ...]:
@@ -69,4 +69,4 @@ def of_type(resource: Resource, handler_type: str, variant: str = "") -> dict[st
     """The type of a handler, with all fields that may go with it."""
     own = [field for field, each in resource.types_of.items() if each == handler_type]
     values = {field: value(field, resource.optional[field], variant) for field in own}
-    return {"type": handler_type} | values | optional(resource, variant, files=True)
+    return {"type": handler_type} | values | optional(resource, variant)

@@ -12,7 +12,7 @@ from contract_tests.exchange import OTHER, Expect
 from contract_tests.masking import plain
 from contract_tests.multipart import USUAL
 from contract_tests.observation import CONTROL, EVERY, Chapter, Chapters
-from contract_tests.survey.access import look_after, look_around, omit, try_access, try_odd_forms
+from contract_tests.survey.attempts import look_after, look_around, omit, try_access, try_odd_forms
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.creating import Create, InvisibleError, create, overlook
 from contract_tests.survey.lifecycle import (
@@ -20,12 +20,12 @@ from contract_tests.survey.lifecycle import (
     change,
     changes_of,
     record_made,
-    remove_one,
+    remove_and_revive,
     reshape,
     shapes_of,
     update_later,
 )
-from contract_tests.survey.pages import is_quiet_alone, page
+from contract_tests.survey.pages import page, watch_others
 from contract_tests.survey.samples import alone, of_type, optional
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import BudgetSpentError, WriteRefusedError
@@ -36,7 +36,7 @@ Progress = Callable[[str], None]
 Step = tuple[str, Callable[[], object]]
 
 
-Further = Callable[[Visitor], Iterator[Step]]  # steps after those of the chapters
+Further = Callable[[Visitor], Iterator[Step]]  # steps after those that change and delete records
 
 
 def visit(
@@ -92,6 +92,7 @@ class _Course:
         yield "looking at what is there", self._look_first
         if self._is_no_list():
             return
+        visitor.marker = _free_marker(visitor, self._start)
         yield from self._pages_and_creates() if visitor.writes else [("paging", self._look_around)]
         if self._subjects and Chapter.UPDATING in chapters:
             yield "updating", self._update
@@ -104,7 +105,7 @@ class _Course:
         if self._subjects and Chapter.ANOTHER_SECOND in chapters:
             yield "updating in another second", partial(update_later, visitor, self._subjects[-1])
         if chapters & CONTROL:
-            yield "looking at what others change", partial(is_quiet_alone, visitor)
+            yield "looking at what others change", partial(watch_others, visitor)
 
     def _pages_and_creates(self) -> Iterator[Step]:
         """Pages first where there are many records; where there are few, records first, as many as pages need."""
@@ -121,10 +122,12 @@ class _Course:
             yield "trying other keys", self._try_access
         if Chapter.OMITTING in self._chapters:
             yield "leaving out required fields", partial(omit, self._visitor, self._seen)
+        if Chapter.ODD_FORMS in self._chapters:
+            yield "trying odd forms", partial(try_odd_forms, self._visitor)
         if self._chapters & {Chapter.ACCESS, Chapter.OMITTING, Chapter.ODD_FORMS}:
-            yield "trying odd forms", self._try_odd_forms
+            yield "listing once more", self._look_after
         if Chapter.DELETING in self._chapters and self._subjects:
-            yield "deleting", partial(remove_one, self._visitor, self._subjects[0], self._seen)
+            yield "deleting", partial(remove_and_revive, self._visitor, self._subjects[0], self._seen)
 
     def read_on(self) -> None:
         """Go on with reads after a created record could not be seen, and write nothing more."""
@@ -133,7 +136,7 @@ class _Course:
             self._visitor.note_period("create", self._start, seen, made=set(evidence.own))
         look_around(self._visitor, seen, self._progress)
         if self._chapters & CONTROL:
-            is_quiet_alone(self._visitor)
+            watch_others(self._visitor)
 
     def _look_first(self) -> None:
         """List the collection; with a smaller page size, or none, if the largest is refused or fails."""
@@ -154,14 +157,12 @@ class _Course:
         return last.status is None or last.succeeded or last.status in (401, 403, 404)
 
     def _is_no_list(self) -> bool:
-        """Whether the list was answered with something else; nothing is written to such a resource."""
+        """Whether the list was answered with something else, as is noted; nothing is written to such a resource."""
         evidence, last = self._visitor.evidence, self._visitor.evidence.exchanges[-1]
-        if not self._start.pages and (not last.succeeded or last.json is None):
-            note = f"the list was answered with status {last.status} and no JSON"
-            evidence.notes = [note]
-            return True
-        self._visitor.marker = _free_marker(self._visitor, self._start)
-        return False
+        if self._start.pages or (last.succeeded and last.json is not None):
+            return False
+        evidence.notes = [f"the list was answered with status {last.status} and no JSON"]
+        return True
 
     def _look_around(self) -> None:
         look_around(self._visitor, self._start, self._progress)
@@ -238,9 +239,7 @@ class _Course:
     def _try_access(self) -> None:
         self._attempts = try_access(self._visitor, self._subjects[-1], self._seen)
 
-    def _try_odd_forms(self) -> None:
-        if Chapter.ODD_FORMS in self._chapters:
-            try_odd_forms(self._visitor)
+    def _look_after(self) -> None:
         self._seen = look_after(self._visitor, self._attempts)
 
 
@@ -250,7 +249,7 @@ def _sorts(visitor: Visitor) -> list[Create]:
     if resource.label == "name":
         least["name"] = f"{least['name']} Test Name"
     if not resource.types:
-        return [Create(least | optional(resource, files=True)), Create(visitor.least())]
+        return [Create(least | optional(resource)), Create(visitor.least())]
     others = [kind for kind in resource.types if kind != "telegram"]
     odd = [{"type": "email"}, {"is_enabled": "1"}, {"is_enabled": "0"}]
     return [

@@ -1,4 +1,4 @@
-"""The steps of a visit: documented requests, each with the waiting that slow replicas need."""
+"""Documented requests of a visit, each with the waiting that slow replicas need."""
 
 import time
 from collections import defaultdict
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from contract_tests.evidence import BeforeAfter, Evidence, Listing
-from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request
+from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request, request_of
 from contract_tests.masking import holds, mark_of
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.target.ledger import Entry
@@ -92,34 +92,6 @@ class Lag:
             yield looked - now
 
 
-def list_of(
-    resource: Resource, query: Mapping[str, str], expects: Expect = Expect.SUCCESS, identity: str = OWN
-) -> Request:
-    place = (resource.name, "GET", resource.list_path, tuple(query.items()))
-    return Request("list", *place, identity=identity, expects=expects)
-
-
-def read_of(
-    resource: Resource, identifier: int | str, expects: Expect = Expect.SUCCESS, identity: str = OWN
-) -> Request:
-    """A read of one record; a text stands for an id that no record has."""
-    known = identifier if isinstance(identifier, int) else None
-    place = (resource.name, "GET", f"{resource.record_path}{identifier}")
-    return Request("read", *place, identity=identity, identifier=known, expects=expects)
-
-
-def update_of(
-    resource: Resource, identifier: int, form: Mapping[str, FormValue] | None, expects: Expect = Expect.SUCCESS
-) -> Request:
-    place = (resource.name, "POST", f"{resource.record_path}{identifier}", ())
-    return Request("update", *place, form, identifier=identifier, expects=expects)
-
-
-def delete_of(resource: Resource, identifier: int, expects: Expect = Expect.SUCCESS) -> Request:
-    place = (resource.name, "DELETE", f"{resource.record_path}{identifier}")
-    return Request("delete", *place, identifier=identifier, expects=expects)
-
-
 class Visitor:
     """Visits one resource.
 
@@ -171,13 +143,13 @@ class Visitor:
         return exchange
 
     def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN, **query: str) -> Exchange:
-        return self.send(list_of(self.resource, query, expects, identity))
+        return self.send(self.list_of(query, expects, identity))
 
     def page(self, **query: str) -> Page | None:
-        return self.send(list_of(self.resource, query)).page
+        return self.send(self.list_of(query)).page
 
     def read(self, identifier: int | str, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
-        return self.send(read_of(self.resource, identifier, expects, identity))
+        return self.send(request_of(self.resource, "read", identifier, expects, identity=identity))
 
     def update(
         self,
@@ -187,12 +159,12 @@ class Visitor:
         identity: str = OWN,
         shape: Shape = USUAL,
     ) -> Exchange:
-        request = replace(update_of(self.resource, identifier, form, expects), identity=identity, shape=shape)
+        request = request_of(self.resource, "update", identifier, expects, form=form, identity=identity, shape=shape)
         self.note_update(request)
         return self.send(request)
 
     def delete(self, identifier: int, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
-        return self.send(replace(delete_of(self.resource, identifier, expects), identity=identity))
+        return self.send(request_of(self.resource, "delete", identifier, expects, identity=identity))
 
     def post(
         self,
@@ -211,16 +183,19 @@ class Visitor:
         owner = identity if identity == OTHER else OWN
         marker = marker or mark_of((form or {}).get(self.resource.label))
         entry = self.target.ledger.plan(self.resource.name, marker, owner, without)
-        return self.send(replace(self.create_of(form, expects), identity=identity), entry)
+        return self.send(self.create_of(expects, form=form, identity=identity), entry)
 
     def post_raw(self, marker: str, media_type: str, body: bytes) -> Exchange:
         """Send a create whose body is not a form, or only half of one, with a marker somewhere in it."""
         entry = self.target.ledger.plan(self.resource.name, marker)
-        return self.send(replace(self.create_of(None, Expect.OPEN), body=(media_type, body)), entry)
+        return self.send(self.create_of(Expect.OPEN, body=(media_type, body)), entry)
 
-    def create_of(self, form: Mapping[str, FormValue] | None, expects: Expect) -> Request:
+    def create_of(self, expects: Expect, **more: Any) -> Request:
         """A create; its record has to be planned in the ledger before it is sent."""
-        return Request("create", self.resource.name, "POST", self.create_path, (), form, expects=expects)
+        return replace(request_of(self.resource, "create", expects=expects, **more), path=self.create_path)
+
+    def list_of(self, query: Mapping[str, str], expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Request:
+        return request_of(self.resource, "list", expects=expects, identity=identity, query=tuple(query.items()))
 
     def note_update(self, request: Request) -> None:
         """Note a new name or host in the ledger, before it is sent."""
@@ -255,7 +230,7 @@ class Visitor:
         complete = False
         while len(pages) < self.most_pages and not complete:
             query = {"results_per_page": str(self.largest), "page": str(len(pages) + 1)}
-            page = self.send(list_of(self.resource, query)).page
+            page = self.send(self.list_of(query)).page
             if page is None:
                 break
             pages.append(page)

@@ -1,4 +1,4 @@
-"""The entries of a ledger, one for each create of a run, and how they are read back from a file."""
+"""What a run created: noted before each create, so that nothing is ever left behind unnoticed."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,6 @@ from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
-from types import TracebackType
 from typing import IO, Any, Self
 
 from contract_tests.errors import UsageError
@@ -184,9 +183,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, resource: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file:
             self._file.close()
 

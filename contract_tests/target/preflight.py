@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from contract_tests.errors import UnusableTargetError
-from contract_tests.exchange import OTHER, OWN, Exchange, Expect, Request
+from contract_tests.exchange import OTHER, OWN, Exchange, Expect, request_of
 from contract_tests.target.target import Target
 from link_management_contract import Resource
 
@@ -57,9 +57,7 @@ def _check_second_key(target: Target, resources: list[Resource]) -> None:
 
 def _list(target: Target, resource: Resource, *query: tuple[str, str], identity: str = OWN) -> Exchange:
     expects = Expect.SUCCESS if identity == OWN else Expect.OPEN
-    return target.send(
-        Request("list", resource.name, "GET", resource.list_path, query, identity=identity, expects=expects)
-    )
+    return target.send(request_of(resource, "list", expects=expects, identity=identity, query=query))
 
 
 def _is_list(exchange: Exchange) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OWN, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
-from contract_tests.observation import Satisfied, Violation
+from contract_tests.observation import NotApplicable, Satisfied, Violation
 from contract_tests.verdicts import observe
 from link_management_contract import Resource, shipped_contract
 
@@ -181,9 +181,13 @@ def said(rule: str, evidence: Evidence, resource: Resource = D) -> str:
         if isinstance(each, (Satisfied, Violation)):
             assert isinstance(each.exchange, Exchange), each
         if isinstance(each, Violation):
-            _look(f"{rule}: expected {each.expected}; received {each.received}")
+            more = [f"at {each.at}"] if each.at else []
+            more += [f"{len(each.together)} requests, {len(each.timeline)} lines"] if each.together else []
+            _look("; ".join([f"{rule}: expected {each.expected}", f"received {each.received}", *more]))
         elif isinstance(each, Satisfied):
             _look(f"{rule}: Satisfied")
+        elif isinstance(each, NotApplicable) and each.unjudged:
+            _look(f"{rule}: NotApplicable, {each.reason}; not judged: {each.unjudged}")
         else:
             _look(f"{rule}: {type(each).__name__}, {each.reason}")
     return "".join(type(each).__name__[0] for each in observations)

@@ -15,8 +15,8 @@ from werkzeug.wrappers import Response
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Request
 from contract_tests.run import Options, Run, Visits
-from contract_tests.survey import Visitor
 from contract_tests.survey.visit import Further
+from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import Limits, Target

@@ -12,7 +12,8 @@ from werkzeug.wrappers import Response
 
 from contract_tests.exchange import Request
 from contract_tests.exploration import Exploration
-from contract_tests.survey import Visitor, visit
+from contract_tests.survey.visit import visit
+from contract_tests.survey.visitor import Visitor
 from contract_tests.verdicts import Verdict
 from mock_server import Settings
 from mock_server.faults.call import Call, Serve, Transformation

@@ -7,7 +7,8 @@ from faulty import CONTRACT, FaultyTarget, honest
 from independent import IndependentServer
 from werkzeug.test import Client as WsgiClient
 
-from contract_tests.survey import Visitor, visit
+from contract_tests.survey.visit import visit
+from contract_tests.survey.visitor import Visitor
 from contract_tests.verdicts import Verdict, judge
 from mock_server import Settings
 

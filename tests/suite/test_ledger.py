@@ -15,8 +15,9 @@ from werkzeug.wrappers import Response
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OTHER, OWN, Request
 from contract_tests.exploration import Exploration
-from contract_tests.survey import Visitor, visit
 from contract_tests.survey.cleanup import clean_up
+from contract_tests.survey.visit import visit
+from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import WriteRefusedError
 from mock_server import Settings, create_app

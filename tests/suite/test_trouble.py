@@ -9,8 +9,9 @@ from faulty import CONTRACT, OWNER, FaultyTarget, honest, verdicts, visited
 from werkzeug.wrappers import Response
 
 from contract_tests.exploration import Exploration
-from contract_tests.survey import Visitor, visit
 from contract_tests.survey import visitor as waiting
+from contract_tests.survey.visit import visit
+from contract_tests.survey.visitor import Visitor
 from contract_tests.verdicts import VIOLATED, Verdict
 from mock_server import Settings
 from mock_server.faults.call import Call, Serve, Transformation

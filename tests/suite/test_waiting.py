@@ -10,9 +10,9 @@ from faulty import CONTRACT, FaultyTarget, honest
 from contract_tests.exchange import OTHER, Exchange, Expect, Request
 from contract_tests.observation import Chapter, Chapters
 from contract_tests.run import needed
-from contract_tests.survey import Visitor, visit
 from contract_tests.survey import visitor as waiting
-from contract_tests.survey.visitor import Lag
+from contract_tests.survey.visit import visit
+from contract_tests.survey.visitor import Lag, Visitor
 from contract_tests.target.target import Timeouts
 from contract_tests.verdicts import Verdict, judge
 from mock_server import Settings

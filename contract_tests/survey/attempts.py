@@ -9,7 +9,7 @@ from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, id_of, i
 from contract_tests.masking import begins, shows
 from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.creating import Create, create
-from contract_tests.survey.pages import is_quiet_alone, page
+from contract_tests.survey.pages import page, watch_others
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import IDENTITIES, NOBODY
 from contract_tests.target.target import WriteRefusedError
@@ -90,7 +90,7 @@ def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange
     entry = ledger.latest(visitor.resource.name)
     nameless = [row for row in came if row.get("id") == exchange.made_id and not str(row.get(label) or "").strip()]
     own = [row for row in came if shows(row, marker)] or nameless
-    is_quiet = bool(own) or (not _others_wrote(visitor, came) and is_quiet_alone(visitor))
+    is_quiet = bool(own) or (not _others_wrote(visitor, came) and watch_others(visitor))
     for row in (own or came)[:1] if is_quiet else own:
         if is_integer(row.get("id")):
             ledger.complete(entry, int(row["id"]))
