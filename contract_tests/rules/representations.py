@@ -165,7 +165,7 @@ def listed_as_read(evidence: Evidence) -> Observations:
         request = exchange.request
         if request.resource == evidence.resource.name and request.operation in ("update", "delete", "create"):
             last.pop(request.identifier, None)
-        for record in _shown(exchange, evidence.resource) if request.operation in ("list", "read", "follow") else ():
+        for record in _shown(exchange, evidence.resource) if request.operation in ("list", "read") else ():
             if id_of(record) is None:
                 continue
             operation, earlier = last.get(record["id"], ("", {}))
