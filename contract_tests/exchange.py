@@ -19,6 +19,8 @@ FileContent = tuple[str, bytes, str]
 FormValue = str | FileContent
 
 TRIES = 3  # how often a failing request is sent before its failure counts
+WRITES = ("create", "update", "delete")
+OPERATIONS = ("list", "read", *WRITES)
 OWN = "the account's key"
 OTHER = "another account's key"
 

@@ -89,7 +89,7 @@ def made_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
         if attempt.after is None or attempt.after.exchange is None:
             yield Undecided("the account's list could not be read then")
             continue
-        made = any(begins(row.get(evidence.label, ""), attempt.marker) for row in attempt.after.rows)
+        made = any(begins(row.get(evidence.label), attempt.marker) for row in attempt.after.rows)
         received = f"status {attempt.exchange.status}, and the record is listed, made by {attempt.identity}"
         yield decide(attempt.exchange, not made, "no record", received)
 
@@ -107,7 +107,7 @@ def changed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
         changed = [
             name for name in fields if name in before and record.get(name) not in (before[name], listed.get(name))
         ]
-        label = record.get(evidence.label, "")
+        label = record.get(evidence.label)
         renamed = begins(label, attempt.marker)
         is_known = any(begins(label, update.marker) for update in updates)
         holds = not renamed and (is_known or not changed or not _is_to_blame(attempt, updates))

@@ -178,7 +178,7 @@ def client_shapes_are_understood(evidence: Evidence) -> Observations:
 def _is_renamed(change: Change, resource: Resource) -> bool:
     """Whether an update gave a record another name or host, and a read shows it."""
     label = change.form.get(resource.label, "")
-    return change.exchange.succeeded and bool(label) and begins((change.record or {}).get(resource.label), label)
+    return change.exchange.succeeded and begins((change.record or {}).get(resource.label), label)
 
 
 @rule("forms.name-comes-back", "name", needs=CHANGED)

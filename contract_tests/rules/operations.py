@@ -4,7 +4,7 @@ from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
 from contract_tests.evidence import Creation, Evidence
-from contract_tests.exchange import TRIES, Exchange, id_of
+from contract_tests.exchange import OPERATIONS, TRIES, WRITES, Exchange, id_of
 from contract_tests.observation import (
     CHANGED,
     GONE,
@@ -40,7 +40,7 @@ def accepted(exchange: Exchange) -> Observation:
 
 
 def own_requests(evidence: Evidence) -> list[Exchange]:
-    return list(evidence.of("list", "read", "create", "update", "delete"))
+    return list(evidence.of(*OPERATIONS))
 
 
 @rule("operations.list-answers", needs=PAGES)
@@ -122,7 +122,7 @@ def _is_the_page(evidence: Evidence, creation: Creation, read: Exchange) -> Obse
 
 @rule("operations.writes-not-redirected", needs=CHANGED | GONE)
 def writes_not_redirected(evidence: Evidence) -> Observations:
-    for exchange in evidence.of("create", "update", "delete"):
+    for exchange in evidence.of(*WRITES):
         if exchange.redirects:
             status, location = exchange.redirects[0]
             yield Violation(exchange, "an answer, not a redirect", f"status {status} to {_split(location).path}")
@@ -152,4 +152,4 @@ def _split(location: str) -> SplitResult:
     try:
         return urlsplit(location)
     except ValueError:
-        return SplitResult("", "", location, "", "")
+        return urlsplit("")._replace(path=location)

@@ -34,18 +34,18 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
 NO_FRACTION = Like("an integer without a fraction", lambda value: isinstance(value, int))
 
 
+def _is_written(value: Any, pattern: re.Pattern[str]) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
 def _is_time(value: Any) -> bool:
-    if not isinstance(value, str) or not TIME.fullmatch(value):
+    if not _is_written(value, TIME):
         return False
     try:
         datetime.fromisoformat(value)
     except ValueError:
         return False
     return True
-
-
-def _matching(words: str, pattern: re.Pattern[str]) -> Like:
-    return Like(words, lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None)
 
 
 @rule("representations.id-is-an-integer", "id", Like("an integer", is_integer), needs=PAGES | CHANGED)
@@ -62,9 +62,17 @@ def _matching(words: str, pattern: re.Pattern[str]) -> Like:
     needs=PAGES | CHANGED,
 )
 @rule("representations.name-is-a-string", "name", STRING, needs=PAGES | CHANGED)
-@rule("representations.color-is-hex", "color", _matching("#rrggbb", COLOR), needs=PAGES | CHANGED)
 @rule(
-    "representations.scheme-has-its-separator", "scheme", _matching("a scheme with ://", SCHEME), needs=PAGES | CHANGED
+    "representations.color-is-hex",
+    "color",
+    Like("#rrggbb", lambda value: _is_written(value, COLOR)),
+    needs=PAGES | CHANGED,
+)
+@rule(
+    "representations.scheme-has-its-separator",
+    "scheme",
+    Like("a scheme with ://", lambda value: _is_written(value, SCHEME)),
+    needs=PAGES | CHANGED,
 )
 @rule("representations.host-is-a-string", "host", STRING, needs=PAGES | CHANGED)
 @rule("representations.custom-index-url-is-a-string", "custom_index_url", STRING, needs=PAGES | CHANGED)

@@ -1,13 +1,12 @@
 """Advisory rules: odd input is not answered with a server failure."""
 
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import TRIES, Exchange, Expect
+from contract_tests.exchange import OPERATIONS, TRIES, Exchange, Expect
 from contract_tests.multipart import USUAL
 from contract_tests.observation import CHANGED, GONE, PAGES, Chapter, Observations, Undecided, decide, rule
 from contract_tests.rules.operations import own_requests
 
 ODD_FORMS = frozenset({Chapter.ODD_FORMS})
-OPERATIONS = ("list", "read", "create", "update", "delete")
 
 
 @rule("robustness.odd-pages-do-not-fail", "page", needs=PAGES)

@@ -7,7 +7,7 @@ from itertools import cycle
 from zlib import crc32
 
 from contract_tests.evidence import AccessAttempt, Creation, Record
-from contract_tests.exchange import OTHER, OWN, Expect, FormValue, request_of
+from contract_tests.exchange import OTHER, OWN, WRITES, Expect, FormValue, request_of
 from contract_tests.masking import mark_of
 from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, USUAL, Shape
 from contract_tests.survey.attempts import try_as
@@ -15,7 +15,7 @@ from contract_tests.survey.creating import Create, create
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
 from contract_tests.survey.samples import SCRIPTS, alone, of_type
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target.identities import IDENTITIES, WRITES
+from contract_tests.target.identities import IDENTITIES
 from contract_tests.target.target import WriteRefusedError
 
 SUBJECTS = 3  # records made for the probes

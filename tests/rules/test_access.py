@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from handmade import D, answer, listing, made, page, read, record, rows, said, visit
+from handmade import D, answer, deleted, listing, made, page, read, record, rows, said, visit, written
 
 from contract_tests.evidence import AccessAttempt, Evidence
 from contract_tests.exchange import OTHER, Exchange, Expect
@@ -52,6 +52,7 @@ def test_the_accounts_key_opens_what_is_the_accounts() -> None:
     assert said(rule, visit(THERE, refused)) == "S"
     assert said(rule, visit(refused, answer("read", status=403, identifier=1))) == "VV"
     assert said(rule, visit(answer("list", status=500))) == ""
+    assert said(rule, visit(written(7, {}), refused)) == said(rule, visit(deleted(7), refused)) == "S"
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,43 @@ def test_the_accounts_key_opens_what_is_the_accounts() -> None:
 def test_a_list_shows_unauthorized_clients_no_record(exchange: Exchange, expected: str) -> None:
     assert said("accounts.strangers-see-no-list", tried("list", exchange)) == expected
     assert said("accounts.other-account-sees-no-list", tried("list", exchange)) == "N"
+
+
+@pytest.mark.parametrize("other", [{"id": 2}, {"datetime": "2026-03-02 10:00:00"}, {"host": "x.example.com"}], ids=str)
+def test_a_record_that_only_resembles_one_of_the_accounts_may_be_shown(other: dict[str, Any]) -> None:
+    alike = sent("list", listed(record(D, 1) | other), status=200)
+    assert said("accounts.strangers-see-no-list", tried("list", alike)) == "S"
+
+
+def test_several_attempts_are_judged_each_on_its_own() -> None:
+    shown, empty, silent = sent("list", listed(MINE), status=200), sent("list"), sent("list", status=None)
+    evidence = tried("list", empty)
+    evidence.access_attempts += [AccessAttempt(WRONG, shown, ""), AccessAttempt(WRONG, silent, "")]
+    assert said("accounts.strangers-see-no-list", evidence) == "SVS"
+    unseen = tried("list", silent, earlier=())
+    unseen.access_attempts.append(AccessAttempt(WRONG, sent("list", {"x": "ct1x-1z"}, status=403), ""))
+    assert said("accounts.strangers-see-no-list", unseen) == "UV"
+    created = tried("create", sent("create"), marker="ct9-4z")
+    created.access_attempts.append(AccessAttempt(WRONG, sent("create"), "ct9-5z", after=GONE))
+    assert said("accounts.strangers-create-nothing", created) == "US"
+    updated = tried("update", sent("update"), marker="ct9-4z")
+    renamed = read(MINE | {"host": "ct9-5z.example.com"})
+    updated.access_attempts.append(AccessAttempt(WRONG, sent("update"), "ct9-5z.example.com", MINE, renamed))
+    assert said("accounts.strangers-update-nothing", updated) == "UV"
+
+
+def test_a_change_with_a_known_name_is_held_against_its_author_alone() -> None:
+    now = MINE | {"host": "ct9-5z.example.com", "custom_index_url": "https://b"}
+    evidence = tried("update", sent("update"), marker="ct9-4z.example.com", read=read(now))
+    seen = evidence.access_attempts[0].read
+    evidence.access_attempts.append(AccessAttempt(WRONG, sent("update"), "ct9-5z.example.com", MINE, seen))
+    assert said("accounts.strangers-update-nothing", evidence) == "SV"
+
+
+def test_what_unauthorized_clients_sent_may_be_repeated_to_them() -> None:
+    evidence = tried("list", sent("list", {"you": "ct9-4z.example.com"}, status=403), marker="ct9-4z.example.com")
+    evidence.markers |= {"ct9-4z"}
+    assert said("accounts.strangers-see-no-list", evidence) == "S"
 
 
 def test_where_nothing_answers_nobody_is_shown_anything() -> None:

@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from handmade import D, answer, deleted, made, page, read, record, rows, said, visit, written
+from handmade import CONTRACT, D, answer, deleted, made, page, read, record, rows, said, visit, written
 
 from contract_tests.evidence import Round
 from contract_tests.exchange import Exchange
+from contract_tests.observation import Violation
 from contract_tests.overlap.rules import Fate, Step, described, orders, timeline
+from contract_tests.verdicts import observe
 
 BEFORE = record(D, 7)
 HOST, INDEX = {"host": "new.example.com"}, {"custom_index_url": "https://new.example.com"}
@@ -142,3 +144,33 @@ def test_a_time_line_tells_what_was_sent_and_what_each_order_gives() -> None:
         "afterwards  GET /api/domains/7  custom_index_url changed",
         "would give custom_index_url and host changed: 1: update of host; 2: update of custom_index_url",
     )
+    silent = replace(answer("delete", status=None, identifier=7), began=9.0, seconds=0.01)
+    seen = replace(shown(**HOST), began=10.0, seconds=1.0)
+    pair = replace(written(7, BOTH), began=10.5, seconds=0.5)
+    lines = timeline(Round("reads", (silent, seen, pair), BEFORE, (gone(), shown())))
+    assert lines == (
+        "    0.0 to 10.0 ms  DELETE /api/domains/7  no answer",
+        " 1000.0 to 2000.0 ms  GET /api/domains/7  status 200, host changed",
+        " 1500.0 to 2000.0 ms  POST /api/domains/7 (host, custom_index_url)  status 200",
+        "afterwards  GET /api/domains/7  no record",
+    )
+    nothing = Round("updates", (FAILED, FAILED), BEFORE, (gone(),))
+    assert timeline(nothing)[-2:] == (
+        "would give custom_index_url changed: 1: update of custom_index_url; 2: update of custom_index_url",
+        "would give nothing changed: none of them",
+    )
+    assert timeline(Round("burst", ())) == ()
+
+
+def test_a_finding_names_the_request_that_shows_it() -> None:
+    evidence = visit(
+        rounds={D.name: [Round("updates", (written(7, HOST), written(7, INDEX)), BEFORE, (gone(), shown()))]}
+    )
+    [found] = observe(CONTRACT.rules["concurrency.updates-leave-other-fields"], evidence)
+    assert isinstance(found, Violation)
+    assert found.exchange is evidence.rounds[0].reads[0]
+    creates = made(8, {"host": "a"}), made(8, {"host": "b"})
+    evidence = visit(rounds={D.name: [Round("creates", creates, reads=(shown(),))]})
+    [found] = observe(CONTRACT.rules["concurrency.creates-answer-different-ids"], evidence)
+    assert isinstance(found, Violation)
+    assert found.exchange is creates[1]

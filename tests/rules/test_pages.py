@@ -75,10 +75,18 @@ CASES: list[tuple[str, Exchange, str]] = [
     ("pagination.links-hold-page-alone", links(LAST, f"{API}1&results_per_page=10"), "VVVS"),
     ("pagination.links-hold-page-alone", links(LAST, f"{BASE_URL}/api/domains?p=1"), "VVVS"),
     ("pagination.links-hold-page-alone", links(LAST, f"{API}x"), "VVVS"),
+    ("pagination.links-hold-page-alone", links(LAST, f"{API}٣"), "VVVS"),
+    ("pagination.links-hold-page-alone", links(LAST, f"{API}1?page=1"), "VVVS"),
     ("pagination.links-hold-page-alone", links(LAST, f"{API}1#top"), "VVVS"),
     ("pagination.links-begin-with-the-base-url", FIRST, "SSSS"),
     ("pagination.links-begin-with-the-base-url", links(LAST, "HTTPS://LINKS.example.com:443/prefix/api/x"), "SSSS"),
     ("pagination.links-begin-with-the-base-url", links(LAST, "http://links.example.com/prefix/api/domains"), "VVVS"),
+    ("pagination.links-begin-with-the-base-url", links(LAST, "https://links.example.com/prefix//api/x"), "SSSS"),
+    ("pagination.links-begin-with-the-base-url", links(LAST, "https://links.example.com/prefix/api/api/x"), "VVVS"),
+    ("pagination.links-begin-with-the-base-url", links(LAST, "https://links.example.com/prefix"), "SSSS"),
+    ("pagination.links-begin-with-the-base-url", links(LAST, "/api/domains"), "VVVS"),
+    ("pagination.links-begin-with-the-base-url", links(LAST, "https:///prefix/api/domains"), "VVVS"),
+    ("pagination.links-begin-with-the-base-url", links(LAST, "https://[/api/domains"), "VVVS"),
     ("pagination.links-begin-with-the-base-url", links(LAST, "https://links.example.com/api/domains"), "VVVS"),
     ("pagination.links-begin-with-the-base-url", links(LAST, "https://links.example.com:8443/prefix/api/x"), "VVVS"),
     ("pagination.links-begin-with-the-base-url", links(LAST, "https://links.example.com:x/prefix/api/x"), "VVVS"),
@@ -313,6 +321,8 @@ TOTALS = [
     ("creates", before_after("create", whole(1), whole(1, 2, 3), made={2}), "U"),
     ("creates", before_after("delete", whole(1), whole(1, 2), made={2}), ""),
     ("creates", before_after("create", whole(1), whole(1)), ""),
+    ("creates", before_after("create", page(rows(D, 1), change={"meta/total": ...}), whole(1, 2), made={2}), ""),
+    ("creates", before_after("create", whole(1), page(rows(D, 1, 2), change={"meta/total": ...}), made={2}), ""),
     ("deletes", before_after("delete", whole(1, 2), whole(1), removed={2}), "S"),
     ("deletes", before_after("delete", whole(1, 2), whole(1, total=2), removed={2}), "V"),
     ("deletes", before_after("delete", whole(1, 2), whole(1, 3), removed={2}), "U"),
@@ -322,6 +332,27 @@ TOTALS = [
 @pytest.mark.parametrize(("event", "evidence", "expected"), TOTALS, ids=[str(number) for number in range(len(TOTALS))])
 def test_totals_follow_what_the_run_does(event: str, evidence: Evidence, expected: str) -> None:
     assert said(f"pagination.total-follows-{event}", evidence) == expected
+
+
+def test_what_is_not_judged_at_one_place_is_judged_at_the_next() -> None:
+    none, good = before_after("update", whole(1), whole(1)), before_after("create", whole(1), whole(1, 2), made={2})
+    none.before_after += good.before_after
+    assert said("pagination.total-follows-creates", none) == "S"
+    assert said("pagination.total-counts-the-records", none) == "SS"
+    for rule, expected in (
+        ("page-defaults-to-1", "US"),
+        ("pages-partition-the-collection", "USS"),
+        ("order-is-the-same-again", "USS"),
+    ):
+        assert said(f"pagination.{rule}", scanned(scan(after=GROWN), scan())) == expected
+    empty = scan(whole(), whole(), [])
+    assert said("pagination.pages-partition-the-collection", scanned(empty, scan())) == "SS"
+    assert said("pagination.order-is-the-same-again", scanned(empty, scan())) == "SS"
+    sizes = answer("list", status=422, query={"results_per_page": "7"}, expects=OPEN), size("60", 24)
+    assert said("pagination.other-sizes-are-not-used", visit(size("25", 25), *sizes)) == "SV"
+    assert said("pagination.page-is-filled", visit(other(FIRST, meta__results_per_page=25), LAST)) == "S"
+    unlinked = other(MIDDLE, links__first=...)
+    assert said("pagination.first-names-page-1", visit(unlinked, MIDDLE)) == "S"
 
 
 def test_a_second_record_with_the_marker_of_the_run_is_the_servers_doing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from handmade import D, N, S, answer, changed, listing, made, page, read, record, rows, said, visit, written
+from handmade import D, N, S, answer, changed, deleted, listing, made, page, read, record, rows, said, visit, written
 
 from contract_tests.evidence import BeforeAfter, Creation
 from contract_tests.exchange import Exchange, Expect
@@ -112,6 +112,8 @@ NEVER = "representations.last-datetime-is-null-before-any-update"
         ([read(record(D, 7, last_datetime=""), status=500)], ""),
         ([read({"id": 7})], ""),
         ([read(record(S, 7), S)], ""),
+        ([deleted(7), read(record(D, 7))], ""),
+        ([made(7, {}, S), made(7, {}), read(record(D, 7))], "S"),
     ],
 )
 def test_a_new_record_was_never_updated(exchanges: list[Exchange], expected: str) -> None:
@@ -133,6 +135,18 @@ def test_an_index_url_that_was_not_given_is_empty(form: dict[str, str], url: str
     assert said("representations.custom-index-url-is-empty-when-unset", evidence) == expected
 
 
+def test_an_index_url_may_have_been_given_to_an_earlier_record_of_the_same_id() -> None:
+    rule, url = "representations.custom-index-url-is-empty-when-unset", {"custom_index_url": "b"}
+    plain = Creation(made(7, {}), {}, frozenset(), 7)
+    shown, own = read(record(D, 7, custom_index_url="b")), {D.name: {7}}
+    earlier = made(7, url)
+    assert said(rule, visit(earlier, shown, own=own, creations={D.name: [plain]})) == ""
+    given = Creation(answer("create", status=502, form=url), url, frozenset(), 7)
+    assert said(rule, visit(shown, own=own, creations={D.name: [plain, given]})) == ""
+    assert said(rule, visit(written(7, url), made(8, url), shown, own=own, creations={D.name: [plain]})) == ""
+    assert said(rule, visit(made(8, url), shown, own=own, creations={D.name: [plain]})) == "V"
+
+
 LISTED = "representations.listed-as-read"
 
 
@@ -146,6 +160,9 @@ LISTED = "representations.listed-as-read"
         ([page(rows(D, 7)), read({"id": 7, "further": 1})], "S"),
         ([page(rows(D, 7)), written(7, {}), read(record(D, 7, host="x"))], "U"),
         ([page(rows(D, 7)), page([record(D, 7, host="x")])], "U"),
+        ([page(rows(D, 7)), deleted(7), read(record(D, 7, host="x"))], "U"),
+        ([page(rows(D, 7)), answer("create", form={}, identifier=7), read(record(D, 7, host="x"))], "U"),
+        ([written(9, {}), page([{"further": 1}, *rows(D, 7)]), read(record(D, 7, host="x"))], "V"),
         ([page(rows(D, 7)), read(record(D, 8))], "U"),
         ([page(rows(D, 7)), read(record(D, 7, host="x"), expects=Expect.OPEN)], "U"),
         ([page(rows(D, 7)), read(record(D, 7, host="x"), status=404)], "U"),
@@ -155,6 +172,12 @@ LISTED = "representations.listed-as-read"
 )
 def test_what_is_listed_is_what_is_read(exchanges: list[Exchange], expected: str) -> None:
     assert said(LISTED, visit(*exchanges)) == expected
+
+
+def test_a_record_of_the_run_is_shown_with_its_values() -> None:
+    exchanges = page(rows(D, 7)), read(record(D, 7, host="ct1x-1z.example.com"))
+    assert said(LISTED, visit(*exchanges, own={D.name: {7}}, markers={"ct1x-1z"})) == "V"
+    assert said("representations.color-is-hex", visit(read(record(S, 7, color="red"), S), own={S.name: {7}}), S) == "V"
 
 
 def test_a_handler_is_not_enabled_by_itself() -> None:
@@ -167,6 +190,9 @@ ANSWERS: list[tuple[str, Exchange, str]] = [
     ("body-is-json", answer("read", raw=b"", identifier=7), "V"),
     ("body-is-json", answer("update", raw=b"", status=204, identifier=7), "V"),
     ("body-is-json", answer("create", raw=b'{"data": {"id": 7},}'), "V"),
+    ("body-is-json", answer("create", raw=b"<p>\xff a page of thirty letters and more"), "V"),
+    ("body-is-json", answer("create", raw=b""), "V"),
+    ("body-is-json", answer("read", raw=b"<h1>", identifier=7), "V"),
     ("body-is-json", answer("list", raw=b'{"meta": NaN}'), "V"),
     ("body-is-json", answer("delete", raw=b"deleted", identifier=7), ""),
     ("body-is-json", answer("read", raw=b"<h1>", status=404, identifier=7), ""),

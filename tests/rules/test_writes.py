@@ -84,6 +84,8 @@ def test_where_some_writes_are_accepted_the_others_fields_are_to_blame() -> None
     assert said("operations.create-answers", visit(wrong, made(7, {}))) == "S"
     assert said("operations.update-answers", visit(answer("update", status=405, identifier=7))) == "V"
     assert said("operations.update-answers", visit(written(7, {"host": "a"}))) == "S"
+    failing = [answer("create", status=status) for status in (500, 502, 503)]
+    assert said("operations.create-answers", visit(page(rows(D, 1)), *failing)) == "VUUU"
 
 
 def test_an_operation_that_fails_on_each_of_several_records_is_broken() -> None:
@@ -118,6 +120,9 @@ def test_a_write_is_answered_and_not_redirected() -> None:
     assert said(rule, visit(answer("create", status=200, redirects=((301, "/api/domains/"),)))) == "V"
     assert said(rule, visit(answer("create", status=None))) == ""
     assert said(rule, visit(answer("list", redirects=((301, "/x"),)))) == ""
+    no_url = ((302, "https://[/x"),)
+    for operation in ("update", "delete"):
+        assert said(rule, visit(answer(operation, identifier=7, redirects=no_url))) == "V"
 
 
 @pytest.mark.parametrize(
@@ -132,6 +137,9 @@ def test_a_write_is_answered_and_not_redirected() -> None:
 def test_a_list_may_be_redirected_within_its_host(location: str, expected: str) -> None:
     exchange = answer("list", {}, query={"page": "2"}, redirects=((307, location),))
     assert said("operations.reads-redirected-within-host", visit(exchange)) == expected
+    single = read(record(D, 7), redirects=((307, location),))
+    leaves = location.startswith("https://www")
+    assert said("operations.reads-redirected-within-host", visit(single)) == ("V" if leaves else "S")
     assert said("operations.reads-redirected-within-host", visit(page([]))) == "N"
 
 
@@ -182,6 +190,7 @@ def test_which_creates_each_rule_on_accepted_fields_looks_at() -> None:
     file = answer("update", status=415, resource=S, form=LOGO, identifier=7)
     assert said("forms.files-are-accepted", visit(file, written(7, {"name": "a"}, S)), S) == "V"
     assert said("forms.files-are-accepted", visit(written(7, LOGO, S)), S) == "S"
+    assert said("forms.files-are-accepted", visit(made(7, LOGO, S)), S) == "S"
     refused = answer("create", status=400, resource=N, form={"name": "a", "type": "slack"})
     assert said("forms.types-are-accepted", visit(refused, made(7, {}, N)), N) == "VS"
 
@@ -226,12 +235,28 @@ def test_a_host_comes_back_in_any_letters(sent: str, shown: str | None, expected
         ("https://www.example.com/A%2Fb", "V"),
         ("https://www.example.com:8443/A%2Fb?q=1#c", "V"),
         ("http://www.example.com/A%2Fb?q=1#c", "V"),
+        ("https://www.example.com/A%2Fb?q=1#c%7e", "V"),
         ("https://[/", "V"),
     ],
 )
 def test_an_address_comes_back_however_it_is_spelled(shown: str, expected: str) -> None:
     form = {"custom_index_url": "https://www.example.com/A%2Fb?q=1#c"}
     assert said("forms.custom-index-url-comes-back", created(D, form, {"custom_index_url": shown})) == expected
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown", "expected"),
+    [
+        ("http://www.example.com", "http://www.example.com:80/", "S"),
+        ("http://www.example.com", "http://www.example.com:443", "V"),
+        ("https://www.example.com/%7Ea/%E4", "https://www.example.com/~a/%e4", "S"),
+        ("ftp://www.example.com", "ftp://www.example.com:0", "S"),
+        ("https://www.example.com/a", "https://www.example.com/", "V"),
+    ],
+)
+def test_an_address_may_be_spelled_with_a_port_or_without_escapes(sent: str, shown: str, expected: str) -> None:
+    evidence = created(D, {"custom_index_url": sent}, {"custom_index_url": shown})
+    assert said("forms.custom-index-url-comes-back", evidence) == expected
 
 
 def test_what_comes_back_is_seen_in_a_list_where_a_record_was_not_read() -> None:
@@ -272,6 +297,11 @@ def test_an_address_comes_back_in_the_settings(settings: Any, expected: str) -> 
 )
 def test_the_fields_of_a_type_show_in_its_settings(settings: Any, expected: str) -> None:
     form = {"name": "a", "type": "telegram", "telegram": "1:ab", "telegram_chat_id": "-5", "slack": "x"}
+    accented = {"type": "slack", "slack": "https://hooks.example.com/é"}
+    held = {"type": "slack", "settings": {"url": "https://hooks.example.com/é"}}
+    assert said("forms.type-fields-show-in-settings", created(N, accented, held), N) == "S"
+    shorter = {"type": "slack", "settings": {"url": "ttps://hooks.example.com/"}}
+    assert said("forms.type-fields-show-in-settings", created(N, accented, shorter), N) == "V"
     evidence = created(N, form, {"name": "a", "type": "telegram", "settings": settings})
     assert said("forms.type-fields-show-in-settings", evidence, N) == expected
     assert said("forms.type-fields-show-in-settings", created(N, EMAIL, {"type": "email"}), N) == ""
