@@ -143,10 +143,10 @@ def _still_there(attempt: AccessAttempt, evidence: Evidence) -> Observation:
         return Undecided("the account's record is listed, but not read")
     earlier = [page for page in evidence.pages() if page.exchange.number < attempt.exchange.number]
     was_listed = any(id_of(row) == read.request.identifier for page in earlier for row in page.rows)
-    hidden = after.complete and was_listed and read.request.identifier not in after.ids
+    if read.record is not None and after.complete and was_listed and read.request.identifier not in after.ids:
+        return Undecided("the account's record is read, but not listed")
     received = f"status {attempt.exchange.status}, and it is gone, by {attempt.identity}"
-    holds = read.record is not None and not hidden
-    return decide(attempt.exchange, holds, "the record, still there", received)
+    return decide(attempt.exchange, read.record is not None, "the record, still there", received)
 
 
 @rule("accounts.strangers-see-no-list", "list", shown_nothing, needs=ACCESS)
