@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from http import HTTPStatus
 
 import contract_tests.overlap.rules
 import contract_tests.rules  # noqa: F401 - both register their rules
@@ -102,9 +103,21 @@ class Outcome:
     masking: Masking = field(default_factory=lambda: Masking.of({}, []))
 
     @property
+    def headline(self) -> str:
+        """The word, and how many rules and resources warnings are about."""
+        warned = sum(result.verdict is Verdict.WARN and not result.waived for result in self.results)
+        return f"{self.word}, with {warned} warning{'s' * (warned > 1)}" if warned else self.word
+
+    @property
     def verdict(self) -> str:
-        """The word, and what it does not cover."""
-        return f"{self.word}; not judged: {', '.join(self.not_judged)}" if self.not_judged else self.word
+        """The headline, and what it does not cover."""
+        return f"{self.headline}; not judged: {', '.join(self.not_judged)}" if self.not_judged else self.headline
+
+    @property
+    def server_errors(self) -> int:
+        """How many answers had a status of 5xx, those to earlier tries included."""
+        statuses = (status for each in self.exchanges for status in (*each.attempts, each.status))
+        return sum(status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR for status in statuses)
 
     @property
     def failed(self) -> list[Result]:

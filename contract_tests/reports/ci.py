@@ -90,10 +90,11 @@ def explain(result: Result) -> str:
 
 def markdown(results: Mapping[str, Any]) -> str:
     """The overall word, a table of areas, and what failed or could not be decided."""
-    lines = [f"## {SIGNS.get(results['word'], '⚠️')} {results['word']}", ""]
+    lines = [f"## {SIGNS.get(results['word'], '⚠️')} {results['headline']}", ""]
     if results["not_judged"]:
         lines += [f"Not judged: {_plain(', '.join(results['not_judged']))}", ""]
-    lines += [f"`{results['base_url']}`, {results['requests']} requests in {results['seconds']:.1f} s", ""]
+    answers = f"5xx: {results['server_errors']}; slowest answer {results['slowest']:.1f} s"
+    lines += [f"`{results['base_url']}`, {results['requests']} requests in {results['seconds']:.1f} s; {answers}", ""]
     lines += [f"| area | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * len(COLUMNS)}"]
     for area, counts in by_area(results).items():
         lines.append(f"| {area} | {' | '.join(str(counts[verdict] or '·') for verdict in COLUMNS)} |")

@@ -81,7 +81,9 @@ def _show_end(results: Mapping[str, Any], found: list[Group], console: Console) 
         first = f"{found[0].rule} ({', '.join(result['kind'] for result in found[0].results)})"
         console.print(f"\n{counts}\nfix this first: {first}", soft_wrap=True)
     records = f"{results['created']} records created, {results['removed']} removed"
+    answers = f"5xx: {results['server_errors']}; slowest answer {results['slowest']:.1f} s"
     console.print(f"\n{results['requests']} requests in {results['seconds']:.1f} s; {records}", soft_wrap=True)
+    console.print(answers)
     style = WORD_STYLES.get(results["word"], "bold yellow")
     console.print(Text(f"\n{results['verdict']}", style=style), soft_wrap=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -162,6 +163,7 @@ def test_a_run_that_reads_alone_writes_nothing_and_claims_nothing_more() -> None
         assert records(server) == before
     assert ended.returncode == 0
     assert "\npartial: no claim; not judged: " in ended.stdout
+    assert re.search(r"^5xx: 0; slowest answer \d+\.\d s$", ended.stdout, re.MULTILINE)
     assert "0 records created, 0 removed" in ended.stdout
     with MockServer(defects=("total-is-one-more",)) as server:
         assert command("run", "--base-url", server.base_url, "--read-only").returncode == 1

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -15,6 +16,7 @@ from contract_tests.observation import Violation
 from contract_tests.reports import html, results
 from contract_tests.reports.ci import annotations_of
 from contract_tests.reports.repro import at_once
+from contract_tests.verdicts import Verdict
 
 FILES = ("results.json", "junit.xml", "report.html", "summary.md", "record.har", "profile.yaml")
 JUNIT: Mapping[str, tuple[set[str], set[str], set[str]]] = {  # attributes that must be, may be, and children
@@ -81,6 +83,15 @@ def test_the_har_is_read_back_and_judged(reports: Path) -> None:
         ("GET", 200),
         ("DELETE", 0),
     ]
+
+
+def test_a_verdict_counts_warnings_and_failing_answers() -> None:
+    [warning] = [each for each in outcome().results if each.verdict is Verdict.WARN]
+    late = replace(outcome().exchanges[0], attempts=(None, 503))
+    two = replace(outcome(), word="conforms", results=(warning, warning), exchanges=(late, *outcome().exchanges))
+    assert (two.verdict, two.server_errors) == ("conforms, with 2 warnings", 2)
+    none = replace(two, results=(replace(warning, waived="ticket 12"),), not_judged=("a check",), exchanges=())
+    assert (none.verdict, results.as_dict(none)["slowest"]) == ("conforms; not judged: a check", 0)
 
 
 def test_annotations_name_the_rule_and_stay_on_their_line() -> None:
