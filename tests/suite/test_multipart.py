@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from email import message_from_bytes
 from email.policy import HTTP
 
@@ -29,3 +30,12 @@ def test_a_boundary_with_punctuation_is_quoted() -> None:
     odd = [shape for shape in SHAPES if set('()<>@,;:\\"/[]?=') & set(shape.boundary)]
     assert odd
     assert all(shape.quoted for shape in odd)
+
+
+@pytest.mark.parametrize("shape", [USUAL, *SHAPES, NOTHING_CHOSEN], ids=lambda shape: shape.like)
+def test_a_boundary_holds_only_what_common_clients_put_there(shape: Shape) -> None:
+    """Some frameworks end a boundary at a comma, which RFC 2046 allows and no client sends."""
+    assert re.fullmatch(r"[A-Za-z0-9=_+.-]+", shape.boundary)
+    found = re.search(r'boundary="?([^";,]+)"?', encode(FORM, shape)[1])
+    assert found
+    assert found[1] == shape.boundary
