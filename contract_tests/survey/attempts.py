@@ -88,12 +88,12 @@ def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange
     """Note what the create made, as far as known; return whether nobody else makes records meanwhile."""
     ledger, label = visitor.target.ledger, visitor.resource.label
     entry = ledger.latest(visitor.resource.name)
-    nameless = [row for row in came if row.get("id") == exchange.made_id and not str(row.get(label) or "").strip()]
+    nameless = [row for row in came if id_of(row) == exchange.made_id and not str(row.get(label) or "").strip()]
     own = [row for row in came if shows(row, marker)] or nameless
     is_quiet = bool(own) or (not _others_wrote(visitor, came) and watch_others(visitor))
     for row in (own or came)[:1] if is_quiet else own:
-        if is_integer(row.get("id")):
-            ledger.complete(entry, int(row["id"]))
+        if is_integer(id_of(row)):
+            ledger.complete(entry, int(id_of(row)))
             if own:
                 ledger.vouch(entry)
     return is_quiet

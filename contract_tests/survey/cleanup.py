@@ -103,6 +103,8 @@ def _tidy_up(visitor: Visitor) -> None:
         identifier = entry.identifier or 0
         if identifier and not ledger.allows_write(resource, identifier, OTHER):
             visitor.read(identifier, Expect.OPEN, OTHER)
+        if identifier and not ledger.allows_write(resource, identifier, OTHER):
+            _first_page(visitor, OTHER)  # it may show the name where a read does not
         if ledger.allows_write(resource, identifier, OTHER):
             visitor.delete(identifier, Expect.OPEN, OTHER)
         if entry.seen and _is_gone(visitor, entry):
@@ -113,8 +115,8 @@ def _look_for(visitor: Visitor, entry: Entry) -> None:
     """Find the id of an unanswered create of the other account, if its record is listed there."""
     rows, complete = _first_page(visitor, OTHER)
     found = next((row for row in rows if entry.is_in(str(row.get(visitor.resource.label)))), None)
-    if found and is_integer(found.get("id")):
-        visitor.target.ledger.complete(entry, int(found["id"]))
+    if found and is_integer(id_of(found)):
+        visitor.target.ledger.complete(entry, int(id_of(found)))
     elif complete:
         visitor.target.ledger.miss(entry)
 
@@ -134,7 +136,8 @@ def _is_gone(visitor: Visitor, entry: Entry) -> bool:
     read = _last_read(visitor, entry)
     if read.shows(visitor.resource):
         return False
-    if not read.failed and read.status not in UNCLEAR:
+    shown_otherwise = read.succeeded and entry.is_in(read.body.decode("utf-8", "replace"))
+    if not read.failed and read.status not in UNCLEAR and not shown_otherwise:
         return True
     rows, complete = _first_page(visitor, entry.owner)
     is_clear = complete or (bool(rows) and read.status in KEY_REFUSED)
@@ -157,8 +160,8 @@ def _adopt(visitor: Visitor, seen: Listing) -> bool:
     orphans = [entry for entry in entries if entry.marker and not entry.seen and not entry.removed]
     known = {entry.identifier for entry in entries if entry.seen}
     adopted = False
-    for row in [row for row in seen.rows if is_integer(row.get("id")) and row["id"] not in known]:
-        if ledger.is_others(resource, int(row["id"])):
+    for row in [row for row in seen.rows if is_integer(id_of(row)) and id_of(row) not in known]:
+        if ledger.is_others(resource, int(id_of(row))):
             continue
         entry = next((orphan for orphan in orphans if shows(row, orphan.marker)), None)
         marker = next((marker for marker in visitor.evidence.markers if shows(row, marker)), None)
@@ -166,7 +169,7 @@ def _adopt(visitor: Visitor, seen: Listing) -> bool:
             entry = ledger.plan(resource, marker)  # one create may have made two
             orphans.append(entry)
         if entry:
-            ledger.complete(entry, int(row["id"]))
+            ledger.complete(entry, int(id_of(row)))
             ledger.vouch(entry)
             orphans.remove(entry)
             adopted = True

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import IO, Any, Self
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN, is_integer
+from contract_tests.exchange import OWN, id_of, is_integer
 from contract_tests.masking import holds, is_marker
 
 
@@ -248,10 +248,10 @@ class Ledger:
     def look(self, resource: str, rows: Iterable[Mapping[str, Any]], owner: str = OWN) -> None:
         awaited = self.awaited(resource, owner)
         if not any((entry.resource, entry.owner) == (resource, owner) for entry in self.entries):
-            self._others |= {(resource, int(row["id"]), owner) for row in rows if is_integer(row.get("id"))}
+            self._others |= {(resource, int(id_of(row)), owner) for row in rows if is_integer(id_of(row))}
         for row in rows:
-            if is_integer(row.get("id")) and row["id"] in awaited:
-                self.see(resource, int(row["id"]), json.dumps(row, ensure_ascii=False), owner)
+            if is_integer(id_of(row)) and id_of(row) in awaited:
+                self.see(resource, int(id_of(row)), json.dumps(row, ensure_ascii=False), owner)
 
     def awaited(self, resource: str, owner: str = OWN) -> set[int | None]:
         """The ids under which the run's records must still be seen, or seen again."""

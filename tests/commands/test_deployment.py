@@ -272,6 +272,21 @@ def test_what_is_left_behind_is_told_and_is_no_success(tmp_path: Path) -> None:
     assert (tmp_path / "reports" / "report.html").read_text("utf-8").count('<p class="fail">left behind: ') == len(left)
 
 
+@pytest.mark.parametrize(
+    "defects",
+    [("read-is-bare",), ("read-data-is-an-array",), ("listed-id-is-text", "read-id-is-text")],
+    ids="+".join,
+)
+def test_what_lists_alone_show_as_the_runs_own_is_removed_in_both_accounts(defects: tuple[str, ...]) -> None:
+    with MockServer(defects=defects) as server:
+        both = [records(server), records(server, ALPINE)]
+        ended = command("run", "--base-url", server.base_url, *QUICK)
+        assert [records(server), records(server, ALPINE)] == both
+    assert ended.returncode == 1
+    [created, removed] = map(int, re.findall(r"(\d+) (?:created|records created|removed)", ended.stdout))
+    assert created == removed > 0
+
+
 def test_a_second_key_that_opens_nothing_judges_no_walls() -> None:
     with MockServer(defects=("other-account-reads",)) as server:
         ended = command("run", "--base-url", server.base_url, *QUICK, CONTRACT_SECOND_API_KEY="nope")
