@@ -102,9 +102,9 @@ def _tidy_up(visitor: Visitor) -> None:
             _look_for(visitor, entry)
         identifier = entry.identifier or 0
         if identifier and not ledger.allows_write(resource, identifier, OTHER):
-            visitor.read(identifier, Expect.OPEN, OTHER)
-        if identifier and not ledger.allows_write(resource, identifier, OTHER):
-            _first_page(visitor, OTHER)  # it may show the name where a read does not
+            read = visitor.read(identifier, Expect.OPEN, OTHER)
+            if _holds(read, entry) and not ledger.allows_write(resource, identifier, OTHER):
+                _first_page(visitor, OTHER)  # it may show the record as the read should
         if ledger.allows_write(resource, identifier, OTHER):
             visitor.delete(identifier, Expect.OPEN, OTHER)
         if entry.seen and _is_gone(visitor, entry):
@@ -136,12 +136,16 @@ def _is_gone(visitor: Visitor, entry: Entry) -> bool:
     read = _last_read(visitor, entry)
     if read.shows(visitor.resource):
         return False
-    shown_otherwise = read.succeeded and entry.is_in(read.body.decode("utf-8", "replace"))
-    if not read.failed and read.status not in UNCLEAR and not shown_otherwise:
+    if not read.failed and read.status not in UNCLEAR and not _holds(read, entry):
         return True
     rows, complete = _first_page(visitor, entry.owner)
     is_clear = complete or (bool(rows) and read.status in KEY_REFUSED)
     return is_clear and entry.identifier not in map(id_of, rows)
+
+
+def _holds(read: Exchange, entry: Entry) -> bool:
+    """Whether a read answers a create's marker, in whatever form."""
+    return read.succeeded and entry.is_in(read.body.decode("utf-8", "replace"))
 
 
 def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
