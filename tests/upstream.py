@@ -94,8 +94,8 @@ def _request(conn: socket.socket) -> tuple[bytes, bool]:
 
 
 def answer(body: bytes = b'{"data": []}', *headers: str, status: str = "200 OK") -> bytes:
-    """The bytes of an answer."""
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
+    """The bytes of an answer, which ends its connection: an `Upstream` reads one request from each."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
