@@ -64,7 +64,7 @@ def test_a_page_is_never_wider_than_a_phone(browser: Browser, pages: dict[str, P
 
 def test_a_report_shows_what_was_found_first(browser: Browser, pages: dict[str, Path]) -> None:
     page = opened(browser, pages["report"], WIDE)
-    assert page.title() == "does not conform: https://links.example.com/prefix"
+    assert page.title() == "does not conform, with 1 warning: https://links.example.com/prefix"
     assert page.locator("article h3").first.inner_text() == "fail 1. operations.create-answers for splash-pages"
     page.locator("article dd a").first.click()
     assert "#statement-" in page.url
