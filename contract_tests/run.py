@@ -390,7 +390,7 @@ def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target)
     ended, asked = Event(), target.interrupted
     target.interrupted = lambda: ended.is_set() or asked()
 
-    def work() -> None:
+    def work(is_done: Event) -> None:
         try:
             while not ended.is_set():
                 waiting.get_nowait()()
@@ -399,25 +399,28 @@ def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target)
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             errors.append(error)
             ended.set()
+        finally:
+            is_done.set()
 
-    threads = [Thread(target=work, daemon=True, name=f"visit {number}") for number in range(min(jobs, len(steps)))]
-    for thread in threads:
-        thread.start()
+    working = [Event() for _ in range(min(jobs, len(steps)))]
+    for number, is_done in enumerate(working):
+        Thread(target=work, args=(is_done,), daemon=True, name=f"visit {number}").start()
     try:
-        _join(threads)
+        _wait_for(working)
     except KeyboardInterrupt as error:
         errors.insert(0, error)
         ended.set()
-        _join(threads)  # a second interrupt ends the tidying, too
+        _wait_for(working)  # a second interrupt ends the tidying, too
     target.interrupted = asked
     if errors:
         raise errors[0]
 
 
-def _join(threads: Iterable[Thread]) -> None:
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(SECONDS_TO_NOTICE)
+def _wait_for(working: Iterable[Event]) -> None:
+    """Wait for threads by what they set at their end: an interrupted `join` takes a running thread for ended."""
+    for is_done in working:
+        while not is_done.wait(SECONDS_TO_NOTICE):
+            pass
 
 
 def selected(contract: Contract, options: Options) -> list[tuple[Rule, Resource]]:

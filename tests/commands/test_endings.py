@@ -83,7 +83,7 @@ def test_an_interrupted_run_writes_its_reports_and_claims_nothing(
     told = json.loads((reports / "results.json").read_text("utf-8"))
     assert (process.returncode, told["status"], told["word"]) == (2, 2, "interrupted: no claim")
     assert told["results"]
-    assert told["not_judged"][-1].endswith(" results (the run was interrupted)")
+    assert told["not_judged"][-1].endswith(" checks (the run was interrupted)")
     for name in ("summary.md", "junit.xml", "report.html", "record.har", "profile.yaml"):
         assert "interrupted: no claim" in (reports / name).read_text("utf-8")
 
