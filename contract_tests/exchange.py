@@ -19,8 +19,9 @@ FileContent = tuple[str, bytes, str]
 FormValue = str | FileContent
 
 TRIES = 3  # how often a failing request is sent before its failure counts
-WRITES = ("create", "update", "delete")
-OPERATIONS = ("list", "read", *WRITES)
+METHODS = {"list": "GET", "read": "GET", "create": "POST", "update": "POST", "delete": "DELETE"}
+OPERATIONS = tuple(METHODS)
+WRITES = tuple(operation for operation, method in METHODS.items() if method != "GET")
 OWN = "the account's key"
 OTHER = "another account's key"
 
@@ -74,9 +75,6 @@ class Request:
     @property
     def asked(self) -> dict[str, str]:
         return dict(self.query)
-
-
-METHODS = {"list": "GET", "read": "GET", "create": "POST", "update": "POST", "delete": "DELETE"}
 
 
 def request_of(
@@ -199,6 +197,12 @@ def id_of(record: Any) -> Any:
     ):
         return int(identifier)  # still a number, which tells records apart
     return identifier if isinstance(identifier, (int, float, str)) else None
+
+
+def whole_id(record: Any) -> int | None:
+    """The id of a record as the whole number that a path can name, even if JSON shows it as text; or None."""
+    identifier = id_of(record)
+    return int(identifier) if is_integer(identifier) else None
 
 
 def is_integer(value: Any) -> bool:

@@ -60,11 +60,11 @@ def run(inputs: Mapping[str, str]) -> int:
         print(f"::error::contract-tests: {' '.join(str(error).split())}")
         return error.status
     folder = Path(inputs["INPUT_REPORT_DIR"])
-    told = folder / results.FILE
+    path = folder / results.FILE
     with suppress(OSError):
-        told.unlink()  # of an earlier run
+        path.unlink()  # of an earlier run
     status = main(line)
-    verdict = json.loads(told.read_text(encoding="utf-8"))["verdict"] if told.exists() else ""
+    verdict = json.loads(path.read_text(encoding="utf-8"))["verdict"] if path.exists() else ""
     if inputs.get("GITHUB_OUTPUT"):
         with Path(inputs["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as outputs:
             outputs.write(f"verdict={' '.join(verdict.split())}\nreport-dir={' '.join(str(folder).split())}\n")

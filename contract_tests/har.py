@@ -177,7 +177,7 @@ def _is_cut_short(entry: dict[str, Any]) -> bool:
     return "text" not in content and content.get("size", 0) > 0
 
 
-def request_of(contract: Contract, method: str, url: str) -> tuple[str, Resource, Request] | None:
+def request_at(contract: Contract, method: str, url: str) -> tuple[str, Resource, Request] | None:
     """The base URL, resource and request that a method and URL stand for, or None if the contract has none."""
     parts = urlsplit(url)
     prefix, slash, path = parts.path.rpartition("/api/")
@@ -209,7 +209,7 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
     """An entry's base URL and exchange, if it is one of this API's; what was accepted counts as documented."""
     request, response = entry["request"], entry["response"]
     request["url"].encode()  # raises an error if it has half a surrogate pair
-    recognised = request_of(contract, request["method"].upper(), request["url"])
+    recognised = request_at(contract, request["method"].upper(), request["url"])
     if recognised is None:
         return None
     base_url, resource, asked = recognised

@@ -9,7 +9,7 @@ from schemathesis.core.failures import CustomFailure, FailureGroup
 
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange, Expect
-from contract_tests.har import request_of, settled
+from contract_tests.har import request_at, settled
 from contract_tests.observation import Violation
 from contract_tests.target.identities import NOBODY
 from contract_tests.verdicts import observe
@@ -28,7 +28,7 @@ def contract_rules(
     Raises:
         FailureGroup: one failure for each rule that the answer violates, titled with the rule's id.
     """
-    recognised = request_of(CONTRACT, case.method, str(response.request.url))
+    recognised = request_at(CONTRACT, case.method, str(response.request.url))
     if recognised is None:
         return
     base_url, resource, request = recognised

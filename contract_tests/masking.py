@@ -165,8 +165,8 @@ class Masking:
         """A text of a finding, without the contents of records in its exchange that show no marker of the run."""
         if exchange.number not in self._foreign:
             self._foreign[exchange.number] = sorted(_foreign(exchange.data, self.markers), key=len, reverse=True)
-        for told in self._foreign[exchange.number]:
-            text = text.replace(told, shape(told))
+        for foreign in self._foreign[exchange.number]:
+            text = text.replace(foreign, shape(foreign))
         return self._without_a_cut_one(self.text(text))
 
     def _without_a_cut_one(self, text: str) -> str:

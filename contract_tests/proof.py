@@ -364,14 +364,14 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
 
 def greased(seed: int, resources: Sequence[str]) -> Trial:
     """A trial of a correct server with any choices; some choose again for each request, some are explored."""
-    told = switches(seed) | {"grease_each_request": seed % 3 == 0}
-    return Trial("", seed, told, tuple(resources), explore=EXPLORE if seed % 6 == 0 else 0, overlap=1)
+    chosen = switches(seed) | {"grease_each_request": seed % 3 == 0}
+    return Trial("", seed, chosen, tuple(resources), explore=EXPLORE if seed % 6 == 0 else 0, overlap=1)
 
 
 def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> Trial:
     """A trial of a correct server under a condition."""
-    told = switches(seed) | {"conditions": {name: measure}}
-    return Trial(name, seed, told, tuple(resources), overlap=1, may_be_undecided=True)
+    troubled = switches(seed) | {"conditions": {name: measure}}
+    return Trial(name, seed, troubled, tuple(resources), overlap=1, may_be_undecided=True)
 
 
 def switches(seed: int) -> dict[str, Any]:

@@ -95,8 +95,8 @@ def apply_waivers(
         elif len(judged) == len(matching) and all(each.verdict in MENDED for each in judged):
             stale.append(f"{waiver}: nothing fails there any more; take it out")
         else:
-            told = f"{waiver.reason} (until {waiver.until})"
-            every |= {(each.rule.id, each.resource): replace(each, waived=told) for each in violated}
+            reason = f"{waiver.reason} (until {waiver.until})"
+            every |= {(each.rule.id, each.resource): replace(each, waived=reason) for each in violated}
     return list(every.values()), stale
 
 

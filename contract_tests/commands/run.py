@@ -57,27 +57,27 @@ def run_command(contract: Contract, options: SimpleNamespace) -> int:
         return _watch(contract, options, interrupts)
     baseline = compare.read(options.baseline) if options.baseline else None
     outcome = carry_out(contract, options, interrupts, ProgressDisplay(options))
-    told = results.as_dict(outcome)
-    if not write_reports(contract, outcome, told, options):
+    document = results.as_dict(outcome)
+    if not write_reports(contract, outcome, document, options):
         outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
-        told = results.as_dict(outcome)
-    _show(options, outcome, told)
-    return outcome.status if baseline is None else _gated(outcome, told, baseline)
+        document = results.as_dict(outcome)
+    _show(options, outcome, document)
+    return outcome.status if baseline is None else _gated(outcome, document, baseline)
 
 
-def _show(options: SimpleNamespace, outcome: Outcome, told: dict[str, Any]) -> None:
+def _show(options: SimpleNamespace, outcome: Outcome, document: dict[str, Any]) -> None:
     with without_workflow_commands():
         if outcome.interrupted:
             complain(str(InterruptedRunError(left=len(outcome.left))))
         elif options.quiet:
             say(outcome.verdict)
         else:
-            terminal.show(told, terminal.Screen(), verbose=options.verbose, folder=options.report_dir)
+            terminal.show(document, terminal.Screen(), verbose=options.verbose, folder=options.report_dir)
 
 
-def _gated(outcome: Outcome, told: dict[str, Any], baseline: dict[str, Any]) -> int:
+def _gated(outcome: Outcome, document: dict[str, Any], baseline: dict[str, Any]) -> int:
     """The exit status of a run that only has to be no worse than an earlier one; what has changed is printed."""
-    regression = compare.Regression.of(baseline, told)
+    regression = compare.Regression.of(baseline, document)
     with without_workflow_commands():
         say("\n".join(["", *regression.lines]))
     if regression.worse:
@@ -212,7 +212,7 @@ def report_left(ledger: Ledger) -> None:
         complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.unanswered)}")
 
 
-def write_reports(contract: Contract, outcome: Outcome, told: dict[str, Any], options: SimpleNamespace) -> bool:
+def write_reports(contract: Contract, outcome: Outcome, document: dict[str, Any], options: SimpleNamespace) -> bool:
     """Write each report that the command line asks for, if possible; return whether all were written."""
     today = datetime.fromtimestamp(outcome.began, UTC).date()
     wanted: list[Callable[[], None]] = []
@@ -221,9 +221,9 @@ def write_reports(contract: Contract, outcome: Outcome, told: dict[str, Any], op
     if options.report_dir:
         from contract_tests.reports import html  # noqa: PLC0415 - only reports need Jinja, which is slow to load
 
-        wanted.append(lambda: html.write_folder(contract, outcome, told, options.report_dir))
+        wanted.append(lambda: html.write_folder(contract, outcome, document, options.report_dir))
     if runs_in_github():
-        wanted.append(lambda: ci.report_to_github(told))
+        wanted.append(lambda: ci.report_to_github(document))
     written = True
     for write in wanted:
         try:

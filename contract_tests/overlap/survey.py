@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from contract_tests.evidence import Listing, Record, Round
-from contract_tests.exchange import Exchange, Expect, FormValue, Request, id_of, is_integer, request_of
+from contract_tests.exchange import Exchange, Expect, FormValue, Request, request_of, whole_id
 from contract_tests.masking import mark_of, shows
 from contract_tests.overlap.rules import changed_in, orders, steps_of
 from contract_tests.survey.visitor import Visitor
@@ -135,11 +135,12 @@ def _found(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
     """The id of a record that was created, and is not what a create answered; one that is nowhere is forgotten."""
     if entry.seen:
         return None
-    row = next((row for row in after.rows if shows(row, entry.markers[0]) and is_integer(id_of(row))), None)
-    if row is not None:
-        visitor.note_own(entry, int(id_of(row)))
-        visitor.target.ledger.look(visitor.resource.name, [row])
-        return int(id_of(row))
+    for row in after.rows:
+        identifier = whole_id(row)
+        if identifier is not None and shows(row, entry.marker):
+            visitor.note_own(entry, identifier)
+            visitor.target.ledger.look(visitor.resource.name, [row])
+            return identifier
     if after.complete:
         visitor.target.ledger.forget(entry)
     return None

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from contract_tests.reports.causes import Group, Result, groups, undecided
 from contract_tests.reports.repro import file_of
-from contract_tests.reports.results import name_of, rows_of, source_of
+from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
 from contract_tests.verdicts import VIOLATED, Verdict
 
 JUNIT, SUMMARY = "junit.xml", "summary.md"
@@ -93,8 +93,8 @@ def markdown(results: Mapping[str, Any]) -> str:
     lines = [f"## {SIGNS.get(results['word'], '⚠️')} {results['headline']}", ""]
     if results["not_judged"]:
         lines += [f"Not judged: {_plain(', '.join(results['not_judged']))}", ""]
-    answers = f"5xx: {results['server_errors']}; slowest answer {results['slowest']:.1f} s"
-    lines += [f"`{results['base_url']}`, {results['requests']} requests in {results['seconds']:.1f} s; {answers}", ""]
+    requests = f"{results['requests']} requests in {results['seconds']:.1f} s"
+    lines += [f"`{results['base_url']}`, {requests}; {answers_of(results)}", ""]
     lines += [f"| area | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * len(COLUMNS)}"]
     for area, counts in by_area(results).items():
         lines.append(f"| {area} | {' | '.join(str(counts[verdict] or '·') for verdict in COLUMNS)} |")

@@ -37,7 +37,7 @@ class Shown:
     body: str
 
 
-def write_folder(contract: Contract, outcome: Outcome, told: dict[str, Any], folder: Path) -> None:
+def write_folder(contract: Contract, outcome: Outcome, document: dict[str, Any], folder: Path) -> None:
     """Write all reports.
 
     Raises:
@@ -52,37 +52,38 @@ def write_folder(contract: Contract, outcome: Outcome, told: dict[str, Any], fol
         path.parent.mkdir(exist_ok=True)
         path.write_text(script, encoding="utf-8", errors="backslashreplace", newline="")
         path.chmod(0o755)
-    results.write(told, folder / results.FILE)
-    ci.write_junit(told, folder / ci.JUNIT)
+    results.write(document, folder / results.FILE)
+    ci.write_junit(document, folder / ci.JUNIT)
     har.write(outcome, folder / har.FILE)
     choices = yaml.safe_dump(profile(outcome.observed, contract))
     head = f"# What {outcome.base_url} chose where the contract leaves room: mock-server --profile FILE\n"
     head += f"# Verdict: {outcome.verdict}\n"
     for name, text in (
-        (ci.SUMMARY, ci.markdown(told)),
+        (ci.SUMMARY, ci.markdown(document)),
         (PROFILE, head + choices),
-        (FILE, _page(outcome, told, scripts)),
+        (FILE, _page(outcome, document, scripts)),
     ):
         (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def _page(outcome: Outcome, told: dict[str, Any], scripts: dict[str, str]) -> str:
+def _page(outcome: Outcome, document: dict[str, Any], scripts: dict[str, str]) -> str:
     environment = Environment(loader=PackageLoader("contract_tests.reports"), autoescape=True, trim_blocks=True)
-    environment.filters |= {"code": _code, "rows": results.rows_of, "area": lambda rule: rule.partition(".")[0]}
-    found = groups(told["results"])
+    environment.filters |= {"code": _code, "rows": results.rows_of, "answers": results.answers_of}
+    environment.filters["area"] = lambda rule: rule.partition(".")[0]
+    found = groups(document["results"])
     rules: dict[str, dict[str, Any]] = {}
-    for result in sorted(told["results"], key=lambda result: str(result["rule"])):
+    for result in sorted(document["results"], key=lambda result: str(result["rule"])):
         rules.setdefault(result["rule"], {})[result["kind"]] = result
-    cited = {number for result in told["results"] if result["verdict"] in VIOLATED for number in result["numbers"]}
+    cited = {number for result in document["results"] if result["verdict"] in VIOLATED for number in result["numbers"]}
     return environment.get_template("report.html.jinja").render(
-        run=told,
-        areas=ci.by_area(told),
+        run=document,
+        areas=ci.by_area(document),
         verdicts=ci.COLUMNS,
-        resources=list(dict.fromkeys(result["kind"] for result in told["results"])),
+        resources=list(dict.fromkeys(result["kind"] for result in document["results"])),
         rules=rules,
         groups=found,
-        undecided=undecided(told["results"], found),
-        totals=Counter(result["verdict"] for result in told["results"]),
+        undecided=undecided(document["results"], found),
+        totals=Counter(result["verdict"] for result in document["results"]),
         scripts={name.removeprefix("repro/").removesuffix(".sh"): text for name, text in scripts.items()},
         evidence={
             (result.rule.id, result.resource): [_evidence(outcome, finding) for finding in result.findings[:MOST_SHOWN]]

@@ -105,6 +105,11 @@ def _finding(outcome: Outcome, finding: Violation) -> dict[str, Any]:
     } | excerpt(finding, outcome.exchanges, outcome.masking)
 
 
+def answers_of(results: Mapping[str, Any]) -> str:
+    """How many answers failed, and how long the slowest took, for people."""
+    return f"5xx: {results['server_errors']}; slowest answer {results['slowest']:.1f} s"
+
+
 def write(results: dict[str, Any], path: Path) -> None:
     """Write the file.
 

@@ -15,7 +15,7 @@ from contract_tests.masking import printable_values
 from contract_tests.reports.causes import Group, groups, undecided
 from contract_tests.reports.ci import COLUMNS, by_area
 from contract_tests.reports.repro import file_of
-from contract_tests.reports.results import name_of, rows_of, source_of
+from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
 from contract_tests.screen import print_to
 from contract_tests.verdicts import Verdict
 
@@ -81,9 +81,8 @@ def _show_end(results: Mapping[str, Any], found: list[Group], console: Console) 
         first = f"{found[0].rule} ({', '.join(result['kind'] for result in found[0].results)})"
         console.print(f"\n{counts}\nfix this first: {first}", soft_wrap=True)
     records = f"{results['created']} records created, {results['removed']} removed"
-    answers = f"5xx: {results['server_errors']}; slowest answer {results['slowest']:.1f} s"
     console.print(f"\n{results['requests']} requests in {results['seconds']:.1f} s; {records}", soft_wrap=True)
-    console.print(answers)
+    console.print(answers_of(results))
     style = WORD_STYLES.get(results["word"], "bold yellow")
     console.print(Text(f"\n{results['verdict']}", style=style), soft_wrap=True)
 

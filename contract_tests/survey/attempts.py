@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from contract_tests.evidence import AccessAttempt, Listing, Omission, Record
-from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, id_of, is_integer
+from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, id_of, is_integer, whole_id
 from contract_tests.masking import begins, shows
 from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.creating import Create, create
@@ -92,8 +92,9 @@ def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange
     own = [row for row in came if shows(row, marker)] or nameless
     is_quiet = bool(own) or (not _others_wrote(visitor, came) and watch_others(visitor))
     for row in (own or came)[:1] if is_quiet else own:
-        if is_integer(id_of(row)):
-            ledger.complete(entry, int(id_of(row)))
+        identifier = whole_id(row)
+        if identifier is not None:
+            ledger.complete(entry, identifier)
             if own:
                 ledger.vouch(entry)
     return is_quiet

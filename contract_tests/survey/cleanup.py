@@ -1,7 +1,7 @@
 """The last chapter: everything that a run has made is removed, or reported."""
 
 from contract_tests.evidence import Listing, Record, Removal
-from contract_tests.exchange import OTHER, OWN, Exchange, Expect, id_of, is_integer
+from contract_tests.exchange import OTHER, OWN, Exchange, Expect, id_of, whole_id
 from contract_tests.masking import shows
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
@@ -115,8 +115,9 @@ def _look_for(visitor: Visitor, entry: Entry) -> None:
     """Find the id of an unanswered create of the other account, if its record is listed there."""
     rows, complete = _first_page(visitor, OTHER)
     found = next((row for row in rows if entry.is_in(str(row.get(visitor.resource.label)))), None)
-    if found and is_integer(id_of(found)):
-        visitor.target.ledger.complete(entry, int(id_of(found)))
+    identifier = whole_id(found)
+    if identifier is not None:
+        visitor.target.ledger.complete(entry, identifier)
     elif complete:
         visitor.target.ledger.miss(entry)
 
@@ -164,8 +165,9 @@ def _adopt(visitor: Visitor, seen: Listing) -> bool:
     orphans = [entry for entry in entries if entry.marker and not entry.seen and not entry.removed]
     known = {entry.identifier for entry in entries if entry.seen}
     adopted = False
-    for row in [row for row in seen.rows if is_integer(id_of(row)) and id_of(row) not in known]:
-        if ledger.is_others(resource, int(id_of(row))):
+    for row in seen.rows:
+        identifier = whole_id(row)
+        if identifier is None or identifier in known or ledger.is_others(resource, identifier):
             continue
         entry = next((orphan for orphan in orphans if shows(row, orphan.marker)), None)
         marker = next((marker for marker in visitor.evidence.markers if shows(row, marker)), None)
@@ -173,7 +175,7 @@ def _adopt(visitor: Visitor, seen: Listing) -> bool:
             entry = ledger.plan(resource, marker)  # one create may have made two
             orphans.append(entry)
         if entry:
-            ledger.complete(entry, int(id_of(row)))
+            ledger.complete(entry, identifier)
             ledger.vouch(entry)
             orphans.remove(entry)
             adopted = True

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from contract_tests.evidence import Creation
-from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, id_of, is_integer, request_of
+from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, request_of, whole_id
 from contract_tests.masking import mark_of, shows
 from contract_tests.survey.visitor import Visitor
 
@@ -65,9 +65,8 @@ def _again(visitor: Visitor, create: Create, exchange: Exchange) -> tuple[Exchan
         if not exchange.failed or identifier is not None:
             break
         marker = mark_of(create.form[visitor.resource.label])
-        row = next((row for row in visitor.list_all().rows if shows(row, marker)), {})
-        if is_integer(id_of(row)):
-            identifier = int(id_of(row))
+        identifier = whole_id(next((row for row in visitor.list_all().rows if shows(row, marker)), None))
+        if identifier is not None:
             visitor.note_own(visitor.target.ledger.latest(visitor.resource.name), identifier)
         else:
             again = visitor.post(create.form, create.expects)

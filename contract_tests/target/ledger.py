@@ -11,7 +11,7 @@ from threading import Lock
 from typing import IO, Any, Self
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN, id_of, is_integer
+from contract_tests.exchange import OWN, whole_id
 from contract_tests.masking import holds, is_marker
 
 
@@ -214,8 +214,10 @@ class Ledger:
                 self.path.unlink(missing_ok=True)  # the ledger of a run that left nothing
                 self._file = self.path.open("x", encoding="utf-8", newline="\n")
             except OSError as error:
-                told = f"the ledger {self.path} cannot be written: {error.strerror}"
-                raise OSError(f"{told}; nothing is created without it, so name another with --ledger FILE") from error
+                problem = f"the ledger {self.path} cannot be written: {error.strerror}"
+                raise OSError(
+                    f"{problem}; nothing is created without it, so name another with --ledger FILE"
+                ) from error
             self._file.write(json.dumps({"event": "begun", "base_url": self.base_url, "account": self.account}) + "\n")
 
     def latest(self, resource: str) -> Entry:
@@ -248,10 +250,12 @@ class Ledger:
     def look(self, resource: str, rows: Iterable[Mapping[str, Any]], owner: str = OWN) -> None:
         awaited = self.awaited(resource, owner)
         if not any((entry.resource, entry.owner) == (resource, owner) for entry in self.entries):
-            self._others |= {(resource, int(id_of(row)), owner) for row in rows if is_integer(id_of(row))}
-        for row in rows:
-            if is_integer(id_of(row)) and id_of(row) in awaited:
-                self.see(resource, int(id_of(row)), json.dumps(row, ensure_ascii=False), owner)
+            ids = (whole_id(row) for row in rows)
+            self._others |= {(resource, identifier, owner) for identifier in ids if identifier is not None}
+        for row in rows if awaited else ():
+            identifier = whole_id(row)
+            if identifier is not None and identifier in awaited:
+                self.see(resource, identifier, json.dumps(row, ensure_ascii=False), owner)
 
     def awaited(self, resource: str, owner: str = OWN) -> set[int | None]:
         """The ids under which the run's records must still be seen, or seen again."""
