@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from threading import Thread
 from unittest.mock import patch
 
+import pytest
 from wire import ALPINE, HARBOUR, Client, over_network
 
 from contract_tests import cli as suite
@@ -27,6 +28,9 @@ from mock_server import cli as mock
 ROOT = Path(__file__).parents[1]
 COMMANDS = Path(sys.executable).parent
 MOCK_SERVER = COMMANDS / "mock-server"
+NEEDS_PROC = pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="needs Linux's /proc, which tells a process's children"
+)
 ENVIRONMENT = os.environ | {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE, "COLUMNS": "200"}
 
 
@@ -46,6 +50,22 @@ def command(*arguments: str | Path, without: str = "", **more: str) -> subproces
         patch.object(run, "BETWEEN_LINES", 3600),  # seconds: a busy machine may need longer than is usual for a line
     ):
         return in_process(suite.main, *arguments)
+
+
+def children(pid: int) -> dict[int, str]:
+    """The processes that a process has started and that have not ended, with their command lines."""
+    found = {}
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended meanwhile
+            for child in (thread / "children").read_text().split():
+                with suppress(FileNotFoundError, ProcessLookupError):
+                    found[int(child)] = Path(f"/proc/{child}/cmdline").read_text()
+    return found
+
+
+def spawned(pid: int) -> set[int]:
+    """Those of its children that Python's `multiprocessing` started."""
+    return {child for child, command_line in children(pid).items() if "spawn_main" in command_line}
 
 
 def printed(*options: str | Path) -> str:

@@ -6,11 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from shell import command
+from shell import NEEDS_PROC, children, command, spawned
 
 COMMAND = Path(sys.executable).with_name("contract-tests")
 
@@ -34,13 +33,14 @@ def test_a_matrix_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "contract-tests: the matrix could not be written: [Errno 2]" in ended.stderr
 
 
+@NEEDS_PROC
 @pytest.mark.slow
 @pytest.mark.parametrize("under_way", [1, 3], ids=["while its mock starts", "while a worker judges"])
 def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None, under_way: int) -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([COMMAND, "prove", "--jobs", "1"], stdout=pipe, stderr=pipe) as process:
         try:
-            mine: list[int] = []
+            mine: dict[int, str] = {}
             while len(mine) < under_way:  # a mock, what keeps track of semaphores, and a worker
                 assert process.poll() is None
                 mine = children(process.pid)
@@ -55,28 +55,17 @@ def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None, under_way: in
         time.sleep(0.1)
 
 
+@NEEDS_PROC
 @pytest.mark.slow
 def test_a_worker_that_dies_ends_it() -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([COMMAND, "prove", "--jobs", "2"], stdout=pipe, stderr=pipe) as process:
         try:
-            while len(mine := children(process.pid)) < 5:
+            while len(children(process.pid)) < 5:
                 assert process.poll() is None
-            worker = next(each for each in mine if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes())
-            os.kill(worker, signal.SIGKILL)
+            os.kill(min(spawned(process.pid)), signal.SIGKILL)
             _, told = process.communicate(timeout=120)
         finally:
             process.kill()
     assert process.returncode == 3
     assert told.startswith(b"contract-tests: a worker died with status -9; ")
-
-
-def children(pid: int) -> list[int]:
-    if not Path("/proc").exists():
-        pytest.skip("this system has no /proc to see processes in")
-    found = []
-    for each in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
-            if int(each.read_text().rpartition(")")[2].split()[1]) == pid:
-                found.append(int(each.parent.name))
-    return found

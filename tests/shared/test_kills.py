@@ -18,13 +18,13 @@ from typing import Self
 import pytest
 import requests
 from redis_server import RedisServer
+from shell import NEEDS_PROC, spawned
 from upstream import wait_for
 from wire import HARBOUR
 
 pytestmark = pytest.mark.slow
 
 PROCESSES, CLIENTS = 3, 6
-TASKS = Path("/proc/self/task")
 PATIENCE = 120.0  # seconds for what takes well under one
 HEADERS = {"Authorization": f"Bearer {HARBOUR}"}
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
@@ -113,12 +113,6 @@ def started(redis: RedisServer, port: int) -> Iterator[subprocess.Popen[bytes]]:
             process.wait(PATIENCE)
 
 
-def workers(pid: int) -> set[int]:
-    """The processes that serve beside the first one."""
-    found = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
-    return {each for each in found if "spawn_main" in Path(f"/proc/{each}/cmdline").read_text()}
-
-
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
@@ -132,16 +126,16 @@ def answers(url: str) -> bool:
         return False
 
 
-@pytest.mark.skipif(not TASKS.exists(), reason="needs Linux's /proc, which tells a process's children")
+@NEEDS_PROC
 def test_nothing_acknowledged_is_lost_when_processes_and_redis_are_killed(redis: RedisServer) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with started(redis, port) as first, Load(url) as load:  # from the first second: processes start under load
-        wait_for(lambda: len(workers(first.pid)) == PROCESSES - 1)
+        wait_for(lambda: len(spawned(first.pid)) == PROCESSES - 1)
         for _ in range(3):
-            before, made = workers(first.pid), len(load.made)
+            before, made = spawned(first.pid), len(load.made)
             os.kill(min(before), signal.SIGKILL)
-            wait_for(lambda before=before: len(workers(first.pid) - before) == 1)  # type: ignore[misc]
+            wait_for(lambda before=before: len(spawned(first.pid) - before) == 1)  # type: ignore[misc]
             wait_for(lambda made=made: len(load.made) > made + 20)  # type: ignore[misc]
         redis.kill()
         wait_for(lambda: load.refused > 2 * CLIENTS)

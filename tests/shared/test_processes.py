@@ -21,7 +21,7 @@ import pytest
 import redis
 import requests
 from redis_server import RedisServer
-from shell import COMMANDS, ENVIRONMENT, MOCK_SERVER, running
+from shell import COMMANDS, ENVIRONMENT, MOCK_SERVER, NEEDS_PROC, running, spawned
 from upstream import wait_for
 from wire import ALPINE, HARBOUR, Client, over_network
 
@@ -35,25 +35,16 @@ from mock_server.workers import Workers
 pytestmark = pytest.mark.slow
 
 
-def children(pid: int) -> list[int]:
-    """The processes that serve beside the first one."""
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    commands = {int(each): Path(f"/proc/{each}/cmdline").read_text() for each in found}
-    return [each for each, command in commands.items() if "spawn_main" in command]
-
-
-@pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="needs Linux's /proc, which tells a process's children"
-)
+@NEEDS_PROC
 def test_a_mock_of_three_processes_conforms_and_replaces_one_that_ends(redis_url: str, tmp_path: Path) -> None:
     options = ("--store", redis_url, "--store-prefix", str(tmp_path), "--workers", "3")
     with running(*options) as (process, lines):
         base_url = lines[0].split()[-1]
         assert any(line.startswith("Store        redis://127.0.0.1") for line in lines)
-        wait_for(lambda: len(children(process.pid)) >= 2)
-        before = children(process.pid)
-        os.kill(before[0], signal.SIGKILL)
-        wait_for(lambda: len(set(children(process.pid)) - set(before)) == 1)
+        wait_for(lambda: len(spawned(process.pid)) >= 2)
+        before = spawned(process.pid)
+        os.kill(min(before), signal.SIGKILL)
+        wait_for(lambda: len(spawned(process.pid) - before) == 1)
         command: list[str] = [str(COMMANDS / "contract-tests"), "run", "--base-url", base_url, "--explore", "0"]
         keys = {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
         judged = subprocess.run(
@@ -61,7 +52,7 @@ def test_a_mock_of_three_processes_conforms_and_replaces_one_that_ends(redis_url
         )
         assert judged.returncode == 0, judged.stdout + judged.stderr
         assert judged.stdout.splitlines()[-1].startswith("conforms")
-        rest = children(process.pid)
+        rest = spawned(process.pid)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 0
         wait_for(lambda: not any(Path(f"/proc/{each}").exists() for each in rest))
