@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from contract_tests.exchange import OWN, Exchange, Expect, Page, id_of
+from contract_tests.exchange import OTHER, OWN, Exchange, Expect, Page, id_of
 from contract_tests.masking import begins
 from link_management_contract import Resource
 
@@ -175,6 +175,20 @@ class Omission:
 
 
 @dataclass(frozen=True)
+class Split:
+    """What came of a refused form once its optional fields were sent one at a time, then all of them again.
+
+    Attributes:
+        alone: the answers to the form with each optional field.
+        least: the answer to the last of these forms, one without any: the account may still write then.
+    """
+
+    alone: tuple[Exchange, ...]
+    again: Exchange
+    least: Exchange
+
+
+@dataclass(frozen=True)
 class AccessAttempt:
     """A request by a client other than the account, and what the account sees afterwards.
 
@@ -197,7 +211,8 @@ class Round:
     """Requests about the run's own records that were sent at one moment, and what was seen once all were answered.
 
     Attributes:
-        kind: which requests overlap: `updates`, `update and delete`, `deletes`, `creates`, `reads` or `burst`.
+        kind: which requests overlap: `updates`, `update and delete`, `deletes`, `creates`, `burst of creates`,
+            `reads` or `burst`.
         exchanges: the requests, in the order of their answers.
         before: the record that they are about, as it was; empty if they are about none.
         reads: reads afterwards: of that record, or of the created ones.
@@ -222,7 +237,7 @@ class Evidence:
     Attributes:
         markers: the texts that mark the run's records.
         own: the ids that the run created.
-        shaped: updates whose forms are written as other clients write them.
+        shaped: updates, and creates, whose forms are written as other clients write them.
         controls: listings before and after a stretch in which the run only read.
         notes: why something could not be tried.
         public_base_url: what page links must begin with, if not the base URL.
@@ -240,10 +255,11 @@ class Evidence:
     before_after: list[BeforeAfter] = field(default_factory=list)
     paging_scans: list[PagingScan] = field(default_factory=list)
     omissions: list[Omission] = field(default_factory=list)
+    splits: list[Split] = field(default_factory=list)
     access_attempts: list[AccessAttempt] = field(default_factory=list)
     watches: list[Watch] = field(default_factory=list)
     controls: list[tuple[Listing, Listing]] = field(default_factory=list)
-    shaped: list[Change] = field(default_factory=list)
+    shaped: list[Change | Creation] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
     has_overlapped: bool = False
     notes: list[str] = field(default_factory=list)
@@ -264,21 +280,42 @@ class Evidence:
             if wanted and request.operation in operations:
                 yield exchange
 
+    def answers(self, *operations: str) -> Iterator[Exchange]:
+        """The answers that rules about a single one judge: to documented requests, with any account's key, at any time.
+
+        Of answers that no rule about several considers, only those count that carry out what was asked.
+        """
+        for exchange in self.exchanges:
+            request, data = exchange.request, exchange.data
+            if request.resource != self.resource.name or request.operation not in operations:
+                continue
+            if request.identity == OWN and exchange.expects is Expect.SUCCESS:
+                yield exchange
+            elif request.identity == OTHER or exchange.expects is Expect.OVERLOOKED:
+                is_served = exchange.succeeded and not exchange.is_refusal_in_disguise
+                shows = request.operation != "read" or (isinstance(data, dict) and "id" in data)
+                if is_served and shows and request.operation in ("list", "read", "create"):
+                    yield exchange
+
     def pages(self) -> Iterator[Page]:
-        """The pages that documented lists returned, as far as they can be read."""
+        """The pages that the account's documented lists returned, as far as they can be read."""
         return (page for page in (exchange.page for exchange in self.of("list")) if page)
 
+    def every_page(self) -> Iterator[Page]:
+        """The same of all answers that rules about a single one judge."""
+        return (page for page in (exchange.page for exchange in self.answers("list")) if page)
+
     def records(self) -> Iterator[tuple[Exchange, Record]]:
-        """Every record that the account was shown, in a read or a list, with the exchange that showed it."""
-        for exchange in self.of("read"):
+        """Every record that an account was shown, in a read or a list, with the exchange that showed it."""
+        for exchange in self.answers("read"):
             if exchange.succeeded and isinstance(exchange.data, dict):
                 yield exchange, exchange.data
-        for expects in (Expect.SUCCESS, Expect.OPEN):
-            for exchange in self.of("list", expects=expects):
-                yield from ((exchange, row) for row in (exchange.page.rows if exchange.page else ()))
+        for exchange in (*self.answers("list"), *self.of("list", expects=Expect.OPEN)):
+            yield from ((exchange, row) for row in (exchange.page.rows if exchange.page else ()))
 
-    def is_own(self, record: Record) -> bool:
-        return id_of(record) in self.own
+    def is_own(self, record: Record, shown_in: Exchange | None = None) -> bool:
+        """Whether a record is the run's, in an answer to the account; another account may have one with the same id."""
+        return id_of(record) in self.own and (shown_in is None or shown_in.request.identity == OWN)
 
     def is_missing(self, identifier: Any) -> bool:
         """Whether the complete listing after a record's create lacks the record."""

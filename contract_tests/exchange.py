@@ -22,6 +22,7 @@ TRIES = 3  # how often a failing request is sent before its failure counts
 METHODS = {"list": "GET", "read": "GET", "create": "POST", "update": "POST", "delete": "DELETE"}
 OPERATIONS = tuple(METHODS)
 WRITES = tuple(operation for operation, method in METHODS.items() if method != "GET")
+REJECTED = {400, 404, 405, 415, 422, 501}  # statuses that call a request wrong, whoever sends it
 OWN = "the account's key"
 OTHER = "another account's key"
 

@@ -28,6 +28,7 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
 from link_management_contract import Contract, Resource, operation_of
 
+SEVERAL_TYPES = 1.6  # times as many requests for a resource that has them
 STEPS = 10  # of a walk, each of about three requests
 Form = dict[str, FormValue]
 Step = Callable[[], object]
@@ -41,7 +42,7 @@ class Exploration:
     """Explores one resource after the other.
 
     Attributes:
-        requests: about how many to send for each resource; the last step is not cut off.
+        requests: about how many to send for a resource, more if it has several types; the last step is not cut off.
     """
 
     contract: Contract
@@ -54,7 +55,7 @@ class Exploration:
         most_pages, visitor.most_pages = visitor.most_pages, 1
         try:
             exchanges = visitor.evidence.exchanges
-            end = len(exchanges) + self.requests
+            end = len(exchanges) + int(self.requests * (SEVERAL_TYPES if visitor.resource.types else 1))
             yield from _within(probes(visitor), exchanges, end)
             left = max(0, end - len(exchanges))
             yield from _within(self._generated(visitor, left // 3), exchanges, len(exchanges) + left // 3)

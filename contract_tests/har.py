@@ -17,8 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 import harfile
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN, Exchange, Expect, Request, id_of, integer
-from contract_tests.rules.operations import REJECTED
+from contract_tests.exchange import OWN, REJECTED, Exchange, Expect, Request, id_of, integer
 from contract_tests.target.connection import LONGEST_BODY
 from contract_tests.verdicts import Outcome
 from link_management_contract import Contract, Resource

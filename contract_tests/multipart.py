@@ -46,7 +46,10 @@ SHAPES = (
     ),
     Shape("OkHttp", "3f2b8c1e-7d94-4a6b-9c0d-5e1f2a3b4c5d", headers=("Content-Length: LENGTH",)),
     Shape("undici", "----formdata-undici-061840329715", files_first=True, end=""),
-    Shape("a client with the longest boundary", "----=_+." + "b" * 62, quoted=True),
+)
+UNUSUAL = (  # shapes that RFC 2046 allows and no client is known to send
+    Shape("only RFC 2046 allows the comma in its boundary; no client", "contract,tests,7f3a", quoted=True),
+    Shape("only RFC 2046 allows a boundary of 70 characters; no client", "----=_+." + "b" * 62, quoted=True),
 )
 NOTHING_CHOSEN = Shape("a browser in which no file was chosen", file_name="", files_first=True)
 

@@ -1,5 +1,6 @@
 """A run: visits to each resource, a second visit where rules are in doubt, and the verdicts."""
 
+import math
 import os
 import re
 import time
@@ -12,7 +13,7 @@ from importlib import import_module
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from types import SimpleNamespace
-from urllib.parse import urlsplit
+from urllib.parse import quote_plus, urlsplit
 
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.evidence import Evidence
@@ -282,10 +283,10 @@ class Run:
     @cached_property
     def exploration(self) -> Callable[[Visitor], Iterator[Callable[[], object]]]:
         """Yields what a visit does to explore."""
-        from contract_tests.exploration import Exploration  # noqa: PLC0415
+        from contract_tests.exploration import SEVERAL_TYPES, Exploration  # noqa: PLC0415
 
-        requests = -(-self._options.explore // len(self._contract.resources))
-        return Exploration(self._contract, requests, self._options.seed)
+        shares = sum(SEVERAL_TYPES if resource.types else 1 for resource in self._contract.resources.values())
+        return Exploration(self._contract, math.ceil(self._options.explore / shares), self._options.seed)
 
     def _explore(self, visitor: Visitor) -> Iterator[Step]:
         return (("exploring", step) for step in self.exploration(visitor))
@@ -468,7 +469,7 @@ def _secrets(options: Options) -> dict[str, str]:
     """What must not be reported, each with its replacement."""
     words = [word for value in options.connection.headers.values() for word in (value, *value.split())]
     sent = identities(options.api_key, options.second_api_key)
-    nearly = [value.partition(" ")[2] for identity, value in sent.items() if identity != WRONG]
+    nearly = [value.partition(" ")[2] or quote_plus(options.api_key) for name, value in sent.items() if name != WRONG]
     secrets = dict.fromkeys(words, "[hidden]") | dict.fromkeys(nearly, "[nearly the key]") | {options.api_key: "[key]"}
     return secrets | ({options.second_api_key: "[second key]"} if options.second_api_key else {})
 

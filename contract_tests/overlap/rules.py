@@ -7,9 +7,19 @@ from enum import Enum, auto
 from itertools import permutations, product
 from typing import Any
 
+from contract_tests.comparing import holds_text
 from contract_tests.evidence import Evidence, Round
-from contract_tests.exchange import Exchange, id_of
-from contract_tests.observation import MADE, NotApplicable, Observation, Observations, Satisfied, Violation, rule
+from contract_tests.exchange import Exchange, FormValue, id_of
+from contract_tests.observation import (
+    MADE,
+    NotApplicable,
+    Observation,
+    Observations,
+    Satisfied,
+    Violation,
+    answer,
+    rule,
+)
 
 TOO_MANY = (429, 503)  # how a server may refuse a burst
 SHARE_THAT_FAILS = 5  # a burst fails if more than one answer in so many does
@@ -99,8 +109,15 @@ def changed_in(overlapping: Round, record: Mapping[str, Any] | None) -> State:
     """The fields in which a record differs from before a round, among those that its updates name."""
     if not record:
         return NO_RECORD
-    named = {name for exchange in overlapping.exchanges for name in exchange.request.form or {}}
-    return frozenset(name for name in named if record.get(name) != overlapping.before.get(name))
+    given = {name: value for exchange in overlapping.exchanges for name, value in (exchange.request.form or {}).items()}
+    return frozenset(name for name, value in given.items() if has_changed(name, value, overlapping.before, record))
+
+
+def has_changed(name: str, value: FormValue, before: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    """Whether a record shows another value than before; one that is kept among its settings, the very value."""
+    if name in record or not isinstance(record.get("settings"), dict):
+        return bool(record.get(name) != before.get(name))
+    return holds_text(record["settings"], str(value))
 
 
 def described(state: State) -> str:
@@ -185,6 +202,26 @@ def wrong_total(overlapping: Round) -> Contradiction:
     return f"total {len(overlapping.listed)}, as so many are listed", f"total {overlapping.total}"
 
 
+def disagrees(overlapping: Round) -> Contradiction:
+    """A list that shows more or fewer records than its own total says."""
+    lists = [exchange.page for exchange in overlapping.exchanges if exchange.page and exchange.page.total is not None]
+    wrong = [page for page in lists if len(page.rows) != min(page.total or 0, page.meta.get("results_per_page", 0))]
+    if not wrong or not overlapping.is_sound:
+        return None
+    received = f"{len(wrong[0].rows)} records of a total of {wrong[0].total}, in {len(wrong)} of {len(lists)} lists"
+    return "as many records as the total says, or a full page", received
+
+
+def fails(overlapping: Round) -> Contradiction:
+    """Failures among requests at one moment; a server may refuse some as too many."""
+    failed = [each for each in overlapping.exchanges if each.status and each.failed and each.status not in TOO_MANY]
+    if not failed:
+        return None
+    counts = Counter(f"{each.request.operation} {answer(each)}" for each in failed)
+    received = ", ".join(f"{count} times {what}" for what, count in counts.most_common())
+    return f"an answer to each of {len(overlapping.exchanges)} requests, or a refusal as too many", received
+
+
 def listed_twice(overlapping: Round) -> Contradiction:
     """A record that stands twice on one page."""
     for exchange in overlapping.exchanges:
@@ -206,15 +243,18 @@ def burst_fails(overlapping: Round) -> Contradiction:
 
 
 CREATES, DELETES = ("creates",), ("update and delete", "deletes")  # kinds of rounds, which a run sends if asked for
+BURST = ("burst of creates",)
 
 
 @rule("concurrency.updates-leave-other-fields", ("updates",), no_order_explains, needs=MADE)
 @rule("concurrency.reads-show-whole-records", ("reads",), no_order_explains, needs=MADE)
 @rule("concurrency.deleted-record-stays-deleted", DELETES, is_back, needs=MADE)
-@rule("concurrency.creates-answer-different-ids", CREATES, same_id, needs=MADE)
-@rule("concurrency.created-records-are-listed-once", CREATES, not_listed_once, needs=MADE)
-@rule("concurrency.totals-come-right", CREATES + DELETES, wrong_total, needs=MADE)
+@rule("concurrency.creates-answer-different-ids", CREATES + BURST, same_id, needs=MADE)
+@rule("concurrency.created-records-are-listed-once", CREATES + BURST, not_listed_once, needs=MADE)
+@rule("concurrency.totals-come-right", CREATES + BURST + DELETES, wrong_total, needs=MADE)
 @rule("concurrency.lists-show-a-record-once", ("creates", "reads"), listed_twice, needs=MADE)
+@rule("concurrency.lists-agree-with-themselves", CREATES, disagrees, needs=MADE)
+@rule("concurrency.requests-do-not-fail", ("updates", "reads", *CREATES, *BURST, *DELETES), fails, needs=MADE)
 @rule("concurrency.bursts-of-reads-are-answered", ("burst",), burst_fails, needs=MADE)
 def overlapping_requests(
     evidence: Evidence, kinds: Kinds, contradiction: Callable[[Round], Contradiction]

@@ -1,14 +1,18 @@
 """The chapter of requests that overlap: pairs and small groups about the run's own records, sent at one moment."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from zlib import crc32
 
 from contract_tests.evidence import Listing, Record, Round
 from contract_tests.exchange import Exchange, Expect, FormValue, Request, request_of, whole_id
 from contract_tests.masking import mark_of, shows
-from contract_tests.overlap.rules import changed_in, orders, steps_of
+from contract_tests.overlap.rules import changed_in, has_changed, orders, steps_of
+from contract_tests.survey.samples import of_type
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry
 from contract_tests.target.target import MOST_AT_ONCE, BudgetSpentError, WriteRefusedError
@@ -16,8 +20,13 @@ from contract_tests.target.target import MOST_AT_ONCE, BudgetSpentError, WriteRe
 BURSTS = (20, MOST_AT_ONCE, MOST_AT_ONCE)  # the last over connections that are open already
 CREATES, READS = 3, 4  # at one moment
 WRITES = ("create", "update")
+NOTHING: Mapping[str, FormValue] = MappingProxyType({})
 LONGEST_SPREAD = 2.0  # seconds over which reads are spread while a write is carried out
-TOGETHER = {"domains": ("host", "custom_index_url"), "notification-handlers": ("name", "is_enabled")}
+TOGETHER: dict[str, tuple[tuple[str, ...], ...]] = {  # fields that are updated at one moment
+    "domains": (("host", "custom_index_url"),),
+    "notification-handlers": (("name", "is_enabled"), ("telegram", "telegram_chat_id")),  # the last two in one object
+}
+MANY_CREATES = (20, 40)  # at one moment
 
 
 def overlap(visitor: Visitor, rounds: int) -> None:
@@ -27,22 +36,34 @@ def overlap(visitor: Visitor, rounds: int) -> None:
         return
     subject, _ = made
     with suppress(WriteRefusedError):
-        fields = _usable(visitor, subject)
+        pairs = list(_pairs(visitor))
         for _ in range(rounds):
-            if len(fields) > 1:
-                _updates(visitor, subject, fields)
-                _reads(visitor, subject, fields)
-            _creates(visitor)
+            for each, fields in pairs:
+                _updates(visitor, each, fields)
+                _reads(visitor, each, fields)
+            _creates(visitor, CREATES)
             _removals(visitor, ("update", "delete"))
             _removals(visitor, ("delete", "delete"))
+        for size in MANY_CREATES:
+            _creates(visitor, size)
     for size in BURSTS:
         reads = [request_of(visitor.resource, "read", subject, Expect.OPEN)] * size
         _keep(visitor, Round("burst", _sent(visitor, reads)))
 
 
-def _made(visitor: Visitor) -> tuple[int, Record] | None:
+def _pairs(visitor: Visitor) -> Iterator[tuple[int, list[str]]]:
+    """Records with fields that may be updated at one moment, as each can be updated alone."""
+    for fields in TOGETHER.get(visitor.resource.name, ()):
+        of_its_type = of_type(visitor.resource, fields[0]) if fields[0] in visitor.resource.types else {}
+        made = _made(visitor, of_its_type)
+        usable = _usable(visitor, made[0], fields) if made else []
+        if made and len(usable) > 1:
+            yield made[0], usable
+
+
+def _made(visitor: Visitor, more: Mapping[str, FormValue] = NOTHING) -> tuple[int, Record] | None:
     """A new record that may be written to, with its id; or None."""
-    form = visitor.least()
+    form = {**visitor.least(), **more}
     identifier = visitor.post(form, Expect.OPEN).made_id
     if identifier is None:
         return None
@@ -52,23 +73,21 @@ def _made(visitor: Visitor) -> tuple[int, Record] | None:
     return (identifier, read.record or {}) if is_own else None
 
 
-def _usable(visitor: Visitor, subject: int) -> list[str]:
+def _usable(visitor: Visitor, subject: int, fields: Sequence[str]) -> list[str]:
     """The fields that reads show changed after an update of each alone."""
     usable = []
-    for name in TOGETHER.get(visitor.resource.name, ()):
+    for name in fields:
         before = visitor.read(subject, Expect.OPEN).record or {}
-        exchange = visitor.update(subject, _form(visitor, (name,), before), Expect.OPEN)
-        after = visitor.wait_until(
-            "update",
-            lambda: visitor.read(subject, Expect.OPEN),
-            lambda seen, name=name, before=before: _differs(seen, name, before),  # type: ignore[misc]
-        )
-        usable += [name] if exchange.succeeded and _differs(after, name, before) else []
+        form = _form(visitor, (name,), before)
+        exchange = visitor.update(subject, form, Expect.OPEN)
+        differs = partial(_differs, name, form[name], before)
+        after = visitor.wait_until("update", partial(visitor.read, subject, Expect.OPEN), differs)
+        usable += [name] if exchange.succeeded and differs(after) else []
     return usable
 
 
-def _differs(read: Exchange, name: str, before: dict[str, object]) -> bool:
-    return read.record is not None and read.record.get(name) != before.get(name)
+def _differs(name: str, value: FormValue, before: Record, read: Exchange) -> bool:
+    return read.record is not None and has_changed(name, value, before, read.record)
 
 
 def _updates(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
@@ -96,15 +115,15 @@ def _changed(visitor: Visitor, kind: str, subject: int, before: dict[str, object
     _keep(visitor, replace(sent, reads=(read,)))
 
 
-def _creates(visitor: Visitor) -> None:
-    """Creates at one moment, with lists beside them."""
-    before = visitor.list_all()
-    forms = [visitor.least() for _ in range(CREATES)]
+def _creates(visitor: Visitor, count: int) -> None:
+    """Creates at one moment; with lists beside them, and reads of all that they made, if they are few."""
+    before, are_few = visitor.list_all(), count == CREATES
+    forms = [visitor.least() for _ in range(count)]
     ledger, name = visitor.target.ledger, visitor.resource.name
     entries = [ledger.plan(name, mark_of(form[visitor.resource.label])) for form in forms]
     creates = [visitor.create_of(Expect.OPEN, form=form) for form in forms]
     try:
-        sent = _sent(visitor, [*creates, *[_list(visitor)] * READS])
+        sent = _sent(visitor, [*creates, *[_list(visitor)] * (READS if are_few else 0)])
     except BudgetSpentError:  # none was sent
         for entry in entries:
             ledger.forget(entry)
@@ -119,13 +138,14 @@ def _creates(visitor: Visitor) -> None:
             lambda each=each: visitor.read(each, Expect.OPEN),  # type: ignore[misc]
             lambda seen: seen.record is not None,
         )
-        for each in made
+        for each in (made if are_few else [])
     )
     after = visitor.wait_until(
         "create", visitor.list_all, lambda listing: set(made) <= set(listing.ids) and _is_sound(listing)
     )
     made += [identifier for entry in entries if (identifier := _found(visitor, entry, after))]
-    _keep(visitor, _listed(Round("creates", sent, reads=reads, is_sound=_is_sound(before)), after))
+    kind = "creates" if are_few else "burst of creates"
+    _keep(visitor, _listed(Round(kind, sent, reads=reads, is_sound=_is_sound(before)), after))
     for each in made:
         with suppress(WriteRefusedError):
             visitor.delete(each, Expect.OPEN)
@@ -185,6 +205,8 @@ def _form(visitor: Visitor, names: Sequence[str], before: dict[str, object]) -> 
         visitor.resource.label: marker,
         "custom_index_url": f"https://www.example.com/{mark_of(marker)}",
         "is_enabled": "0" if before.get("is_enabled") is True else "1",
+        "telegram": f"123456789:AAcontract-tests-{mark_of(marker)}",
+        "telegram_chat_id": f"-100{crc32(marker.encode())}",
     }
     return {name: values[name] for name in names}
 

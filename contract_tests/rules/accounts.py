@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from contract_tests.evidence import AccessAttempt, Evidence, Record
-from contract_tests.exchange import OTHER, id_of
+from contract_tests.exchange import OTHER, OWN, id_of
 from contract_tests.masking import begins
 from contract_tests.observation import (
     CHANGED,
@@ -54,7 +54,7 @@ def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
         if rows and not known:
-            records = (record for _, record in evidence.records())
+            records = (record for shown, record in evidence.records() if shown.request.identity == OWN)
             known = {_look(record, evidence.resource): evidence.is_own(record) for record in records}
         seen = [row for row in rows if known.get(_look(row, evidence.resource), False) or attempt.identity != OTHER]
         shown = sum(_look(row, evidence.resource) in known for row in seen)

@@ -72,4 +72,4 @@ def update_id_is_the_path_id(evidence: Evidence) -> Observations:
 
 
 def _successes(evidence: Evidence, *operations: str) -> Iterator[Exchange]:
-    return (exchange for exchange in evidence.of(*operations) if exchange.succeeded)
+    return (exchange for exchange in evidence.answers(*operations) if exchange.succeeded)

@@ -1,15 +1,13 @@
 """Rules about forms: which fields are accepted, and what becomes of their values."""
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
+from contract_tests.comparing import holds_text, is_same, same_url
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import Exchange, Expect
 from contract_tests.masking import begins, shows
-from contract_tests.multipart import NOTHING_CHOSEN
+from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, UNUSUAL, USUAL, Shape
 from contract_tests.observation import (
     CHANGED,
     MADE,
@@ -22,6 +20,7 @@ from contract_tests.observation import (
     Satisfied,
     Undecided,
     Violation,
+    answer,
     decide,
     expect_field,
     place,
@@ -31,42 +30,9 @@ from contract_tests.observation import (
 from contract_tests.rules.operations import accepted
 from link_management_contract import Resource
 
+TOO_MANY = 429
 OMITTING = frozenset({Chapter.OMITTING})
 Stored = tuple[Mapping[str, str], Record, Exchange]  # a form that was accepted, the record shown afterwards, and where
-
-
-def is_same(field: str, value: Any, text: str) -> bool:
-    """Whether a field shows what was written: hosts and addresses without regard to case, URLs by their parts."""
-    if field.endswith("_url") and isinstance(value, str):
-        return same_url(value, text)
-    if field in ("host", "email"):
-        return str(value).strip().casefold().rstrip(".") == text.casefold()
-    return bool(value == text)
-
-
-def same_url(one: str, other: str) -> bool:
-    try:
-        return _parts(one) == _parts(other)
-    except ValueError:
-        return False
-
-
-def _parts(url: str) -> tuple[str, ...]:
-    """The meaning of a URL, however its scheme, host and escapes are spelled (RFC 3986, 6.2.2)."""
-    parts = urlsplit(url.strip())
-    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
-    rest = (parts.path if parts.path != "/" else "", parts.query, parts.fragment)
-    return parts.scheme, (parts.hostname or "").rstrip("."), str(port), *map(_normal, rest)
-
-
-def _normal(text: str) -> str:
-    """A text with normalised escapes: in capitals, and only for characters that need one."""
-
-    def spelled(found: re.Match[str]) -> str:
-        letter = chr(int(found[1], 16))
-        return letter if re.fullmatch(r"[A-Za-z0-9._~-]", letter) else found[0].upper()
-
-    return re.sub(r"%([0-9A-Fa-f]{2})", spelled, text)
 
 
 @rule("forms.name-required", "name", needs=OMITTING)
@@ -100,6 +66,7 @@ def optional_fields_are_accepted_on_create(evidence: Evidence) -> Observations:
     for exchange in evidence.of("create"):
         if _fields(exchange) - set(evidence.resource.required):
             yield accepted(exchange)
+    yield from _refused_together(evidence, "create")
 
 
 @rule("forms.optional-fields-are-accepted-on-update", needs=CHANGED)
@@ -110,6 +77,16 @@ def optional_fields_are_accepted_on_update(evidence: Evidence) -> Observations:
             if isinstance(observation, Violation) and any(_accepted_in_full(evidence, exchange)):
                 observation = Undecided("the same fields were accepted beside those that a create requires")
             yield observation
+    yield from _refused_together(evidence, "update")
+
+
+def _refused_together(evidence: Evidence, operation: str) -> Observations:
+    """Refusals that may be about the account, and are not: its fields are accepted one at a time, before and after."""
+    for split in evidence.splits:
+        if split.again.request.operation == operation and split.again.status != TOO_MANY:
+            served = all(isinstance(accepted(each), Satisfied) for each in (*split.alone, split.least))
+            if served and split.again.is_refusal:
+                yield Violation(split.again, "a success, as with each of these fields alone", answer(split.again))
 
 
 @rule("forms.required-fields-are-optional-on-update", needs=CHANGED)
@@ -150,29 +127,30 @@ def types_are_accepted(evidence: Evidence) -> Observations:
         yield observation
 
 
-@rule("forms.client-shapes-are-understood", needs=CHANGED)
-def client_shapes_are_understood(evidence: Evidence) -> Observations:
-    """Updates with forms as other clients write them, where this suite's form with the same fields is accepted."""
+@rule("forms.client-shapes-are-understood", (USUAL, *SHAPES, NOTHING_CHOSEN), needs=CHANGED)
+@rule("forms.empty-file-inputs-are-accepted", (NOTHING_CHOSEN,), needs=CHANGED)
+@rule("forms.any-boundary-is-understood", UNUSUAL, needs=CHANGED)
+def shapes_are_understood(evidence: Evidence, shapes: tuple[Shape, ...]) -> Observations:
+    """Writes with forms as other clients write them, where this suite's form with the same fields is accepted."""
     taken = [_fields(change.exchange) for change in evidence.changes if _is_renamed(change, evidence.resource)]
-    for change in evidence.shaped:
-        if _fields(change.exchange) not in taken:
+    creates = any(creation.identifier is not None for creation in evidence.creations)
+    for shaped in evidence.shaped:
+        request = shaped.exchange.request
+        if request.shape not in shapes:
+            continue
+        if not creates if request.operation == "create" else _fields(shaped.exchange) not in taken:
             yield Undecided("the same fields were not taken from this suite either")
             continue
-        shape, observation = change.exchange.request.shape, accepted(change.exchange)
-        record, as_sent = change.record, f"{shape.like} sends forms like this"
-        if isinstance(observation, Violation) and shape != NOTHING_CHOSEN:  # a file without content may be refused
-            yield Violation(change.exchange, f"a success; {as_sent}", observation.received)
+        observation, as_sent = accepted(shaped.exchange), f"{request.shape.like} sends forms like this"
+        if isinstance(observation, Violation):
+            if request.shape != NOTHING_CHOSEN or len(shapes) == 1:  # which is a choice, for all other purposes
+                yield Violation(shaped.exchange, f"a success; {as_sent}", observation.received)
         elif isinstance(observation, Undecided):
             yield observation
-        elif (
-            isinstance(observation, Satisfied)
-            and record
-            and change.read
-            and isinstance(record.get(evidence.label), str)
-        ):
-            marker = change.form[evidence.label]
+        elif shaped.read and shaped.read.record and isinstance(shaped.read.record.get(evidence.label), str):
+            marker = shaped.form[evidence.label]
             wanted = Like(shown(marker), lambda label, marker=marker: begins(label, marker))  # type: ignore[misc]
-            yield expect_field(change.read, record, evidence.label, wanted, because=as_sent)
+            yield expect_field(shaped.read, shaped.read.record, evidence.label, wanted, because=as_sent)
 
 
 def _is_renamed(change: Change, resource: Resource) -> bool:
@@ -207,12 +185,11 @@ def email_comes_back(evidence: Evidence) -> Observations:
 @rule("forms.type-fields-show-in-settings", needs=CHANGED)
 def type_fields_show_in_settings(evidence: Evidence) -> Observations:
     for form, record, exchange in _stored(evidence):
-        of_type = form.get("type", "")
+        of_type, settings = str(record.get("type")), record.get("settings")
         own = [name for name in form if name == of_type or name.startswith(f"{of_type}_")]
-        values, settings = [form[name] for name in own if name != "email"], record.get("settings")
-        if values and isinstance(settings, dict) and record.get("type") == form.get("type"):
-            held = json.dumps(settings, ensure_ascii=False)
-            holds = all(json.dumps(value, ensure_ascii=False)[1:-1] in held for value in values)
+        values = [form[name] for name in own if name != "email"]
+        if values and isinstance(settings, dict) and form.get("type", of_type) == of_type:
+            holds = all(holds_text(settings, value) for value in values)
             yield decide(exchange, holds, "settings that hold what was given", f"{len(settings)} other values")
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from contract_tests.evidence import BeforeAfter, Creation, Evidence, Record
-from contract_tests.exchange import Exchange
+from contract_tests.comparing import holds_text, is_same
+from contract_tests.evidence import BeforeAfter, Change, Creation, Evidence, Record
+from contract_tests.exchange import REJECTED, Exchange
 from contract_tests.observation import (
     CHANGED,
     CONTROL,
@@ -26,8 +27,6 @@ from contract_tests.observation import (
     shown,
     steady,
 )
-from contract_tests.rules.forms import is_same
-from contract_tests.rules.operations import REJECTED
 from link_management_contract import Resource
 
 
@@ -114,6 +113,21 @@ def update_leaves_other_fields(evidence: Evidence) -> Observations:
             for name in _untouched(evidence.resource, change.form):
                 if name in change.record and name in change.before:
                     yield expect_field(change.read, change.record, name, change.before[name], because="as before")
+            yield from _settings_kept(evidence, change, change.read, change.record)
+
+
+def _settings_kept(evidence: Evidence, change: Change, read: Exchange, record: Record) -> Observations:
+    """Whether settings still hold what the run had given to another field of the same type."""
+    before, now, resource = change.before.get("settings"), record.get("settings"), evidence.resource
+    if not isinstance(before, dict) or not isinstance(now, dict) or "type" in change.form:
+        return
+    earlier = (creation.form for creation in evidence.creations if creation.identifier == read.request.identifier)
+    given = {name: text for form in earlier for name, text in form.items()}
+    for name, text in given.items():
+        if name not in change.form and resource.types_of.get(name) == record.get("type") and holds_text(before, text):
+            yield decide(
+                read, holds_text(now, text), f"settings that hold the {name}, as before", "settings without it"
+            )
 
 
 def _untouched(resource: Resource, form: Iterable[str]) -> list[str]:

@@ -4,7 +4,7 @@ from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
 from contract_tests.evidence import Creation, Evidence
-from contract_tests.exchange import OPERATIONS, TRIES, WRITES, Exchange, id_of
+from contract_tests.exchange import OPERATIONS, REJECTED, TRIES, WRITES, Exchange, id_of
 from contract_tests.observation import (
     CHANGED,
     GONE,
@@ -22,7 +22,6 @@ from contract_tests.observation import (
 )
 
 SEVERAL = 3  # records on which an operation fails each time are no temporary trouble
-REJECTED = {400, 404, 405, 415, 422, 501}
 
 
 def accepted(exchange: Exchange) -> Observation:

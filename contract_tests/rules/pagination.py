@@ -49,14 +49,14 @@ def page_defaults_to_1(evidence: Evidence) -> Observations:
 
 @rule("pagination.size-defaults-to-25", needs=LISTED)
 def size_defaults_to_25(evidence: Evidence) -> Observations:
-    for page in evidence.pages():
+    for page in evidence.every_page():
         if page.size is None:
             yield from _has_size(page, evidence.resource.default_page_size, " (often a setting of the account)")
 
 
 @rule("pagination.allowed-sizes-are-kept", needs=LISTED)
 def allowed_sizes_are_kept(evidence: Evidence) -> Observations:
-    for page in evidence.pages():
+    for page in evidence.every_page():
         if page.size in evidence.resource.page_sizes:
             yield from _has_size(page, page.size or 0)
 
@@ -91,14 +91,31 @@ def other_sizes_are_not_used(evidence: Evidence) -> Observations:
 
 @rule("pagination.page-is-filled", needs=LISTED)
 def page_is_filled(evidence: Evidence) -> Observations:
-    for page in evidence.pages():
+    for page in evidence.every_page():
         size = page.size if page.size in evidence.resource.page_sizes else evidence.resource.default_page_size
-        if page.total is None or page.meta.get("results_per_page") != size:
+        is_late = page.exchange.expects is Expect.OVERLOOKED  # its records and its total may be of two moments
+        if is_late or page.total is None or page.meta.get("results_per_page") != size:
             continue
         if page.is_there or page.total == 0:
             expected, rows = max(0, min(size, page.total - (page.number - 1) * size)), len(page.rows)
             received = f"{rows} records of a total of {page.total}"
             yield decide(page.exchange, rows == expected, f"{expected} records", received, "/data")
+    yield from _past_the_end(evidence)
+
+
+def _past_the_end(evidence: Evidence) -> Observations:
+    """Pages past the end that show, under the number that was asked for, what the first of several pages shows."""
+    first: dict[int, list[str]] = {}
+    lists = (*evidence.of("list"), *evidence.of("list", expects=Expect.OPEN))
+    for exchange in sorted(lists, key=lambda each: each.number):
+        page = exchange.page
+        if page is None or not page.rows or page.size not in evidence.resource.page_sizes:
+            continue
+        if page.number == 1:
+            first |= {size: _ids(page.rows)[:size] for size in evidence.resource.page_sizes if size <= page.size}
+        elif (page.pages or 0) > 1 and page.meta.get("page") == page.number > (page.pages or 0):
+            received = f"the records of page 1, under the number {page.number}"
+            yield decide(exchange, _ids(page.rows) != first.get(page.size), "no records past the last page", received)
 
 
 @rule("pagination.meta-page-is-the-page-asked-for", needs=LISTED)
@@ -110,7 +127,7 @@ def meta_page_is_the_page_asked_for(evidence: Evidence) -> Observations:
 
 @rule("pagination.total-pages-is-the-ceiling", needs=LISTED)
 def total_pages_is_the_ceiling(evidence: Evidence) -> Observations:
-    for page in evidence.pages():
+    for page in evidence.every_page():
         if page.total and "total_pages" in page.meta and page.pages:
             note = f", for {page.total} records by {page.meta['results_per_page']}"
             yield expect(page.exchange, "/meta/total_pages", page.pages, note)
@@ -246,7 +263,7 @@ def _ids(rows: Sequence[Record]) -> list[str]:
 
 def _existing(evidence: Evidence) -> Iterator[Page]:
     """Pages that exist according to the total and the requested size."""
-    return (page for page in evidence.pages() if page.is_there)
+    return (page for page in evidence.every_page() if page.is_there)
 
 
 @rule("pagination.links-have-the-stated-path", needs=LISTED)
@@ -351,7 +368,7 @@ def neighbours_past_the_end_exist(evidence: Evidence) -> Observations:
 
 
 def _links(evidence: Evidence) -> Iterator[tuple[Page, str, str]]:
-    for page in evidence.pages():
+    for page in evidence.every_page():
         for name in LINKS:
             if isinstance(page.links.get(name), str):
                 yield page, name, page.links[name]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any
 
@@ -28,6 +28,7 @@ from contract_tests.observation import (
 )
 from link_management_contract import Resource
 
+A_SECOND = timedelta(seconds=1)
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
@@ -86,7 +87,7 @@ def _is_time(value: Any) -> bool:
 def has_form(evidence: Evidence, name: str, wanted: Like) -> Observations:
     for exchange, record in evidence.records():
         if name in record:
-            yield expect_field(exchange, record, name, wanted, own=evidence.is_own(record))
+            yield expect_field(exchange, record, name, wanted, own=evidence.is_own(record, exchange))
 
 
 @rule("representations.type-is-one-of-six", needs=PAGES | CHANGED)
@@ -119,12 +120,12 @@ def custom_not_found_url_is_absent(evidence: Evidence) -> Observations:
 
 @rule("representations.integers-have-no-fraction", needs=PAGES | CHANGED)
 def integers_have_no_fraction(evidence: Evidence) -> Observations:
-    writes = evidence.of("create", "update")
+    writes = (*evidence.answers("create"), *evidence.of("update"))
     made = ((exchange, exchange.data) for exchange in writes if exchange.made_id is not None)
     for exchange, record in chain(evidence.records(), made):
         if isinstance(record.get("id"), float) or is_integer(record.get("id")):
             yield expect_field(exchange, record, "id", NO_FRACTION)
-    for page in evidence.pages():
+    for page in evidence.every_page():
         for name in page.meta:
             yield expect(page.exchange, f"/meta/{name}", NO_FRACTION)
 
@@ -135,6 +136,18 @@ def last_datetime_is_null_before_any_update(evidence: Evidence) -> Observations:
     for exchange, record in _never_updated(evidence):
         if "last_datetime" in record:
             yield expect_field(exchange, record, "last_datetime", None)
+
+
+@rule("representations.last-datetime-is-not-before-datetime", needs=PAGES | CHANGED)
+def last_datetime_is_not_before_datetime(evidence: Evidence) -> Observations:
+    """The run's records; two times of one moment may differ by a second."""
+    for exchange, record in evidence.records():
+        made, updated = str(record.get("datetime")), str(record.get("last_datetime"))
+        if evidence.is_own(record, exchange) and _is_time(made) and _is_time(updated):
+            behind = datetime.fromisoformat(made) - datetime.fromisoformat(updated)
+            at = "" if behind <= A_SECOND else place(exchange, record, "last_datetime")
+            received = f"last_datetime {updated}, which is before datetime {made}"
+            yield decide(exchange, not at, "a last_datetime that is not before datetime", received, at)
 
 
 @rule("representations.custom-index-url-is-empty-when-unset", needs=PAGES | MADE)

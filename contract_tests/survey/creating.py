@@ -1,14 +1,17 @@
 """Creates that are never repeated blindly, and whose records are seen before anything else is done to them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from contract_tests.evidence import Creation
-from contract_tests.exchange import TRIES, Exchange, Expect, FormValue, request_of, whole_id
+from contract_tests.evidence import Creation, Split
+from contract_tests.exchange import REJECTED, TRIES, Exchange, Expect, FormValue, request_of, whole_id
 from contract_tests.masking import mark_of, shows
+from contract_tests.multipart import USUAL, Shape
 from contract_tests.survey.visitor import Visitor
+
+UNAUTHORIZED, TOO_MANY = 401, 429
 
 
 class InvisibleError(Exception):
@@ -27,6 +30,7 @@ class Create:
     expects: Expect = Expect.SUCCESS
     known: frozenset[Any] = frozenset()
     read: bool = True
+    shape: Shape = USUAL
 
 
 def create(visitor: Visitor, *creates: Create) -> list[Creation]:
@@ -37,7 +41,7 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
     """
     sent, resource = list[tuple[Exchange, int | None]](), visitor.resource
     for each in creates:
-        exchange = visitor.post(each.form, each.expects)
+        exchange = visitor.post(each.form, each.expects, shape=each.shape)
         sent.append(_again(visitor, each, exchange) if exchange.failed else (exchange, exchange.made_id))
     creations = []
     for each, (exchange, identifier) in zip(creates, sent, strict=True):
@@ -49,7 +53,7 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
                 "create", partial(visitor.send, request_of(resource, "read", identifier)), shows_it
             )
             creation = replace(creation, read=read)
-        visitor.evidence.creations.append(creation)
+        (visitor.evidence.creations if each.shape == USUAL else visitor.evidence.shaped).append(creation)
         creations.append(creation)
         if creation.read and not creation.read.failed and not _is_seen(visitor, creation):
             visitor.treat(creation.read, Expect.OPEN)
@@ -69,11 +73,35 @@ def _again(visitor: Visitor, create: Create, exchange: Exchange) -> tuple[Exchan
         if identifier is not None:
             visitor.note_own(visitor.target.ledger.latest(visitor.resource.name), identifier)
         else:
-            again = visitor.post(create.form, create.expects)
+            again = visitor.post(create.form, create.expects, shape=create.shape)
             exchange = replace(again, attempts=(*exchange.attempts, exchange.status))
             visitor.evidence.exchanges[-1] = exchange
             identifier = exchange.made_id
     return exchange, identifier
+
+
+def split(visitor: Visitor, exchange: Exchange, send: Callable[[dict[str, FormValue]], Exchange]) -> list[int]:
+    """After a refusal that may be about the account, send each optional field of the form alone, and all of them again.
+
+    Once for creates, and once for updates.
+
+    Args:
+        send: sends the same operation with other optional fields.
+
+    Returns:
+        The ids that were answered.
+    """
+    known = {each.again.request.operation for each in visitor.evidence.splits}
+    needed = {visitor.resource.label, *visitor.resource.required}
+    fields = {name: value for name, value in (exchange.request.form or {}).items() if name not in needed}
+    if exchange.succeeded or exchange.failed or exchange.status in REJECTED | {UNAUTHORIZED, TOO_MANY}:
+        return []
+    if len(fields) < 2 or exchange.request.operation in known:  # noqa: PLR2004 - one field is alone already
+        return []
+    alone = tuple(send({name: value}) for name, value in fields.items())
+    done = Split(alone, send(fields), send({}))
+    visitor.evidence.splits.append(done)
+    return [each.made_id for each in (*alone, done.again, done.least) if each.made_id is not None]
 
 
 def overlook(visitor: Visitor, creation: Creation) -> None:

@@ -2,24 +2,36 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import cycle
+from typing import TypeVar
 from zlib import crc32
 
 from contract_tests.evidence import AccessAttempt, Creation, Record
 from contract_tests.exchange import OTHER, OWN, WRITES, Expect, FormValue, request_of
 from contract_tests.masking import mark_of
-from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, USUAL, Shape
+from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, UNUSUAL, Shape
 from contract_tests.survey.attempts import try_as
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
-from contract_tests.survey.samples import SCRIPTS, alone, of_type
+from contract_tests.survey.samples import SCRIPTS, alone, image, of_type, value
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target.identities import IDENTITIES
+from contract_tests.target.identities import EVERYWHERE, IDENTITIES
 from contract_tests.target.target import WriteRefusedError
 
 SUBJECTS = 3  # records made for the probes
 ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")
+ODD_VALUES = ("", "x", "-1", "1.5", "100000000000000000000")  # for numbers and booleans in a form
+ODD_QUERIES = (("page[]", "2"), ("page[x]", "1"), ("results_per_page[]", "10"))
+FAR_PAGES = (  # with sizes by which an offset of 32 or 64 bits comes out as nought, or as a negative number
+    ("4294967297", "10"),
+    ("2147483648", "1000"),
+    ("4611686018427387905", "100"),
+    ("2305843009213693953", "1000"),
+    ("9223372036854775807", "25"),
+    ("18446744073709551617", "10"),
+)
 ODD_SIZES = (*ODD_NUMBERS, "1", "15", "30", "200", "2000")
 ODD_IDS = ("0", "x", "100000000000000000000")
 ODD_TEXT = "100% & {{1}} '); -- \r\n\t \N{GRINNING FACE}"
@@ -29,18 +41,22 @@ BODIES = (
     ("text/plain", "LABEL MARKER"),
     (f"multipart/form-data; boundary={BOUNDARY}", f"--{BOUNDARY}--\r\n"),
 )
-RICH: dict[str, FormValue] = {  # values that easily lose a part
-    "custom_index_url": "https://www.example.com/Some/Path%20with%2Fsigns+plus?q=a%2Bb+c&Key=Value%26more#Part-2",
-    "email": "contract.tests+plus@example.com",
+RICH_URL = "https://www.example.com/Some/Path%20with%2Fsigns+plus?q=a%2Bb+c&Key=Value%26more#Part-2"
+RICH: dict[str, tuple[str, ...]] = {  # values that easily lose a part
+    "custom_index_url": (RICH_URL, "https://www.example.com/größe/東京"),
+    "email": ("contract.tests+plus@example.com", "größe@example.com"),
+    "webhook": (RICH_URL, "https://www.example.com/größe/東京"),
 }
 Step = Callable[[], object]
+Odd = TypeVar("Odd")
 
 
 def probes(visitor: Visitor) -> Iterator[Step]:
     """All probes, on records made for them."""
     yield partial(_edges, visitor)
-    for page in ODD_NUMBERS:
-        yield partial(visitor.list, Expect.OPEN, page=page)
+    yield partial(_far_pages, visitor)
+    for name, text in (*(("page", number) for number in ODD_NUMBERS), *ODD_QUERIES):
+        yield partial(visitor.list, Expect.OPEN, **{name: text})
     subjects: list[int] = []
     yield lambda: subjects.extend(_made(visitor, [{}] * SUBJECTS, Expect.SUCCESS))
     if subjects:
@@ -56,7 +72,7 @@ def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     if visitor.resource.types:
         yield partial(_same_again, visitor, subjects)
         yield partial(_typed, visitor, records)
-    shapes = [each for each in SHAPES if each not in shapes_of(visitor.resource)]
+    shapes = [each for each in (*SHAPES, *UNUSUAL) if each not in shapes_of(visitor.resource)]
     yield lambda: _reshaped(visitor, records or {identifier: _current(visitor, identifier)}, shapes)
     yield from _values(visitor, subjects)
     yield partial(_try_close_keys, visitor, identifier)  # last, since the record may be gone afterwards
@@ -65,19 +81,38 @@ def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
 def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     """Steps on a few records: values that easily lose a part, and values no update should accept."""
     resource, label, identifier = visitor.resource, visitor.resource.label, subjects[0]
-    for name in ("custom_index_url", "email"):
-        if name in resource.optional:
-            more: dict[str, FormValue] = {"type": name} if resource.types else {}
-            yield partial(_change, visitor, identifier, {name: RICH[name]} | more, Expect.OPEN)
+    for name in (name for name in RICH if name in resource.optional):
+        more: dict[str, FormValue] = {"type": name} if resource.types else {}
+        for rich in RICH[name]:
+            yield partial(_change, visitor, identifier, {**more, name: rich}, Expect.OPEN)
+    yield partial(_odd_values, visitor, identifier)
     if "custom_index_url" in resource.optional:
         yield partial(_write_each, visitor, {identifier: {"custom_index_url": ""}})
     if resource.types:
         yield partial(_made, visitor, [of_type(resource, "slack") | {"email": "", "webhook": "x"}], Expect.OPEN)
     if label == "name":
         yield partial(_numbered, visitor, identifier)
-    if "file" in resource.optional.values():
-        yield lambda: _reshaped(visitor, {identifier: _current(visitor, identifier)}, (USUAL, NOTHING_CHOSEN))
     yield partial(_nameless, visitor, subjects)
+
+
+def _odd_values(visitor: Visitor, identifier: int) -> None:
+    """Update numbers and booleans with what is neither, texts with files and files with texts, and a field twice."""
+    resource = visitor.resource
+    of = {kind: [name for name, type_ in resource.optional.items() if type_ == kind] for kind in ("file", "text")}
+    switches = [name for name, type_ in resource.optional.items() if type_ in ("integer", "boolean")]
+    forms: list[dict[str, FormValue]] = [dict.fromkeys(switches, odd) for odd in ODD_VALUES] if switches else []
+    forms.append({name: image(name) for name in of["text"][:1]} | dict.fromkeys(of["file"][:1], "x"))
+    forms.append({f"{name}[]": "x" for name in (resource.label, *switches)})
+    marker = visitor.mark()
+    part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{resource.label}"\r\n\r\n{marker}\r\n'
+    twice = (f"multipart/form-data; boundary={BOUNDARY}", f"{part}{part}--{BOUNDARY}--\r\n".encode())
+    with suppress(WriteRefusedError):
+        for form in forms:
+            visitor.update(identifier, form, Expect.OPEN)
+        visitor.target.ledger.mark(resource.name, identifier, mark_of(marker))
+        visitor.send(request_of(resource, "update", identifier, Expect.OPEN, body=twice))
+    visitor.let_settle()
+    visitor.read(identifier)
 
 
 def _nameless(visitor: Visitor, subjects: list[int]) -> None:
@@ -115,15 +150,24 @@ def _same_again(visitor: Visitor, identifiers: list[int]) -> None:
 
 
 def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
-    """Create a record of each type, then give each the next one's; note what they show then."""
-    types = alone(visitor.resource)
-    creations = create(visitor, *(Create(visitor.least(type=each)) for each in types))
-    updates = [
-        Update(creation.identifier, of_type(visitor.resource, other, "other-"), creation.read.record)
-        for creation, other in zip(creations, types[1:] + types[:1], strict=True)
+    """Create a record of each type, update each of its fields alone, then give it the next type; note what it shows."""
+    types, resource = alone(visitor.resource), visitor.resource
+    creations = create(visitor, *(Create(visitor.least() | of_type(resource, each)) for each in types))
+    made = {
+        creation.identifier: (creation.read.record, each, other)
+        for creation, each, other in zip(creations, types, types[1:] + types[:1], strict=True)
         if creation.identifier is not None and creation.read and creation.read.record
-    ]
+    }
+    records |= {identifier: record for identifier, (record, _, _) in made.items()}
     with suppress(WriteRefusedError):
+        for identifier, (_, each, _) in made.items():
+            for name in (field for field, its_type in resource.types_of.items() if its_type == each):
+                form = {name: value(name, resource.optional[name], "third-")}
+                [records[identifier]] = change(visitor, Update(identifier, form, records[identifier]))
+        updates = [
+            Update(identifier, of_type(resource, other, "other-"), records[identifier])
+            for identifier, (_, _, other) in made.items()
+        ]
         shown = change(visitor, *updates)
         records |= {each.identifier: record for each, record in zip(updates, shown, strict=True)}
 
@@ -177,7 +221,9 @@ def _elsewhere(visitor: Visitor) -> Iterator[Step]:
     if visitor.resource.label == "name":
         yield partial(_made, visitor, [{"name": f"{visitor.mark()} {SCRIPTS}"}], Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
-    for size in ODD_SIZES:
+    for shape in shapes_of(visitor.resource, "create"):
+        yield partial(_post_shaped, visitor, shape)
+    for size in _some(visitor, ODD_SIZES):
         yield partial(visitor.list, Expect.OPEN, results_per_page=size)
     for identifier in ODD_IDS:
         yield partial(visitor.read, identifier, Expect.OPEN)
@@ -198,6 +244,33 @@ def _edges(visitor: Visitor) -> None:
             break
         exchange = visitor.retry(partial(visitor.post, visitor.least()))
         total = (total or 0) + (exchange.made_id is not None)
+
+
+def _some(visitor: Visitor, every: Sequence[Odd]) -> Sequence[Odd]:
+    """Every third of what all resources treat alike, so that together they get all of it."""
+    return every[EVERYWHERE.index(visitor.resource.name) :: len(EVERYWHERE)]
+
+
+def _far_pages(visitor: Visitor) -> None:
+    """List pages far past the end, beside the first one."""
+    visitor.page(results_per_page=str(visitor.largest))
+    for number, size in _some(visitor, FAR_PAGES):
+        visitor.list(Expect.OPEN, page=number, results_per_page=size)
+
+
+def _post_shaped(visitor: Visitor, shape: Shape) -> None:
+    """Create a record by a form as another client writes it."""
+    resource = visitor.resource
+    files = [name for name, type_ in resource.optional.items() if type_ == "file"]
+    form = visitor.least() | {name: image(name) for name in files[: 1 if shape != NOTHING_CHOSEN else None]}
+    exchange = visitor.post(form, Expect.OPEN, shape=shape)
+    texts = {name: text for name, text in form.items() if isinstance(text, str)}
+    creation = Creation(exchange, texts, frozenset(), exchange.made_id)
+    if exchange.made_id is not None:
+        look = partial(visitor.read, exchange.made_id, Expect.OPEN)
+        marker = mark_of(form[resource.label])
+        creation = replace(creation, read=visitor.wait_until("create", look, partial(visitor.shows, marker=marker)))
+    visitor.evidence.shaped.append(creation)
 
 
 def _made(visitor: Visitor, every: Sequence[dict[str, FormValue]], expects: Expect) -> list[int]:
@@ -235,7 +308,8 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
     identities = [name for name in visitor.target.keys if before and name not in (OWN, OTHER)]
     for identity, write in zip(identities, cycle(writes), strict=False):
         tried = IDENTITIES[identity].tries.get(resource, ())
-        operations = ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else (write,)))
+        writing = () if IDENTITIES[identity].is_elsewhere else (write,)
+        operations = ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else writing))
         for operation in operations:
             made += [] if operation in tried else try_as(visitor, identifier, identity, operation)
     read, after = visitor.read(identifier, Expect.OPEN), visitor.list_settled()

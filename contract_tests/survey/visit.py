@@ -8,13 +8,13 @@ from functools import partial
 from itertools import count, cycle
 
 from contract_tests.evidence import AccessAttempt, Evidence, Listing
-from contract_tests.exchange import OTHER, Expect
+from contract_tests.exchange import OTHER, Exchange, Expect, FormValue
 from contract_tests.masking import plain
 from contract_tests.multipart import USUAL
 from contract_tests.observation import CONTROL, EVERY, Chapter, Chapters
 from contract_tests.survey.attempts import look_after, look_around, omit, try_access, try_odd_forms
 from contract_tests.survey.cleanup import remove_all
-from contract_tests.survey.creating import Create, InvisibleError, create, overlook
+from contract_tests.survey.creating import Create, InvisibleError, create, overlook, split
 from contract_tests.survey.lifecycle import (
     Update,
     change,
@@ -177,7 +177,7 @@ class _Course:
             if before.total == 0:
                 visitor.page()
             visitor.page(results_per_page="10")
-        known = frozenset(before.ids)
+        known, more = frozenset(before.ids), list[int]()
         [creation] = create(visitor, replace(_sorts(visitor)[0], known=known))
         if creation.identifier is None and not creation.exchange.failed:
             visitor.marker = f"ct{int(time.time()):x}{visitor.target.ledger.token}"  # a name used once may stay taken
@@ -185,12 +185,16 @@ class _Course:
             if again.identifier is not None:
                 overlook(visitor, creation)
                 creation = again
+            else:
+                types = {name: text for name, text in again.form.items() if name == "type"}
+                post = lambda fields: visitor.post(visitor.least(**types) | fields, Expect.OPEN)  # noqa: E731
+                more = split(visitor, again.exchange, post)
         created = [creation.identifier] if creation.identifier is not None else []
         visitor.marker = _marker_of(visitor, before, created)
         for sort in _sorts(visitor)[1:]:
             [creation] = create(visitor, replace(sort, known=known | set(created)))
             created += [creation.identifier] if creation.identifier is not None else []
-        self._note_created(created)
+        self._note_created([*created, *more])
         if fill and created:
             self._fill(created, exact=(before.total or 1) % 10 == 0)
         # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
@@ -229,12 +233,17 @@ class _Course:
         try:
             for form, expects in changes_of(visitor, record):
                 [record] = change(visitor, Update(subject, form, record, expects))
+                split(visitor, visitor.evidence.changes[-1].exchange, partial(self._update_fields, subject))
         except WriteRefusedError:
             note = f"the record {subject} that a create answered does not show its marker, so it was not written to"
             visitor.evidence.notes.append(note)
         changed = reshape(visitor, {subject: record}, (USUAL, *shapes_of(visitor.resource)))[subject]
         after = visitor.wait_until("update", visitor.list_all, lambda listing: listing.by_id.get(subject) == changed)
         self._seen = visitor.note_period("update", before, after, changed={subject})
+
+    def _update_fields(self, subject: int, fields: dict[str, FormValue]) -> Exchange:
+        visitor = self._visitor
+        return visitor.update(subject, fields or {visitor.resource.label: visitor.mark()}, Expect.OPEN)
 
     def _try_access(self) -> None:
         self._attempts = try_access(self._visitor, self._subjects[-1], self._seen)

@@ -166,13 +166,15 @@ class Visitor:
     def delete(self, identifier: int, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
         return self.send(request_of(self.resource, "delete", identifier, expects, identity=identity))
 
-    def post(
+    def post(  # noqa: PLR0913 - all that a create may differ in
         self,
         form: Mapping[str, FormValue] | None,
         expects: Expect = Expect.SUCCESS,
         identity: str = OWN,
         marker: str = "",
         without: str = "",
+        *,
+        shape: Shape = USUAL,
     ) -> Exchange:
         """Send a create, and note what it may have made.
 
@@ -183,7 +185,7 @@ class Visitor:
         owner = identity if identity == OTHER else OWN
         marker = marker or mark_of((form or {}).get(self.resource.label))
         entry = self.target.ledger.plan(self.resource.name, marker, owner, without)
-        return self.send(self.create_of(expects, form=form, identity=identity), entry)
+        return self.send(self.create_of(expects, form=form, identity=identity, shape=shape), entry)
 
     def post_raw(self, marker: str, media_type: str, body: bytes) -> Exchange:
         """Send a create whose body is not a form, or only half of one, with a marker somewhere in it."""

@@ -3,12 +3,15 @@
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlencode
 
 from contract_tests.exchange import OPERATIONS, OTHER, OWN
 
 NOBODY, WRONG = "no key", "a wrong key"
 S, D, N = "splash-pages", "domains", "notification-handlers"
 EVERYWHERE = (S, D, N)
+LETTERS = "a-zA-Z A-Za-z"
+NAMES = ("access_token", "api_key", "token")  # of a key that is not in its header, as frameworks know it
 
 
 @dataclass(frozen=True)
@@ -16,17 +19,21 @@ class Identity:
     """A client that sends requests.
 
     Attributes:
-        header: the `Authorization` header, from the account's key; None if none is sent.
+        header: the header with the account's key or what is sent instead; None if none is sent.
         curl: the same as an argument of curl, with the key from the environment.
+        place: the name of that header; of a query if it is empty.
         tries: the operations that the survey tries as this client, by resource.
         is_close: whether a careless comparison of keys lets it in.
+        is_elsewhere: whether it sends the key in a way that a framework may accept by itself, for all operations.
     """
 
     name: str
     header: Callable[[str], str] | None
     curl: str = ""
+    place: str = "Authorization"
     tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_close: bool = False
+    is_elsewhere: bool = False
 
 
 def _bearer(key: str) -> str:
@@ -44,20 +51,20 @@ IDENTITIES = {
             WRONG,
             lambda _: "Bearer contract-tests-wrong-key",
             _bearer("contract-tests-wrong-key"),
-            {S: ("read", "update"), D: ("read", "delete"), N: ("list", "create")},
+            tries={S: ("read", "update"), D: ("read", "delete"), N: ("list", "create")},
         ),
         Identity(
             "a truncated key",
             lambda key: f"Bearer {key[:-1]}",
             _bearer("${CONTRACT_API_KEY%?}"),
-            {S: ("read",), N: ("list",)},
+            tries={S: ("read",), N: ("list",)},
             is_close=True,
         ),
         Identity(
             "a longer key",
             lambda key: f"Bearer {key}0",
             _bearer("${CONTRACT_API_KEY}0"),
-            {D: ("read",)},
+            tries={D: ("read",)},
             is_close=True,
         ),
         Identity(
@@ -65,12 +72,18 @@ IDENTITIES = {
             lambda key: f"Bearer {key[:-1]}{'y' if key.endswith('x') else 'x'}",
             _bearer("${CONTRACT_API_KEY%?}x"),
         ),
-        Identity("an empty key", lambda _: "Bearer ", _bearer(""), {D: ("read",)}),
+        Identity(
+            "the key in other cases",
+            lambda key: f"Bearer {key.swapcase()}",
+            f'-H "Authorization: Bearer $(printf %s "$CONTRACT_API_KEY" | tr {LETTERS})"',
+            tries={N: ("read",)},
+        ),
+        Identity("an empty key", lambda _: "Bearer ", _bearer(""), tries={D: ("read",)}),
         Identity(
             "another scheme",
             lambda key: f"Basic {key}",
             '-H "Authorization: Basic $CONTRACT_API_KEY"',
-            {S: ("read",), D: ("list",), N: ("read",)},
+            tries={S: ("read",), D: ("list",), N: ("read",)},
         ),
         Identity(
             "the key as a user's name",
@@ -78,18 +91,55 @@ IDENTITIES = {
             '-u "$CONTRACT_API_KEY:"',
         ),
         Identity(
+            "the scheme Token",
+            lambda key: f"Token {key}",
+            '-H "Authorization: Token $CONTRACT_API_KEY"',
+            tries={S: ("list",)},
+            is_elsewhere=True,
+        ),
+        Identity(
+            "the key as a parameter of Bearer",
+            lambda key: f'Bearer token="{key}"',
+            """-H "Authorization: Bearer token=\\"$CONTRACT_API_KEY\\"\"""",
+            tries={N: ("read",)},
+            is_elsewhere=True,
+        ),
+        Identity(
+            "the key in a cookie",
+            lambda key: "; ".join(f"{name}={key}" for name in NAMES),
+            f'-b "{"; ".join(f"{name}=$CONTRACT_API_KEY" for name in NAMES)}"',
+            "Cookie",
+            {D: ("read",)},
+            is_elsewhere=True,
+        ),
+        Identity(
+            "the key in the query",
+            lambda key: urlencode(dict.fromkeys(NAMES, key)),
+            " ".join(f'--url-query "{name}=$CONTRACT_API_KEY"' for name in NAMES),
+            "",
+            {N: ("read",)},
+            is_elsewhere=True,
+        ),
+        Identity(
             OTHER,
             lambda key: f"Bearer {key}",
             _bearer("$CONTRACT_SECOND_API_KEY"),
-            dict.fromkeys(EVERYWHERE, ("create", "list", "read", "update", "delete")),
+            tries=dict.fromkeys(EVERYWHERE, ("create", "list", "read", "update", "delete")),
         ),
     )
 }
 
 
 def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:
-    """The `Authorization` header that each identity sends, for those that send one; probes try them in this order."""
+    """What each identity sends instead of the key, for those that send anything; probes try them in this order."""
     headers = {each.name: each.header(api_key) for each in IDENTITIES.values() if each.header and each.name != OTHER}
     if len(api_key) == 1:
         del headers["a truncated key"]
+    if api_key == api_key.swapcase():
+        del headers["the key in other cases"]
     return headers | ({OTHER: f"Bearer {second_api_key}"} if second_api_key else {})
+
+
+def place_of(identity: str) -> str:
+    """The name of the header in which an identity sends a key; empty if it sends it in the query."""
+    return IDENTITIES[identity].place if identity in IDENTITIES else "Authorization"

@@ -18,6 +18,7 @@ import urllib3
 from contract_tests.exchange import OWN, TRIES, Exchange, Expect, Request
 from contract_tests.multipart import encode
 from contract_tests.target.connection import Connection, Sent, read_whole
+from contract_tests.target.identities import place_of
 from contract_tests.target.ledger import Ledger
 
 PAUSE = 0.2
@@ -115,7 +116,7 @@ class Target:
     """Sends requests to one base URL, and keeps what came back; several threads may send, at one pace.
 
     Args:
-        keys: the `Authorization` header of each identity; an identity without one sends none.
+        keys: what each identity sends instead of the key, as `identities` returns it; one without any sends none.
 
     Attributes:
         interrupted: returns whether the run must end; called before each request, clean-up aside.
@@ -273,7 +274,7 @@ class Target:
             self._go_on()
         self._sent.patience = self._timeouts.patience(request, last=not self._counting)
         body, headers = self._encoded(request)
-        url = there = f"{self.base_url}{request.target}"
+        url = there = f"{self.base_url}{request.target}{self._key_in_query(request)}"
         redirects: list[tuple[int, str]] = []
         status, error, late = None, "", False
         answer: urllib3.BaseHTTPResponse | None = None
@@ -321,14 +322,20 @@ class Target:
 
     def _encoded(self, request: Request) -> tuple[bytes | None, dict[str, str]]:
         headers = dict(self._headers)
-        if request.identity in self.keys:
-            headers["Authorization"] = self.keys[request.identity]
+        place = place_of(request.identity)
+        if place and request.identity in self.keys:
+            headers[place] = self.keys[request.identity]
         body = None
         if request.body is not None:
             headers["Content-Type"], body = request.body
         elif request.form is not None:
             body, headers["Content-Type"] = encode(request.form, request.shape)
         return body, headers
+
+    def _key_in_query(self, request: Request) -> str:
+        if place_of(request.identity) or request.identity not in self.keys:
+            return ""
+        return f"{'&' if request.query else '?'}{self.keys[request.identity]}"
 
     def _next_request(self, request: Request) -> urllib3.PoolManager:
         """Count a request that is about to be sent, when its time has come; return the connections for it."""

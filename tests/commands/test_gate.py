@@ -257,7 +257,7 @@ def test_no_text_of_a_target_is_a_command_to_a_runner(tmp_path: Path) -> None:
 
 
 def look(server: MockServer, seed: int) -> Outcome:
-    options = Options(server.base_url, HARBOUR, ALPINE, explore=360, seed=seed, limits=Limits(lag=0))
+    options = Options(server.base_url, HARBOUR, ALPINE, explore=410, seed=seed, limits=Limits(lag=0))
     return run(Contract(), options)
 
 

@@ -62,6 +62,22 @@ def _another_scheme(call: Call) -> bool:
     return call.authorization.startswith("Basic")
 
 
+def _token(call: Call) -> bool:
+    return call.authorization == f"Token {_first_key(call)}"
+
+
+def _parameter(call: Call) -> bool:
+    return call.authorization == f'Bearer token="{_first_key(call)}"'
+
+
+def _in_a_cookie(call: Call) -> bool:
+    return not call.authorization and f"token={_first_key(call)}" in call.environ.get("HTTP_COOKIE", "")
+
+
+def _in_the_query(call: Call) -> bool:
+    return not call.authorization and call.query.get("api_key") == _first_key(call)
+
+
 def _mixed_lists(call: Call, serve: Serve) -> Response:
     """Begin another account's lists with a record of the first account."""
     answer = serve(call)
@@ -118,11 +134,21 @@ DEFECTS: Table = {
         *_strangers("list", "lists", "can list the account's records"),
         defect("another-scheme-lists", "Who sends the key under another scheme can list the account's records.",
                _let_in("list", _another_scheme), S),
+        defect("token-scheme-lists", "Who sends the key under the scheme Token can list the account's records.",
+               _let_in("list", _token)),
+        defect("key-in-the-query-lists", "Who sends the key in the query can list the account's records.",
+               _let_in("list", _in_the_query)),
     ],
     "accounts.strangers-read-no-record": [
         *_strangers("read", "reads", "can read the account's records"),
         defect("longer-key-reads", "Who sends the key and more can read the account's records.",
                _let_in("read", _with(_is_longer)), D),
+        defect("key-in-capitals-reads", "Who sends the key in capital letters can read the account's records.",
+               _let_in("read", _with(lambda sent, key: sent != key and sent.lower() == key.lower()))),
+        defect("key-in-a-cookie-reads", "Who sends the key in a cookie can read the account's records.",
+               _let_in("read", _in_a_cookie), D),
+        defect("key-as-a-parameter-reads", "Who sends the key as a parameter of Bearer can read the records.",
+               _let_in("read", _parameter), N),
     ],
     "accounts.strangers-create-nothing": [
         *_strangers("create", "creates", "can make records in the account"),

@@ -11,6 +11,7 @@ from mock_server.faults.defects.defect import TYPES, D, Defect, N, S, Table, def
 from mock_server.faults.defects.means import Asked, answers, gives, has
 
 MADE_UP = {"name": "Untitled", "host": "untitled-{}.example.com", "type": "webhook"}
+MANY = 8  # fields
 SINGULAR = {S: "splash-page", D: "domain", N: "handler"}
 
 
@@ -104,6 +105,8 @@ DEFECTS: Table = {
     "forms.type-required": [_is_made(N, "type"), _is_refused_and_made(N, "type")],
     "forms.required-fields-alone-suffice": [_needs(S, "title"), _needs(D, "custom_index_url"), _needs(N, "webhook")],
     "forms.optional-fields-are-accepted-on-create": [
+        defect("many-fields-are-forbidden", "A create with more than eight fields is forbidden.",
+               answers("create", 403, when=lambda call: len(call.parts) > MANY), S),
         _create_takes_no(S, "title"),
         _create_takes_no(S, "secondary_button_name"),
         _create_takes_no(S, "custom_css"),
@@ -119,6 +122,10 @@ DEFECTS: Table = {
         _update_takes_no(S, "auto_redirect"),
         _update_takes_no(D, "custom_not_found_url"),
         _update_takes_no(N, "email"),
+        defect("chat-alone-is-refused", "An update of a bot's chat without its token is refused.",
+               answers("update", 422, when=lambda call: set(call.form) == {"telegram_chat_id"}), N),
+        defect("two-files-are-too-large", "An update with more than one file is refused as too large.",
+               answers("update", 413, when=lambda call: call.body.count(b'filename="') > 1), S),
         _update_takes_no(N, "slack"),
         _update_takes_no(N, "telegram_chat_id"),
     ],

@@ -128,6 +128,35 @@ def _lists_twice(call: Call, serve: Serve) -> Response:
     return says(call, answer, body)
 
 
+def _counts_early(call: Call, serve: Serve) -> Response:
+    answer, key = serve(call), f"create {call.resource.name}"
+    if call.operation == "create" and done(call, answer):
+        _begin(call, key, True)  # noqa: FBT003 - a value that is kept
+    if call.operation != "list" or not done(call, answer) or not _under_way(call, key):
+        return answer
+    body = content(answer)
+    body["meta"]["total"] += 1
+    return says(call, answer, body)
+
+
+def _is_locked(call: Call, serve: Serve) -> Response:
+    """Fail writes of a resource while another is under way."""
+    if call.operation not in ("create", "update", "delete") or not call.account:
+        return serve(call)
+    key = f"write {call.resource.name}"
+    if _under_way(call, key):
+        return serve(call.refused(500, "The store is locked."))
+    _begin(call, key, True)  # noqa: FBT003 - a value that is kept
+    return serve(call)
+
+
+def _undoes_a_setting(call: Call, serve: Serve) -> Response:
+    """Of two updates of one object of settings, keep the second alone."""
+    if call.operation != "update" or call.record is None or not {"telegram", "telegram_chat_id"} & set(call.form):
+        return serve(call)
+    return _undoes(call, serve)
+
+
 def _locks_up(call: Call, serve: Serve) -> Response:
     if call.operation != "read":
         return serve(call)
@@ -146,6 +175,8 @@ DEFECTS: Table = {
     "concurrency.updates-leave-other-fields": [
         defect("update-undoes-one-under-way", "Of two updates that overlap, the second undoes the first.",
                _undoes, D, N),
+        defect("update-undoes-a-setting", "Of two updates of one handler's settings that overlap, one is lost.",
+               _undoes_a_setting, N),
     ],
     "concurrency.reads-show-whole-records": [
         defect("read-shows-half-an-update", "A read while a record is updated shows one field new and the others old.",
@@ -167,6 +198,14 @@ DEFECTS: Table = {
     "concurrency.lists-show-a-record-once": [
         defect("list-shows-a-row-twice-during-creates", "A list while a record is created shows a record twice.",
                _lists_twice),
+    ],
+    "concurrency.lists-agree-with-themselves": [
+        defect("total-runs-ahead-during-creates", "A list while a record is created counts one more than it shows.",
+               _counts_early),
+    ],
+    "concurrency.requests-do-not-fail": [
+        defect("write-fails-while-another-is-under-way", "A write fails while another of its resource is carried out.",
+               _is_locked),
     ],
     "concurrency.bursts-of-reads-are-answered": [
         defect("reads-fail-beyond-thirty-at-a-time", "Of more than 30 reads at a time, the others fail.", _locks_up),

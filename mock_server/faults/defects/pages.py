@@ -23,6 +23,7 @@ from mock_server.faults.defects.means import (
 )
 
 SMALL = 10  # records on a page
+FAR = 2_000_000_000  # no page that a client has a reason to ask for
 
 
 def _reads(size: str, when: Asked) -> Transformation:
@@ -55,6 +56,17 @@ def _any_size(most: int) -> Transformation:
         return says(call, answer, body)
 
     return transformation
+
+
+def _is_far(call: Call) -> bool:
+    number = call.query.get("page", "1")
+    return number.isdecimal() and int(number) > FAR
+
+
+def _shows_the_first(call: Call, body: Body) -> None:
+    size = body["meta"]["results_per_page"]
+    rows = [call.service.representations.record(call.resource, record) for record in call.records[:size]]
+    body["data"] = rows
 
 
 def _rows(change: Callable[[list[Body]], list[Body]], when: Callable[[Body], bool]) -> Transformation:
@@ -116,6 +128,8 @@ def _new_records_last(call: Call, body: Body) -> None:
 # fmt: off
 DEFECTS: Table = {
     "pagination.page-is-filled": [
+        defect("far-page-shows-the-first", "A page beyond 2,000,000,000 shows the records of page 1.",
+               knowing("list", _shows_the_first, _is_far), needs={"page-past-the-end": "empty"}),
         defect("small-pages-lack-new-records", "Pages of ten lack records that were created.",
                knowing("create list", _lacks_new_records, known)),
         defect("pages-lose-their-last-record", "Each page shows one record too few.",

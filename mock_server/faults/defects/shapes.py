@@ -7,7 +7,7 @@ import re
 from werkzeug.http import parse_options_header
 
 from mock_server.faults.call import Call
-from mock_server.faults.defects.defect import S, Table, defect
+from mock_server.faults.defects.defect import N, S, Table, defect
 from mock_server.faults.defects.means import answers, asks
 
 
@@ -40,8 +40,6 @@ DEFECTS: Table = {
     "forms.client-shapes-are-understood": [
         defect("quoted-boundary-is-refused", "A boundary in quotes is taken with them.",
                answers("create update", 400, when=lambda call: 'boundary="' in _media_type(call))),
-        defect("long-boundary-is-refused", "A boundary of over 64 characters is refused.",
-               answers("create update", 400, when=lambda call: len(_boundary(call)) > LONG_BOUNDARY)),
         defect("text-after-a-file-is-lost", "A text that stands behind a file is lost.",
                asks("create update", _loses_texts_after_files), S),
         defect("typed-text-is-a-file", "A part with a media type is taken for a file.",
@@ -50,6 +48,18 @@ DEFECTS: Table = {
                answers("create update", 400, when=lambda call: call.body.endswith(b"--"))),
         defect("part-with-a-length-fails", "A part that says its length makes the server fail.",
                answers("create update", 500, when=lambda call: b"\r\nContent-Length: " in call.body)),
+        defect("create-does-not-know-quoted-boundaries", "A create with a boundary in quotes is refused.",
+               answers("create", 400, when=lambda call: 'boundary="' in _media_type(call)), N),
+    ],
+    "forms.any-boundary-is-understood": [
+        defect("long-boundary-is-refused", "A boundary of over 64 characters is refused.",
+               answers("create update", 400, when=lambda call: len(_boundary(call)) > LONG_BOUNDARY)),
+        defect("comma-in-a-boundary-is-refused", "A boundary with a comma is refused.",
+               answers("create update", 400, when=lambda call: "," in _boundary(call))),
+    ],
+    "forms.empty-file-inputs-are-accepted": [
+        defect("empty-file-input-is-refused", "A form in which no file was chosen is refused.",
+               answers("create update", 400, when=lambda call: b'filename=""' in call.body)),
     ],
 }
 # fmt: on

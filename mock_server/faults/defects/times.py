@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from mock_server.faults.defects.defect import D, N, Table, defect
 from mock_server.faults.defects.means import never_updated, record, sets, turns, was_updated
 
@@ -24,6 +26,11 @@ DEFECTS: Table = {
                record(sets("datetime", "0000-00-00 00:00:00")), D),
         defect("datetime-is-spelled-out", "`datetime` is in words.",
                record(turns("datetime", lambda t: f"{t[8:10]} March {t[:4]}")), N),
+    ],
+    "representations.last-datetime-is-not-before-datetime": [
+        defect("last-datetime-is-in-another-zone", "`last_datetime` is two hours behind `datetime`.",
+               record(turns("last_datetime", lambda t: f"{datetime.fromisoformat(t) - timedelta(hours=2)}"),
+                      row=was_updated), needs={"last-datetime-after-update": "set"}),
     ],
     "representations.last-datetime-has-the-stated-form": [
         defect("last-datetime-is-empty", "`last_datetime` is an empty text before any update.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 from urllib.parse import unquote
 
 from werkzeug.wrappers import Response
@@ -16,6 +17,11 @@ from mock_server.faults.defects.means import also, changes, form, has, ignores, 
 
 def _latin(text: str) -> str:
     return text.encode().decode("latin-1")
+
+
+def _misread(settings: dict[str, Any]) -> dict[str, Any]:
+    other = {name: value for name, value in settings.items() if isinstance(value, str) and name != "email"}
+    return settings | {name: _latin(value) for name, value in other.items()}
 
 
 def _changed(field: str, change: Callable[[str], str]) -> Callable[[dict[str, str]], dict[str, str]]:
@@ -130,6 +136,8 @@ DEFECTS: Table = {
         defect("telegram-is-lost", "What is given as `telegram` does not show in the settings.", ignores("telegram")),
         defect("telegram-chat-id-is-lost", "What is given as `telegram_chat_id` does not show in the settings.",
                ignores("telegram_chat_id")),
+        defect("settings-are-read-as-latin-1", "Texts in settings are taken for Latin-1.",
+               record(turns("settings", _misread))),
     ],
     "forms.one-enables": [
         defect("one-disables", "An update with `is_enabled` of `1` disables.",

@@ -1,0 +1,71 @@
+"""Rules about a single answer judge every answer of a run: with whichever account's key, and in whatever chapter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from handmade import CONTRACT, D, S, answer, page, read, record, rows, said, visit
+
+from contract_tests.exchange import OTHER, Exchange, Expect
+from contract_tests.observation import Violation
+from contract_tests.target.identities import NOBODY
+from contract_tests.verdicts import observe
+
+
+def of(identity: str, exchange: Exchange) -> Exchange:
+    return replace(exchange, request=replace(exchange.request, identity=identity, expects=Expect.OPEN))
+
+
+def overlooked(exchange: Exchange) -> Exchange:
+    return replace(exchange, treated_as=Expect.OVERLOOKED)
+
+
+def test_another_accounts_list_is_judged_as_the_accounts_is() -> None:
+    empty = of(OTHER, page([], change={"/data": None}))
+    assert said("envelopes.list-data-is-an-array", visit(empty)) == "V"
+    assert said("envelopes.list-data-is-an-array", visit(of(OTHER, page([])))) == "S"
+    assert (
+        said(
+            "pagination.total-pages-is-the-ceiling", visit(of(OTHER, page(rows(D, 1), change={"/meta/total_pages": 2})))
+        )
+        == "V"
+    )
+    assert (
+        said("representations.scheme-has-its-separator", visit(of(OTHER, page([record(D, 1, scheme="https")])))) == "V"
+    )
+
+
+def test_another_account_may_be_refused_in_any_way() -> None:
+    for refusal in (
+        answer("list", {"errors": ["no"]}),
+        answer("list", None, status=403),
+        answer("list", raw=b"<html>", status=404),
+    ):
+        assert said("envelopes.list-data-is-an-array", visit(of(OTHER, refusal))) == ""
+        assert said("envelopes.body-is-json", visit(of(OTHER, refusal))) == ""
+    nothing = of(OTHER, answer("read", {"data": None}, identifier=4))
+    assert said("envelopes.read-data-is-an-object", visit(nothing)) == ""
+    assert said("envelopes.list-data-is-an-array", visit(of(NOBODY, answer("list", {"data": None})))) == ""
+
+
+def test_another_accounts_record_is_shown_by_its_shape_alone() -> None:
+    evidence = visit(of(OTHER, page([record(S, 7, color="Acme Ltd")], S)), own={7})
+    assert said("representations.color-is-hex", evidence, S) == "V"
+    [violation] = observe(CONTRACT.rules["representations.color-is-hex"], replace(evidence, resource=S))
+    assert isinstance(violation, Violation)
+    assert "Acme" not in violation.received
+
+
+def test_answers_to_requests_that_overlap_are_judged_each_by_itself() -> None:
+    assert said("envelopes.list-links-are-strings", visit(overlooked(page([], change={"/links/last": None})))) == "SVS"
+    assert said("envelopes.create-answers-the-id", visit(overlooked(answer("create", {"data": {}}, form={})))) == "V"
+    assert said("representations.scheme-has-its-separator", visit(overlooked(read(record(D, 4, scheme="x"))))) == "V"
+
+
+def test_what_overlaps_with_a_delete_may_show_nothing() -> None:
+    gone = (
+        overlooked(answer("read", {"data": None}, identifier=4)),
+        overlooked(answer("update", {"data": None}, identifier=4)),
+    )
+    assert said("envelopes.read-data-is-an-object", visit(*gone)) == ""
+    assert said("envelopes.update-answers-the-id", visit(*gone)) == ""
