@@ -18,6 +18,7 @@ import harfile
 
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN, REJECTED, Exchange, Expect, Request, id_of, integer
+from contract_tests.multipart import media_type_of
 from contract_tests.target.connection import LONGEST_BODY
 from contract_tests.verdicts import Outcome
 from link_management_contract import Contract, Resource
@@ -284,14 +285,15 @@ def write(outcome: Outcome, path: Path) -> None:
 
 
 def _request(base_url: str, exchange: Exchange) -> harfile.Request:
-    request = exchange.request
+    request, data = exchange.request, _post_data(exchange)
+    headers = {"Authorization": f"[{request.identity}]"} | ({"Content-Type": data.mimeType} if data else {})
     return harfile.Request(
         method=request.method,
         url=f"{base_url}{request.target}",
         httpVersion=HTTP,
-        headers=[harfile.Record(name="Authorization", value=f"[{request.identity}]")],
+        headers=[harfile.Record(name=name, value=value) for name, value in headers.items()],
         queryString=[harfile.Record(name=name, value=value) for name, value in request.query],
-        postData=_post_data(exchange),
+        postData=data,
     )
 
 
@@ -307,7 +309,7 @@ def _post_data(exchange: Exchange) -> harfile.PostData | None:
         else harfile.PostParameter(name=name, fileName=value[0], contentType=value[2])
         for name, value in request.form.items()
     ]
-    return harfile.PostData(mimeType="multipart/form-data", params=parts)
+    return harfile.PostData(mimeType=media_type_of(request.shape), params=parts)
 
 
 def _response(exchange: Exchange) -> harfile.Response:

@@ -58,9 +58,12 @@ def encode(form: Mapping[str, str | tuple[str, bytes, str]], shape: Shape = USUA
     """The body of a form, and its media type."""
     fields = sorted(form.items(), key=lambda field: isinstance(field[1], str)) if shape.files_first else form.items()
     parts = [b"--%b\r\n%b\r\n" % (shape.boundary.encode(), _part(name, value, shape)) for name, value in fields]
-    body = b"".join(parts) + f"--{shape.boundary}--{shape.end}".encode()
+    return b"".join(parts) + f"--{shape.boundary}--{shape.end}".encode(), media_type_of(shape)
+
+
+def media_type_of(shape: Shape) -> str:
     boundary = f'"{shape.boundary}"' if shape.quoted else shape.boundary
-    return body, f"multipart/form-data; boundary={boundary}"
+    return f"multipart/form-data; boundary={boundary}"
 
 
 def _part(name: str, value: str | tuple[str, bytes, str], shape: Shape) -> bytes:

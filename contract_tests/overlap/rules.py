@@ -22,6 +22,7 @@ from contract_tests.observation import (
 )
 
 TOO_MANY = (429, 503)  # how a server may refuse a burst
+GATEWAYS = (502, 503, 504)  # what answers them may be in front of the server
 SHARE_THAT_FAILS = 5  # a burst fails if more than one answer in so many does
 State = frozenset[str] | None  # the fields of a record that are no longer as they were, or None without a record
 NO_RECORD: State = None
@@ -214,11 +215,11 @@ def disagrees(overlapping: Round) -> Contradiction:
 
 def fails(overlapping: Round) -> Contradiction:
     """Failures among requests at one moment; a server may refuse some as too many."""
-    failed = [each for each in overlapping.exchanges if each.status and each.failed and each.status not in TOO_MANY]
+    failed = [each for each in overlapping.exchanges if each.status and each.failed and each.status not in GATEWAYS]
     if not failed:
         return None
-    counts = Counter(f"{each.request.operation} {answer(each)}" for each in failed)
-    received = ", ".join(f"{count} times {what}" for what, count in counts.most_common())
+    counts = Counter((answer(each), each.request.operation) for each in failed)
+    received = ", ".join(f"{status} to {count} {operation}s" for (status, operation), count in counts.most_common())
     return f"an answer to each of {len(overlapping.exchanges)} requests, or a refusal as too many", received
 
 

@@ -7,7 +7,7 @@ from contract_tests.comparing import holds_text, is_same, same_url
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import Exchange, Expect
 from contract_tests.masking import begins, shows
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, UNUSUAL, USUAL, Shape
+from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, UNUSUAL, USUAL, Shape, media_type_of
 from contract_tests.observation import (
     CHANGED,
     MADE,
@@ -144,7 +144,8 @@ def shapes_are_understood(evidence: Evidence, shapes: tuple[Shape, ...]) -> Obse
         observation, as_sent = accepted(shaped.exchange), f"{request.shape.like} sends forms like this"
         if isinstance(observation, Violation):
             if request.shape != NOTHING_CHOSEN or len(shapes) == 1:  # which is a choice, for all other purposes
-                yield Violation(shaped.exchange, f"a success; {as_sent}", observation.received)
+                received = f"{observation.received} to Content-Type: {media_type_of(request.shape)}"
+                yield Violation(shaped.exchange, f"a success; {as_sent}", received)
         elif isinstance(observation, Undecided):
             yield observation
         elif shaped.read and shaped.read.record and isinstance(shaped.read.record.get(evidence.label), str):

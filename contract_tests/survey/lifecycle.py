@@ -107,7 +107,7 @@ def reshape(visitor: Visitor, records: Mapping[int, Record], shapes: Sequence[Sh
 
 
 def shapes_of(resource: Resource, operation: str = "update") -> tuple[Shape, ...]:
-    """The shapes that a survey tries on updates, or exploration on creates: each gets some, as a server reads all alike."""
+    """The shapes that a survey tries on updates, or exploration on creates: each resource gets some."""
     begin = EVERYWHERE.index(resource.name) + (operation == "create")
     unusual = UNUSUAL[: operation == "update"]
     files = (NOTHING_CHOSEN,) if "file" in resource.optional.values() else ()

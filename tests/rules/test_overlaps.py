@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from handmade import CONTRACT, D, answer, deleted, made, page, read, record, rows, said, visit, written
+from handmade import CONTRACT, D, N, answer, deleted, made, page, read, record, rows, said, visit, written
 
 from contract_tests.evidence import Round
 from contract_tests.exchange import Exchange
@@ -100,6 +100,32 @@ def test_lists_while_records_are_created() -> None:
     creates = made(8, {"host": "a"}), made(9, {"host": "b"})
     assert seen("lists-show-a-record-once", Round("creates", (*creates, page(rows(D, 8, 1))))) == "S"
     assert seen("lists-show-a-record-once", Round("creates", (*creates, page(rows(D, 8, 8, 1))))) == "V"
+
+
+def test_lists_that_contradict_their_own_total() -> None:
+    rule, create = "lists-agree-with-themselves", made(8, {"host": "a"})
+    assert seen(rule, Round("creates", (create, page(rows(D, 8, 1))))) == "S"
+    assert seen(rule, Round("creates", (create, page(rows(D, 8, 1), total=3)))) == "V"
+    assert seen(rule, Round("creates", (create, page(rows(D, 8, 1), total=3)), is_sound=False)) == "S"
+    full = page(rows(D, *range(10)), total=31, query={"results_per_page": "10"})
+    assert seen(rule, Round("creates", (create, full))) == "S"
+
+
+def test_writes_that_fail_at_one_moment() -> None:
+    rule, creates = "requests-do-not-fail", [made(8, {"host": "a"})] * 19
+    for status, expected in ((500, "V"), (503, "S"), (502, "S"), (429, "S"), (None, "S"), (409, "S")):
+        other = answer("create", status=status, form={"host": "b"})
+        assert seen(rule, Round("burst of creates", (*creates, other))) == expected
+
+
+def test_updates_of_two_keys_of_one_object() -> None:
+    before = record(N, 7, type="telegram", settings={"token": "1:a", "chat": "2"})
+    updates = written(7, {"telegram": "1:b"}, N), written(7, {"telegram_chat_id": "3"}, N)
+    for settings, expected in (({"token": "1:b", "chat": "3"}, "S"), ({"token": "1:a", "chat": "3"}, "V")):
+        after = read(before | {"settings": settings}, N)
+        round_ = Round("updates", updates, before, (after,))
+        evidence = visit(rounds={N.name: [round_]})
+        assert said("concurrency.updates-leave-other-fields", evidence, N) == expected
 
 
 def test_bursts() -> None:

@@ -377,3 +377,19 @@ def test_another_resources_pages_are_not_looked_at() -> None:
 def test_a_list_of_anything_but_records_is_no_page(data: object) -> None:
     request = Request("list", "domains", "GET", "/api/domains/")
     assert Exchange(request, 1, 200, body=json.dumps({"data": data, "meta": {}}).encode()).page is None
+
+
+@pytest.mark.parametrize(
+    ("ids", "change", "expected"),
+    [
+        (range(10), {}, "V"),  # as page 1
+        ((), {}, ""),
+        (range(20, 26), {}, "S"),  # the last page, under another number
+        (range(10), {"/meta/page": 1}, ""),
+    ],
+)
+def test_a_page_far_past_the_end_does_not_show_the_first(ids: Any, change: dict[str, Any], expected: str) -> None:
+    first = page(rows(D, *range(10)), total=26, query={"results_per_page": "10"})
+    far = {"results_per_page": "10", "page": "4294967297"}
+    beyond = page(rows(D, *ids), total=26, query=far, expects=Expect.OPEN, change=change)
+    assert said("pagination.page-is-filled", visit(first, beyond)) == f"S{expected}"

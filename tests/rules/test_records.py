@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -228,3 +229,13 @@ def test_a_read_of_a_record_that_was_never_made_is_not_an_envelope() -> None:
     phase = BeforeAfter("create", listing(page([])), listing(page([])), frozenset({7}))
     evidence = visit(answer("read", {"data": None}, identifier=7), before_after={D.name: [phase]})
     assert said("envelopes.read-data-is-an-object", evidence) == ""
+
+
+@pytest.mark.parametrize(
+    ("updated", "expected"),
+    [("2026-03-02 09:00:00", "S"), ("2026-03-02 08:59:59", "S"), ("2026-03-02 07:00:00", "V"), (None, "N"), ("x", "N")],
+)
+def test_a_record_is_not_updated_before_it_was_made(updated: str | None, expected: str) -> None:
+    evidence = visit(read(record(D, 7, last_datetime=updated)), own={D.name: {7}})
+    assert said("representations.last-datetime-is-not-before-datetime", evidence) == expected
+    assert said("representations.last-datetime-is-not-before-datetime", replace(evidence, own=set())) in ("", "N")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from handmade import BASE_URL, D, N, S, answer, deleted, listing, made, page, read, record, rows, said, visit, written
 
-from contract_tests.evidence import BeforeAfter, Change, Creation, Evidence, Omission, PagingScan, Removal, Watch
+from contract_tests.evidence import BeforeAfter, Change, Creation, Evidence, Omission, PagingScan, Removal, Split, Watch
 from contract_tests.exchange import Exchange, Expect, FormValue
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES
+from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, UNUSUAL, Shape
 from link_management_contract import Resource
 
 OPEN, REFUSAL = Expect.OPEN, Expect.REFUSAL
@@ -404,6 +404,74 @@ def test_a_form_that_another_client_writes_is_understood() -> None:
     assert shaped("ct1x-1z", NOTHING_CHOSEN, 400) == ""
     usual.changes.clear()
     assert shaped("ct1x-1z") == "U"
+
+
+@pytest.mark.parametrize(
+    ("rule", "shape"),
+    [("forms.any-boundary-is-understood", UNUSUAL[0]), ("forms.empty-file-inputs-are-accepted", NOTHING_CHOSEN)],
+)
+def test_a_form_as_hardly_anybody_needs_it_has_a_rule_of_its_own(rule: str, shape: Shape) -> None:
+    form = {"name": "ct1x-1z"}
+    for status, expected, usual in ((200, "S", "S"), (400, "V", ""), (403, "U", "U")):
+        evidence = updated(S, {"name": "a"}, {"name": "a"})
+        exchange = answer("update", {"data": {"id": 7}}, S, form=form, identifier=7, status=status, shape=shape)
+        evidence.shaped = [Change(exchange, form, record(S, 7), read(record(S, 7, **form), S))]
+        assert said(rule, evidence, S) == expected
+        assert said("forms.client-shapes-are-understood", evidence, S) == ("" if shape in UNUSUAL else usual)
+
+
+def test_a_create_that_another_client_writes_is_understood() -> None:
+    rule, form = "forms.client-shapes-are-understood", {"name": "ct1x-1z"}
+    for status, name, expected in ((201, "ct1x-1z", "S"), (201, "other", "V"), (415, "", "V")):
+        evidence = created(S, {"name": "a"}, {"name": "a"})
+        exchange = answer("create", {"data": {"id": 8}}, S, form=form, status=status, shape=SHAPES[0])
+        evidence.shaped = [Creation(exchange, form, frozenset(), 8, read(record(S, 8, name=name), S))]
+        assert said(rule, evidence, S) == expected
+        evidence.creations.clear()
+        assert said(rule, evidence, S) == "U"
+
+
+TAKEN, TOO_LARGE = made(8, {"name": "a", "title": "b"}, S), answer("create", {}, S, form=LOGO, status=413)
+SPLITS = {
+    "each field alone": (Split((TAKEN, TAKEN), TOO_LARGE, TAKEN), "V"),
+    "all of them now": (Split((TAKEN, TAKEN), TAKEN, TAKEN), ""),
+    "one field not even alone": (Split((TAKEN, TOO_LARGE), TOO_LARGE, TAKEN), ""),
+    "nothing any longer": (Split((TAKEN, TAKEN), TOO_LARGE, TOO_LARGE), ""),
+    "too many requests": (Split((TAKEN, TAKEN), answer("create", {}, S, form=LOGO, status=429), TAKEN), ""),
+}
+
+
+@pytest.mark.parametrize(("split", "expected"), SPLITS.values(), ids=SPLITS)
+def test_a_limit_that_is_none(split: Split, expected: str) -> None:
+    evidence = visit(splits={S.name: [split]})
+    assert said("forms.optional-fields-are-accepted-on-create", evidence, S) == expected
+    assert said("forms.optional-fields-are-accepted-on-update", evidence, S) == ""
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [({"token": "1:a", "chat": "3"}, "S"), ({"chat": "3"}, "V"), ({"token": "", "chat": "3"}, "V")],
+)
+def test_an_update_of_one_setting_leaves_the_other(now: dict[str, str], expected: str) -> None:
+    before = {"type": "telegram", "settings": {"token": "1:a", "chat": "2"}}
+    evidence = updated(N, {"telegram_chat_id": "3"}, {"type": "telegram", "settings": now}, before)
+    form = {"type": "telegram", "telegram": "1:a", "telegram_chat_id": "2"}
+    evidence.creations = [Creation(made(7, dict(form), N), form, frozenset(), 7)]
+    assert said("lifecycle.update-leaves-other-fields", evidence, N).endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ("https://a.example.com/größe", "S"),
+        ("https://a.example.com/gr%C3%B6%C3%9Fe", "S"),
+        ("https://a.example.com/grÃ¶Ã\x9fe", "V"),
+    ],
+)
+def test_a_url_with_letters_beyond_ascii_comes_back(shown: str, expected: str) -> None:
+    form = {"type": "webhook", "webhook": "https://a.example.com/größe"}
+    evidence = updated(N, form, {"type": "webhook", "settings": {"url": shown}})
+    assert said("forms.type-fields-show-in-settings", evidence, N) == expected
 
 
 # ---- lifecycles

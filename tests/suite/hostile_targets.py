@@ -63,7 +63,7 @@ class HostileTarget:
 
     Attributes:
         foreign: the writes to records that the run did not create.
-        cookies: the requests that came with cookies.
+        cookies: the requests that came with cookies, other than one that holds the key on purpose.
         memory: what a way keeps in mind.
     """
 
@@ -116,7 +116,7 @@ class HostileTarget:
         key = given.get("authorization", "").removeprefix("Bearer ")
         with self._lock:
             self.requests += 1
-            self.cookies += [head] if "cookie" in given else []
+            self.cookies += [head] if "cookie" in given and f"={key or HARBOUR}" not in given["cookie"] else []
             marker = re.search(rb"ct[0-9a-z]+-\d+z\.example\.com", body)
             host = marker[0].decode() if marker else ""
             asked = Asked(self, self.requests, method, resource, identifier, key, host)
