@@ -7,6 +7,11 @@ from datetime import datetime, timedelta
 from mock_server.faults.defects.defect import D, N, Table, defect
 from mock_server.faults.defects.means import never_updated, record, sets, turns, was_updated
 
+
+def _two_hours_before(text: str) -> str:
+    return str(datetime.fromisoformat(text) - timedelta(hours=2))
+
+
 # fmt: off
 DEFECTS: Table = {
     "representations.datetime-has-the-stated-form": [
@@ -28,9 +33,9 @@ DEFECTS: Table = {
                record(turns("datetime", lambda t: f"{t[8:10]} March {t[:4]}")), N),
     ],
     "representations.last-datetime-is-not-before-datetime": [
-        defect("last-datetime-is-in-another-zone", "`last_datetime` is two hours behind `datetime`.",
-               record(turns("last_datetime", lambda t: f"{datetime.fromisoformat(t) - timedelta(hours=2)}"),
-                      row=was_updated), needs={"last-datetime-after-update": "set"}),
+        defect("last-datetime-is-before-datetime", "After an update, `last_datetime` is two hours before `datetime`.",
+               record(lambda row: row.update(last_datetime=_two_hours_before(row["datetime"])), row=was_updated),
+               needs={"last-datetime-after-update": "set"}),
     ],
     "representations.last-datetime-has-the-stated-form": [
         defect("last-datetime-is-empty", "`last_datetime` is an empty text before any update.",
