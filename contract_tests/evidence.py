@@ -212,13 +212,14 @@ class Round:
 
     Attributes:
         kind: which requests overlap: `updates`, `update and delete`, `deletes`, `creates`, `burst of creates`,
-            `reads` or `burst`.
+            `reads`, `burst` or `accounts`.
         exchanges: the requests, in the order of their answers.
         before: the record that they are about, as it was; empty if they are about none.
         reads: reads afterwards: of that record, or of the created ones.
         listed: the ids of a whole listing afterwards, or None if it was none.
         total: the total that it stated.
         is_sound: whether the total was right before.
+        strays: how many of the account's records another account lists.
     """
 
     kind: str
@@ -228,6 +229,7 @@ class Round:
     listed: tuple[Any, ...] | None = None
     total: int | None = None
     is_sound: bool = True
+    strays: int = 0
 
 
 @dataclass

@@ -223,6 +223,15 @@ def fails(overlapping: Round) -> Contradiction:
     return f"an answer to each of {len(overlapping.exchanges)} requests, or a refusal as too many", received
 
 
+def crosses_over(overlapping: Round) -> Contradiction:
+    """A record that another account lists, or that its own account does not read."""
+    if overlapping.strays:
+        return "the record in the account whose key made it", "it is listed in the other account"
+    if any(read.record is None and _is_clear(read) for read in overlapping.reads):
+        return "the record in the account whose key made it", "it is not read there"
+    return None
+
+
 def listed_twice(overlapping: Round) -> Contradiction:
     """A record that stands twice on one page."""
     for exchange in overlapping.exchanges:
@@ -255,6 +264,7 @@ BURST = ("burst of creates",)
 @rule("concurrency.totals-come-right", CREATES + BURST + DELETES, wrong_total, needs=MADE)
 @rule("concurrency.lists-show-a-record-once", ("creates", "reads"), listed_twice, needs=MADE)
 @rule("concurrency.lists-agree-with-themselves", CREATES, disagrees, needs=MADE)
+@rule("concurrency.accounts-stay-apart", ("accounts",), crosses_over, needs=MADE)
 @rule("concurrency.requests-do-not-fail", ("updates", "reads", *CREATES, *BURST, *DELETES), fails, needs=MADE)
 @rule("concurrency.bursts-of-reads-are-answered", ("burst",), burst_fails, needs=MADE)
 def overlapping_requests(

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from zlib import crc32
 
 from contract_tests.evidence import Listing, Record, Round
-from contract_tests.exchange import Exchange, Expect, FormValue, Request, request_of, whole_id
+from contract_tests.exchange import OTHER, Exchange, Expect, FormValue, Request, request_of, whole_id
 from contract_tests.masking import mark_of, shows
 from contract_tests.overlap.rules import changed_in, has_changed, orders, steps_of
 from contract_tests.survey.samples import of_type
@@ -27,6 +27,7 @@ TOGETHER: dict[str, tuple[tuple[str, ...], ...]] = {  # fields that are updated 
     "notification-handlers": (("name", "is_enabled"), ("telegram", "telegram_chat_id")),  # the last two in one object
 }
 MANY_CREATES = (20, 40)  # at one moment
+SLOWLY = 0.2  # seconds
 
 
 def overlap(visitor: Visitor, rounds: int) -> None:
@@ -40,8 +41,11 @@ def overlap(visitor: Visitor, rounds: int) -> None:
         for _ in range(rounds):
             for each, fields in pairs:
                 _updates(visitor, each, fields)
+                _updates(visitor, each, fields, SLOWLY)
                 _reads(visitor, each, fields)
             _creates(visitor, CREATES)
+            if visitor.evidence.has_second_key:
+                _accounts(visitor)
             _removals(visitor, ("update", "delete"))
             _removals(visitor, ("delete", "delete"))
         for size in MANY_CREATES:
@@ -90,10 +94,11 @@ def _differs(name: str, value: FormValue, before: Record, read: Exchange) -> boo
     return read.record is not None and has_changed(name, value, before, read.record)
 
 
-def _updates(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
+def _updates(visitor: Visitor, subject: int, fields: Sequence[str], slow: float = 0.0) -> None:
+    """Updates of a field each; the others are sent while the body of the first is under way, if that is slow."""
     before = visitor.read(subject, Expect.OPEN).record or {}
     updates = [_update(visitor, subject, (name,), before) for name in fields]
-    _changed(visitor, "updates", subject, before, updates)
+    _changed(visitor, "updates", subject, before, updates, slow)
 
 
 def _reads(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
@@ -103,11 +108,18 @@ def _reads(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
     _changed(visitor, "reads", subject, before, [_update(visitor, subject, fields, before), *looks])
 
 
-def _changed(visitor: Visitor, kind: str, subject: int, before: dict[str, object], requests: Sequence[Request]) -> None:
+def _changed(  # noqa: PLR0913, PLR0917 - all of a round
+    visitor: Visitor,
+    kind: str,
+    subject: int,
+    before: dict[str, object],
+    requests: Sequence[Request],
+    slow: float = 0.0,
+) -> None:
     """Send updates at one moment, and keep what a read shows once an order explains it, or in the end."""
     if not before:
         return
-    sent = Round(kind, _sent(visitor, requests), dict(before))
+    sent = Round(kind, _sent(visitor, requests, slow), dict(before))
     possible = {state for _, state in orders(steps_of(sent))}
     read = visitor.wait_until(
         "update", lambda: visitor.read(subject, Expect.OPEN), lambda seen: changed_in(sent, seen.record) in possible
@@ -149,6 +161,34 @@ def _creates(visitor: Visitor, count: int) -> None:
     for each in made:
         with suppress(WriteRefusedError):
             visitor.delete(each, Expect.OPEN)
+
+
+def _accounts(visitor: Visitor) -> None:
+    """A create whose body is under way while the other account lists its records, and a list of each afterwards."""
+    ledger, name = visitor.target.ledger, visitor.resource.name
+    form = visitor.least()
+    marker = mark_of(form[visitor.resource.label])
+    entry = ledger.plan(name, marker)
+    size = {"results_per_page": str(visitor.largest)}
+    theirs = visitor.list_of(size, Expect.OPEN, OTHER)
+    try:
+        sent = _sent(visitor, [visitor.create_of(Expect.OPEN, form=form), theirs, theirs], SLOWLY)
+    except BudgetSpentError:  # none was sent
+        ledger.forget(entry)
+        raise
+    create = next(each for each in sent if each.request.operation == "create")
+    visitor.note_create(entry, create)
+    listed = visitor.send(replace(theirs))
+    strays = [row for row in (listed.page.rows if listed.page else ()) if shows(row, marker)]
+    for row in strays:
+        stray = ledger.plan(name, marker, OTHER)
+        ledger.complete(stray, whole_id(row) or 0)
+        ledger.see(name, whole_id(row) or 0, str(row), OTHER)
+    reads = (visitor.read(create.made_id, Expect.OPEN),) if create.made_id is not None else ()
+    _keep(visitor, Round("accounts", (*sent, listed), reads=reads, strays=len(strays)))
+    if create.made_id is not None:
+        with suppress(WriteRefusedError):
+            visitor.delete(create.made_id, Expect.OPEN)
 
 
 def _found(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
@@ -219,8 +259,12 @@ def _list(visitor: Visitor) -> Request:
     return visitor.list_of({"results_per_page": str(visitor.largest)}, Expect.OPEN)
 
 
-def _sent(visitor: Visitor, requests: Sequence[Request]) -> tuple[Exchange, ...]:
-    """The exchanges of requests that are sent at one moment, in the order of their answers; other rules judge none."""
+def _sent(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) -> tuple[Exchange, ...]:
+    """The exchanges of requests that are sent at one moment, in the order of their answers.
+
+    Args:
+        slow: for how many seconds the body of the first pauses; the others are then sent in the middle of that time.
+    """
     visitor.let_settle()
     for request in requests:
         if request.operation == "update":
@@ -229,7 +273,9 @@ def _sent(visitor: Visitor, requests: Sequence[Request]) -> tuple[Exchange, ...]
     reads = [number for number, each in enumerate(requests) if each.method == "GET"]
     spread = min(wrote[-1], LONGEST_SPREAD) / len(reads) if wrote and 0 < len(reads) < len(requests) else 0.0
     late = [spread * reads.index(number) if number in reads else 0.0 for number in range(len(requests))]
-    sent = visitor.target.together(requests, late)
+    if slow:
+        late = [0.0, *[slow / 2] * (len(requests) - 1)]
+    sent = visitor.target.together(requests, late, (slow,))
     visitor.lag.wrote[visitor.resource.name] = time.monotonic()
     overlooked = [replace(each, treated_as=Expect.OVERLOOKED) for each in sent]
     visitor.evidence.exchanges += overlooked

@@ -101,7 +101,10 @@ def changed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     for attempt in attempts:
         record, before = attempt.read.record if attempt.read else None, attempt.before or {}
         if record is None or id_of(record) != attempt.exchange.request.identifier:
-            yield NOT_READ
+            by_it = (
+                attempt.exchange.succeeded and sum(each.read is attempt.read for each in evidence.access_attempts) == 1
+            )
+            yield _still_there(attempt, evidence) if by_it else NOT_READ
             continue
         listed = attempt.listed or {}
         changed = [

@@ -208,7 +208,7 @@ def leaves_other_records(evidence: Evidence, event: str) -> Observations:
         exchange = period.after.exchange
         if period.event != event or exchange is None:
             continue
-        if period.made or period.removed or period.changed:
+        if period.made or period.removed or period.changed or event == "create":
             yield from _none_lost(period, exchange, own, quiet=quiet)
             for identifier, before in period.before.by_id.items():
                 now = period.after.by_id.get(identifier)

@@ -211,13 +211,13 @@ def _shown(exchange: Exchange, resource: Resource) -> list[Any]:
 
 
 def _never_updated(evidence: Evidence) -> Iterator[tuple[Exchange, Record]]:
-    """The run's records, as shown before its first update or delete of them, with any key."""
+    """The run's records, as shown before its first update or delete of them, with any key; refused ones are none."""
     touched: set[Any] = set()
     own = evidence.own
     for exchange in evidence.exchanges:
         request = exchange.request
         if request.resource == evidence.resource.name and request.operation in ("update", "delete"):
-            touched.add(request.identifier)
+            touched |= set() if exchange.is_refusal and not exchange.attempts else {request.identifier}
         for record in _shown(exchange, evidence.resource) if request.operation in ("read", "list") else ():
             identifier = id_of(record)
             if is_integer(identifier) and identifier in own and identifier not in touched:

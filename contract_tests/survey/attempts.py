@@ -152,22 +152,28 @@ def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessA
     ]
     if read.failed or read.shows(visitor.resource):
         return attempts
-    others = [attempt for attempt in attempts if attempt.exchange.request.operation != "delete"]
-    deletes = [attempt for attempt in attempts if attempt.exchange.request.operation == "delete"]
-    return others + [alone for attempt in deletes for alone in _delete_alone(visitor, attempt.identity)]
+    to_repeat = [attempt for attempt in attempts if _may_have_removed(attempt.exchange)]
+    others = [attempt for attempt in attempts if attempt not in to_repeat]
+    return others + [alone for attempt in to_repeat for alone in _write_alone(visitor, attempt)]
 
 
-def _delete_alone(visitor: Visitor, identity: str) -> list[AccessAttempt]:
-    """Try a delete on a separate record, since it is unknown whose delete removed the one that all tried."""
+def _may_have_removed(exchange: Exchange) -> bool:
+    """Whether a write may have taken a record out of the account; an update may have moved it to another."""
+    return exchange.request.operation == "delete" or (exchange.request.operation == "update" and exchange.succeeded)
+
+
+def _write_alone(visitor: Visitor, attempt: AccessAttempt) -> list[AccessAttempt]:
+    """Try a write on a separate record, since it is unknown whose took away the one that all tried."""
+    operation, identity = attempt.exchange.request.operation, attempt.identity
     [creation] = create(visitor, Create(visitor.least(), Expect.OPEN))
     before = creation.read.record if creation.read else None
     if creation.identifier is None or before is None:
         return []
     try:
-        exchange = visitor.delete(creation.identifier, Expect.OPEN, identity)
-    except WriteRefusedError:
+        [(_, exchange, marker)] = try_as(visitor, creation.identifier, identity, operation)
+    except ValueError:  # it was not allowed
         return []
-    return [AccessAttempt(identity, exchange, "", before, visitor.read(creation.identifier, Expect.OPEN))]
+    return [AccessAttempt(identity, exchange, marker, before, visitor.read(creation.identifier, Expect.OPEN))]
 
 
 def try_as(visitor: Visitor, identifier: int, identity: str, operation: str) -> list[tuple[str, Exchange, str]]:
@@ -181,7 +187,8 @@ def try_as(visitor: Visitor, identifier: int, identity: str, operation: str) -> 
     with suppress(WriteRefusedError):
         match operation:
             case "list":
-                exchange = visitor.list(Expect.OPEN, identity, results_per_page=str(visitor.largest))
+                whole = {"results_per_page": str(visitor.largest), "page": "1"}  # as the account has just listed it
+                exchange = visitor.list(Expect.OPEN, identity, **whole)
             case "read":
                 exchange = visitor.read(identifier, Expect.OPEN, identity)
             case "create":

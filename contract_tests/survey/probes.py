@@ -15,7 +15,7 @@ from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, UNUSUAL, 
 from contract_tests.survey.attempts import try_as
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
-from contract_tests.survey.samples import SCRIPTS, alone, image, of_type, value
+from contract_tests.survey.samples import PNG, SCRIPTS, alone, image, of_type, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import EVERYWHERE, IDENTITIES
 from contract_tests.target.target import WriteRefusedError
@@ -34,6 +34,7 @@ FAR_PAGES = (  # with sizes by which an offset of 32 or 64 bits comes out as nou
 )
 ODD_SIZES = (*ODD_NUMBERS, "1", "15", "30", "200", "2000")
 ODD_IDS = ("0", "x", "100000000000000000000")
+LONG_NAME = "\N{CJK UNIFIED IDEOGRAPH-20BB7}" * 100  # of four bytes each, which a cut of bytes leaves in pieces
 ODD_TEXT = "100% & {{1}} '); -- \r\n\t \N{GRINNING FACE}"
 BODIES = (
     ("application/json", '{"LABEL": "MARKER"}'),
@@ -81,6 +82,8 @@ def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
 def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     """Steps on a few records: values that easily lose a part, and values no update should accept."""
     resource, label, identifier = visitor.resource, visitor.resource.label, subjects[0]
+    if resource.types:
+        yield partial(_set_one, visitor, identifier)
     for name in (name for name in RICH if name in resource.optional):
         more: dict[str, FormValue] = {"type": name} if resource.types else {}
         for rich in RICH[name]:
@@ -92,7 +95,18 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
         yield partial(_made, visitor, [of_type(resource, "slack") | {"email": "", "webhook": "x"}], Expect.OPEN)
     if label == "name":
         yield partial(_numbered, visitor, identifier)
+        long_name: dict[str, FormValue] = {label: f"{visitor.mark()} {LONG_NAME}"}
+        yield partial(_change, visitor, identifier, long_name, Expect.OPEN)
     yield partial(_nameless, visitor, subjects)
+
+
+def _set_one(visitor: Visitor, identifier: int) -> None:
+    """Give one of several handlers without an address one, and see that the others stay without."""
+    before, record = visitor.list_settled(), _current(visitor, identifier)
+    if record:
+        with suppress(WriteRefusedError):
+            change(visitor, Update(identifier, {"webhook": value("webhook", "text", "third-")}, record))
+            visitor.note_period("update", before, visitor.list_settled(), changed={identifier})
 
 
 def _odd_values(visitor: Visitor, identifier: int) -> None:
@@ -103,6 +117,7 @@ def _odd_values(visitor: Visitor, identifier: int) -> None:
     forms: list[dict[str, FormValue]] = [dict.fromkeys(switches, odd) for odd in ODD_VALUES] if switches else []
     forms.append({name: image(name) for name in of["text"][:1]} | dict.fromkeys(of["file"][:1], "x"))
     forms.append({f"{name}[]": "x" for name in (resource.label, *switches)})
+    forms += [{name: (f"{'long' * 75}.png", PNG, "image/png")} for name in of["file"][:1]]
     marker = visitor.mark()
     part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{resource.label}"\r\n\r\n{marker}\r\n'
     twice = (f"multipart/form-data; boundary={BOUNDARY}", f"{part}{part}--{BOUNDARY}--\r\n".encode())
@@ -116,13 +131,16 @@ def _odd_values(visitor: Visitor, identifier: int) -> None:
 
 
 def _nameless(visitor: Visitor, subjects: list[int]) -> None:
-    """Write an empty label, nothing and an unknown type, and then the lost label anew, so that all can be removed."""
+    """Write an empty label, nothing and an unknown type, and then the lost label anew, so that all can be removed.
+
+    The last record was not updated before, and is not if the update is refused.
+    """
     label = visitor.resource.label
-    odd: list[dict[str, FormValue] | None] = [{label: ""}, None]
+    odd: list[dict[str, FormValue] | None] = [None, {label: ""}]
     if visitor.resource.types:
-        odd.append({"type": "contract-tests"})
-    _write_each(visitor, dict(zip(subjects, odd, strict=False)))
-    _change(visitor, subjects[0], {label: visitor.mark()}, Expect.OPEN)
+        odd.insert(0, {"type": "contract-tests"})
+    _write_each(visitor, dict(zip(reversed(subjects), reversed(odd), strict=False)))
+    _change(visitor, subjects[-1], {label: visitor.mark()}, Expect.OPEN)
 
 
 def _write_each(visitor: Visitor, forms: Mapping[int, dict[str, FormValue] | None]) -> None:
@@ -192,10 +210,14 @@ def _alike(visitor: Visitor) -> None:
     if first.identifier is None or not first.read or not first.read.record:
         return
     form = dict(first.form)
-    exchange = visitor.post(form | ({label: form[label].upper()} if label == "host" else {}), Expect.OPEN)
+    is_host, other_url = label == "host", value("custom_index_url", "text", "other-")
+    other: dict[str, FormValue] = {label: form[label].upper(), "custom_index_url": other_url} if is_host else {}
+    exchange = visitor.post(form | other, Expect.OPEN)
     second = exchange.made_id
-    if second is None or (second == first.identifier and label == "host"):
-        return  # a host that is taken may be refused, or be the same record
+    if second == first.identifier and is_host:  # which may be so, as long as the record stays as it was
+        visitor.note_period("create", before, visitor.list_settled())
+    if second is None or (second == first.identifier and is_host):
+        return
     read = visitor.wait_until(
         "create", lambda: visitor.read(second), lambda seen: visitor.shows(seen, mark_of(first.form[label]))
     )

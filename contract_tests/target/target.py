@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from itertools import chain, repeat
 from urllib.parse import urljoin, urlsplit
 
 import urllib3
@@ -217,11 +218,14 @@ class Target:
             self._note_without_own_record(exchange)
         return exchange
 
-    def together(self, requests: Sequence[Request], late: Sequence[float]) -> list[Exchange]:
+    def together(
+        self, requests: Sequence[Request], late: Sequence[float], slow: Sequence[float] = ()
+    ) -> list[Exchange]:
         """Send requests at one moment, each once and over a connection of its own: all of them, or none.
 
         Args:
             late: by how many seconds each comes after that moment.
+            slow: for how many seconds the first ones pause in the middle of their bodies, as uploads do.
         """
         for request in requests:
             if request.operation in ("update", "delete"):
@@ -230,16 +234,16 @@ class Target:
         self._keep_pace(len(requests))
         moment = threading.Barrier(len(requests))
 
-        def once(request: Request, seconds: float) -> Exchange:
+        def once(request: Request, seconds: float, pause: float) -> Exchange:
             self._sent.at_once = True
             with suppress(threading.BrokenBarrierError):
                 moment.wait(self.limits.timeout)
             time.sleep(seconds)
-            return self._attempt(request)
+            return self._attempt(request, pause=pause)
 
         with self._overlapping:
             self._threads = self._threads or ThreadPoolExecutor(MOST_AT_ONCE, "overlap")
-            exchanges = list(self._threads.map(once, requests, late))
+            exchanges = list(self._threads.map(once, requests, late, chain(slow, repeat(0.0))))
         self.exchanges += exchanges
         return exchanges
 
@@ -268,7 +272,7 @@ class Target:
         if refused or self.ledger.is_shown(request.resource, request.identifier or 0, text):
             self._without_own_record.add((request.resource, request.identifier or 0, request.identity))
 
-    def _attempt(self, request: Request, attempts: tuple[int | None, ...] = ()) -> Exchange:
+    def _attempt(self, request: Request, attempts: tuple[int | None, ...] = (), pause: float = 0.0) -> Exchange:
         """Send a request once, and follow where a read is redirected to."""
         if self._counting and not self._sent.at_once:
             self._go_on()
@@ -291,8 +295,8 @@ class Target:
                 answer = pool.request(
                     request.method,
                     there,
-                    body=body,
-                    headers=headers,
+                    body=_halves(body, pause) if pause and body else body,
+                    headers=headers | ({"Content-Length": str(len(body))} if pause and body else {}),
                     redirect=False,
                     preload_content=False,
                     timeout=self._sent.timeout,
@@ -393,6 +397,13 @@ class Target:
         self.waiting(seconds)
         time.sleep(seconds)
         return True
+
+
+def _halves(body: bytes, pause: float) -> Iterator[bytes]:
+    """A body in two parts, the second of them later."""
+    yield body[: len(body) // 2]
+    time.sleep(pause)
+    yield body[len(body) // 2 :]
 
 
 def _joined(url: str, location: str) -> str:

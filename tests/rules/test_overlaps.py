@@ -128,6 +128,15 @@ def test_updates_of_two_keys_of_one_object() -> None:
         assert said("concurrency.updates-leave-other-fields", evidence, N) == expected
 
 
+def test_a_create_while_another_account_lists() -> None:
+    rule, create = "accounts-stay-apart", made(8, {"host": "a"})
+    good = Round("accounts", (create,), reads=(read(record(D, 8)),))
+    assert seen(rule, good) == "S"
+    assert seen(rule, replace(good, strays=1)) == "V"
+    assert seen(rule, replace(good, reads=(answer("read", {}, status=404, identifier=8),))) == "V"
+    assert seen(rule, replace(good, reads=(answer("read", {}, status=429, identifier=8),))) == "S"
+
+
 def test_bursts() -> None:
     rule, good = "bursts-of-reads-are-answered", [shown()] * 15
     for status, expected in ((500, "V"), (None, "V"), (503, "S"), (429, "S")):

@@ -543,6 +543,8 @@ def test_a_write_leaves_other_records(
 ) -> None:
     evidence = around(event, [OTHERS, OWN], after, **more)
     further = "S" if event == "update" else ""  # no record is added either
+    if event == "create" and not more:
+        expected = "SS"  # a create that answers the id of an earlier record leaves even that as it was
     assert said(f"lifecycle.{event}-leaves-other-records", evidence) == expected + further
     others = [each for each in ("create", "delete") if each != event]
     assert [said(f"lifecycle.{each}-leaves-other-records", evidence) for each in others] == [""] * len(others)

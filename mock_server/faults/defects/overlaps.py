@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from time import monotonic
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from werkzeug.wrappers import Response
 
@@ -17,6 +18,7 @@ from mock_server.faults.defects.defect import D, N, Table, defect
 from mock_server.faults.defects.means import made_id, says
 from mock_server.http.request_notes import notes_of
 
+LISTS_OF_OTHERS: WeakKeyDictionary[Any, list[str]] = WeakKeyDictionary()  # the keys of the latest lists, by service
 MOMENT = 0.05  # seconds
 MOST_READS = 30  # at a time
 TIMES = ("datetime", "last_datetime")
@@ -157,6 +159,19 @@ def _undoes_a_setting(call: Call, serve: Serve) -> Response:
     return _undoes(call, serve)
 
 
+def _lands_elsewhere(call: Call, serve: Serve) -> Response:
+    """Make a record in another account that has just sent two lists, as if they had come while this one was read."""
+    lists = LISTS_OF_OTHERS.setdefault(call.service.accounts, [])
+    if call.operation == "list" and call.account:
+        lists.append(call.authorization)
+        return serve(call)
+    latest = lists[-2:]
+    lists.clear()
+    if call.operation == "create" and call.account and len(latest) > 1 and call.authorization not in latest:
+        return serve(call.by(latest[0]))
+    return serve(call)
+
+
 def _locks_up(call: Call, serve: Serve) -> Response:
     if call.operation != "read":
         return serve(call)
@@ -202,6 +217,10 @@ DEFECTS: Table = {
     "concurrency.lists-agree-with-themselves": [
         defect("total-runs-ahead-during-creates", "A list while a record is created counts one more than it shows.",
                _counts_early),
+    ],
+    "concurrency.accounts-stay-apart": [
+        defect("create-lands-in-another-account", "A record lands in an account that sends lists during its create.",
+               _lands_elsewhere),
     ],
     "concurrency.requests-do-not-fail": [
         defect("write-fails-while-another-is-under-way", "A write fails while another of its resource is carried out.",
