@@ -23,6 +23,7 @@ METHODS = {"list": "GET", "read": "GET", "create": "POST", "update": "POST", "de
 OPERATIONS = tuple(METHODS)
 WRITES = tuple(operation for operation, method in METHODS.items() if method != "GET")
 REJECTED = {400, 404, 405, 415, 422, 501}  # statuses that call a request wrong, whoever sends it
+GATEWAYS = (502, 503, 504)  # what answers them may be in front of the server
 OWN = "the account's key"
 OTHER = "another account's key"
 
@@ -101,6 +102,7 @@ class Exchange:
         began: when it was sent, in seconds since 1970.
         seconds: how long the answer took.
         timed_out: whether no answer came in time.
+        crowded: for each try, the last one included, whether other requests of the run were under way meanwhile.
         treated_as: the answer it should get by what became known later, or None if that changes nothing.
     """
 
@@ -115,6 +117,7 @@ class Exchange:
     began: float = 0.0
     seconds: float = 0.0
     timed_out: bool = False
+    crowded: tuple[bool, ...] = ()
     treated_as: Expect | None = None
 
     @property
@@ -130,6 +133,17 @@ class Exchange:
     def failed(self) -> bool:
         """Whether no answer came, or one that reports a failure of the server or a gateway."""
         return self.status is None or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+    def after(self, earlier: Exchange) -> Exchange:
+        """The same with an earlier exchange among its tries."""
+        attempts = (*earlier.attempts, earlier.status)
+        return replace(self, attempts=attempts, crowded=earlier.crowded + self.crowded)
+
+    @property
+    def fails_alone(self) -> list[bool]:
+        """For each try that the server answered with a failure of its own, whether no other request was under way."""
+        tries = zip((*self.attempts, self.status), self.crowded, strict=False)
+        return [not crowded for status, crowded in tries if status is not None and is_server_failure(status)]
 
     @cached_property
     def json(self) -> Any:
@@ -185,6 +199,11 @@ class Exchange:
         """The id that a create or update returned, or None."""
         identifier: Any = self.data.get("id") if self.succeeded and isinstance(self.data, dict) else None
         return int(identifier) if is_integer(identifier) else None
+
+
+def is_server_failure(status: int) -> bool:
+    """Whether a status tells of a failure that is not that of a gateway, nor of a server that has too much to do."""
+    return status >= HTTPStatus.INTERNAL_SERVER_ERROR and status not in GATEWAYS
 
 
 def id_of(record: Any) -> Any:

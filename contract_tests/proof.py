@@ -36,6 +36,7 @@ RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
 ENOUGH = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many
 EXPLORE = 410  # the default of a run
 ROUNDS = 5  # of requests that overlap
+CROWDED = "robustness.requests-work-in-parallel"  # what a visit to one resource cannot show
 
 
 @dataclass(frozen=True)
@@ -348,12 +349,13 @@ def _unshown(rules: Iterable[Rule], rows: Sequence[Row]) -> Iterator[str]:
 def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[Trial]:
     """A trial for each seed; they take turns with the resources that a defect affects."""
     resources = defect.resources or contract.rules[defect.rule].resources
+    all_at_once = defect.rule == CROWDED
     return [
         Trial(
             defect.name,
             seed,
             switches(seed) | {"records": max(ENOUGH, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
-            (resources[seed % len(resources)],),
+            tuple(resources) if all_at_once else (resources[seed % len(resources)],),
             defect.rule,
             overlap=ROUNDS if contract.rules[defect.rule].decided_by == "round" else 0,
             is_repeated=number == 0 and contract.rules[defect.rule].decided_by != "round",
@@ -416,4 +418,4 @@ def _run(contract: Contract, base_url: str, trial: Trial, explore: int) -> Outco
         seed=trial.seed,
         limits=limits,
     )
-    return run(contract, replace(options, jobs=1 + 2 * (trial.seed % 2)))  # one after the other, or side by side
+    return run(contract, replace(options, jobs=3 if trial.seed % 2 or trial.rule == CROWDED else 1))

@@ -9,7 +9,7 @@ from typing import Any
 
 from contract_tests.comparing import holds_text
 from contract_tests.evidence import Evidence, Round
-from contract_tests.exchange import Exchange, FormValue, id_of
+from contract_tests.exchange import Exchange, FormValue, id_of, is_server_failure
 from contract_tests.observation import (
     MADE,
     NotApplicable,
@@ -22,7 +22,6 @@ from contract_tests.observation import (
 )
 
 TOO_MANY = (429, 503)  # how a server may refuse a burst
-GATEWAYS = (502, 503, 504)  # what answers them may be in front of the server
 SHARE_THAT_FAILS = 5  # a burst fails if more than one answer in so many does
 State = frozenset[str] | None  # the fields of a record that are no longer as they were, or None without a record
 NO_RECORD: State = None
@@ -215,7 +214,7 @@ def disagrees(overlapping: Round) -> Contradiction:
 
 def fails(overlapping: Round) -> Contradiction:
     """Failures among requests at one moment; a server may refuse some as too many."""
-    failed = [each for each in overlapping.exchanges if each.status and each.failed and each.status not in GATEWAYS]
+    failed = [each for each in overlapping.exchanges if each.status and is_server_failure(each.status)]
     if not failed:
         return None
     counts = Counter((answer(each), each.request.operation) for each in failed)

@@ -3,7 +3,19 @@
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OPERATIONS, TRIES, Exchange, Expect
 from contract_tests.multipart import USUAL
-from contract_tests.observation import CHANGED, GONE, PAGES, Chapter, Observations, Undecided, decide, rule
+from contract_tests.observation import (
+    CHANGED,
+    GONE,
+    PAGES,
+    Chapter,
+    NotApplicable,
+    Observations,
+    Satisfied,
+    Undecided,
+    Violation,
+    decide,
+    rule,
+)
 from contract_tests.rules.operations import own_requests
 
 ODD_FORMS = frozenset({Chapter.ODD_FORMS})
@@ -25,6 +37,26 @@ def does_not_fail(evidence: Evidence, odd: str) -> Observations:
             else:
                 received = f"status {exchange.status} on each of {TRIES} tries"
                 yield decide(exchange, not exchange.failed, "any answer but a failure", received)
+
+
+@rule("robustness.requests-work-in-parallel", needs=PAGES | CHANGED)
+def requests_work_in_parallel(evidence: Evidence) -> Observations:
+    """Requests that failed while others were under way, and were carried out once none was."""
+    exchanges = [
+        each for each in evidence.exchanges if each.request.resource == evidence.resource.name and each.crowded
+    ]
+    single = [each for each in exchanges if each.expects is not Expect.OVERLOOKED]
+    wrong = [each for each in single if any(not alone for alone in each.fails_alone) and not each.failed]
+    if any(any(each.fails_alone) for each in single):
+        yield Undecided("requests fail without others, too")
+    elif not any(any(each.crowded) for each in single):
+        yield NotApplicable("no request of this run was sent while another was under way")
+    elif not wrong:
+        yield Satisfied(single[0])
+    for exchange in wrong if not any(any(each.fails_alone) for each in single) else ():
+        status = next(status for status in exchange.attempts if status)
+        received = f"status {status} while other requests were under way, and status {exchange.status} once none was"
+        yield Violation(exchange, "the same answer as alone", received)
 
 
 def _what_is_odd(evidence: Evidence, exchange: Exchange) -> str:

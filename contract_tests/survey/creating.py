@@ -74,7 +74,7 @@ def _again(visitor: Visitor, create: Create, exchange: Exchange) -> tuple[Exchan
             visitor.note_own(visitor.target.ledger.latest(visitor.resource.name), identifier)
         else:
             again = visitor.post(create.form, create.expects, shape=create.shape)
-            exchange = replace(again, attempts=(*exchange.attempts, exchange.status))
+            exchange = again.after(exchange)
             visitor.evidence.exchanges[-1] = exchange
             identifier = exchange.made_id
     return exchange, identifier

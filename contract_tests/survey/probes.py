@@ -105,7 +105,8 @@ def _set_one(visitor: Visitor, identifier: int) -> None:
     before, record = visitor.list_settled(), _current(visitor, identifier)
     if record:
         with suppress(WriteRefusedError):
-            change(visitor, Update(identifier, {"webhook": value("webhook", "text", "third-")}, record))
+            address = f"https://www.example.com/{visitor.mark()}"  # another at a second look
+            change(visitor, Update(identifier, {"webhook": address}, record))
             visitor.note_period("update", before, visitor.list_settled(), changed={identifier})
 
 
@@ -117,7 +118,7 @@ def _odd_values(visitor: Visitor, identifier: int) -> None:
     forms: list[dict[str, FormValue]] = [dict.fromkeys(switches, odd) for odd in ODD_VALUES] if switches else []
     forms.append({name: image(name) for name in of["text"][:1]} | dict.fromkeys(of["file"][:1], "x"))
     forms.append({f"{name}[]": "x" for name in (resource.label, *switches)})
-    forms += [{name: (f"{'long' * 75}.png", PNG, "image/png")} for name in of["file"][:1]]
+    forms += [{name: (f"{'東' * 120}.png", PNG, "image/png")} for name in of["file"][:1]]
     marker = visitor.mark()
     part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{resource.label}"\r\n\r\n{marker}\r\n'
     twice = (f"multipart/form-data; boundary={BOUNDARY}", f"{part}{part}--{BOUNDARY}--\r\n".encode())

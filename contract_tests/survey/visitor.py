@@ -328,7 +328,7 @@ class Visitor:
         for _ in range(TRIES - 1):
             if not exchange.failed:
                 break
-            exchange = replace(send(), attempts=(*exchange.attempts, exchange.status))
+            exchange = send().after(exchange)
             self.evidence.exchanges[-1] = exchange
         return exchange
 

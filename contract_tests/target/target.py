@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from itertools import chain, repeat
@@ -21,6 +21,7 @@ from contract_tests.multipart import encode
 from contract_tests.target.connection import Connection, Sent, read_whole
 from contract_tests.target.identities import place_of
 from contract_tests.target.ledger import Ledger
+from contract_tests.target.traffic import Traffic
 
 PAUSE = 0.2
 MOST_REDIRECTS = 5
@@ -150,6 +151,7 @@ class Target:
         self._overlapping = threading.Lock()  # one moment at a time, so that no two wait for each other's threads
         self._threads: ThreadPoolExecutor | None = None  # kept, and with them their connections
         self._sent = Sent()
+        self._traffic = Traffic()
         self._cleaning: set[int] = set()
         self._connection = connection or Connection()
         self._headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate", **self._connection.headers}
@@ -200,6 +202,7 @@ class Target:
             error = f"not sent: no other {request.operation} of {request.resource} was answered"
             return Exchange(request, 0, None, error=error, timed_out=True)
         attempts: list[int | None] = []
+        crowded: list[bool] = []
         exchange = self._attempt(request)
         with suppress(BudgetSpentError):  # then the last answer is all there is
             while True:
@@ -211,12 +214,23 @@ class Target:
                 if not exchange.failed or len(attempts) >= most - 1:
                     break
                 attempts.append(exchange.status)
+                crowded += exchange.crowded
                 time.sleep(self._timeouts.pause(exchange))
-                exchange = self._attempt(request, tuple(attempts))
+                exchange = self._attempt(request, tuple(attempts), alone=any(crowded))
+        exchange = replace(exchange, crowded=(*crowded, *exchange.crowded))
+        self._learn_from(exchange)
         self.exchanges.append(exchange)
         if request.operation == "read" and request.identity != OWN:
             self._note_without_own_record(exchange)
         return exchange
+
+    def _learn_from(self, exchange: Exchange) -> None:
+        """Send one request at a time after a failure that others under way may have caused, and not after one alone."""
+        alone = exchange.fails_alone
+        if any(alone):
+            self._traffic.one_at_a_time = False
+        elif alone:
+            self._traffic.one_at_a_time = True
 
     def together(
         self, requests: Sequence[Request], late: Sequence[float], slow: Sequence[float] = ()
@@ -272,10 +286,23 @@ class Target:
         if refused or self.ledger.is_shown(request.resource, request.identifier or 0, text):
             self._without_own_record.add((request.resource, request.identifier or 0, request.identity))
 
-    def _attempt(self, request: Request, attempts: tuple[int | None, ...] = (), pause: float = 0.0) -> Exchange:
-        """Send a request once, and follow where a read is redirected to."""
+    def _attempt(
+        self, request: Request, attempts: tuple[int | None, ...] = (), pause: float = 0.0, *, alone: bool = False
+    ) -> Exchange:
+        """Send a request once, and follow where a read is redirected to.
+
+        Args:
+            attempts: the statuses of earlier tries.
+            pause: seconds in the middle of its body.
+            alone: whether to wait until no other request is under way.
+        """
         if self._counting and not self._sent.at_once:
             self._go_on()
+        with self._traffic.under_way(alone=alone, at_once=self._sent.at_once) as crowded:
+            exchange = self._answer(request, attempts, pause)
+        return replace(exchange, crowded=tuple(crowded))
+
+    def _answer(self, request: Request, attempts: tuple[int | None, ...], pause: float) -> Exchange:
         self._sent.patience = self._timeouts.patience(request, last=not self._counting)
         body, headers = self._encoded(request)
         url = there = f"{self.base_url}{request.target}{self._key_in_query(request)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from handmade import CONTRACT, D, S, answer, page, read, record, rows, said, visit
 
 from contract_tests.exchange import OTHER, Exchange, Expect
@@ -69,3 +70,26 @@ def test_what_overlaps_with_a_delete_may_show_nothing() -> None:
     )
     assert said("envelopes.read-data-is-an-object", visit(*gone)) == ""
     assert said("envelopes.update-answers-the-id", visit(*gone)) == ""
+
+
+def sent_beside_others(*tries: tuple[int | None, bool]) -> Exchange:
+    """A list with the status of each try, and whether other requests were under way meanwhile."""
+    exchange = answer("list", status=tries[-1][0], attempts=tuple(status for status, _ in tries[:-1]))
+    return replace(exchange, crowded=tuple(crowded for _, crowded in tries))
+
+
+WITH_OTHERS, ALONE = True, False
+FINE, LOCKED = sent_beside_others((200, WITH_OTHERS)), sent_beside_others((500, WITH_OTHERS), (200, ALONE))
+CROWDS = {
+    "nothing was sent beside others": ([sent_beside_others((200, ALONE))], "N"),
+    "all is well": ([FINE], "S"),
+    "one fails only beside others": ([FINE, LOCKED], "V"),
+    "others fail alone": ([FINE, LOCKED, sent_beside_others((500, ALONE), (200, ALONE))], "U"),
+    "a gateway fails": ([FINE, sent_beside_others((502, WITH_OTHERS), (200, ALONE))], "S"),
+    "it fails alone, too": ([FINE, sent_beside_others((500, WITH_OTHERS), (500, ALONE), (500, ALONE))], "U"),
+}
+
+
+@pytest.mark.parametrize(("exchanges", "expected"), CROWDS.values(), ids=CROWDS)
+def test_requests_that_fail_beside_others_alone(exchanges: list[Exchange], expected: str) -> None:
+    assert said("robustness.requests-work-in-parallel", visit(*exchanges)) == expected

@@ -152,6 +152,16 @@ def _is_locked(call: Call, serve: Serve) -> Response:
     return serve(call)
 
 
+def _is_busy(call: Call, serve: Serve) -> Response:
+    """Fail while another resource is written to."""
+    writing = _under_way(call, "writing")
+    if writing not in (None, call.resource.name) and call.account:
+        return serve(call.refused(500, "The store is locked."))
+    if call.operation in ("create", "update", "delete") and call.account:
+        _begin(call, "writing", call.resource.name)
+    return serve(call)
+
+
 def _undoes_a_setting(call: Call, serve: Serve) -> Response:
     """Of two updates of one object of settings, keep the second alone."""
     if call.operation != "update" or call.record is None or not {"telegram", "telegram_chat_id"} & set(call.form):
@@ -217,6 +227,10 @@ DEFECTS: Table = {
     "concurrency.lists-agree-with-themselves": [
         defect("total-runs-ahead-during-creates", "A list while a record is created counts one more than it shows.",
                _counts_early),
+    ],
+    "robustness.requests-work-in-parallel": [
+        defect("requests-fail-while-another-resource-is-written", "Requests fail while another resource is written to.",
+               _is_busy),
     ],
     "concurrency.accounts-stay-apart": [
         defect("create-lands-in-another-account", "A record lands in an account that sends lists during its create.",

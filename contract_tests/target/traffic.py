@@ -1,0 +1,44 @@
+"""How many requests are under way: several threads send at once until one fails for no other reason than that."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Condition
+
+
+class Traffic:
+    """Lets requests through: many at once or, after failures that went away without others, one at a time.
+
+    Attributes:
+        one_at_a_time: whether every request waits until no other is under way.
+    """
+
+    def __init__(self) -> None:
+        self.one_at_a_time = False
+        self._changed = Condition()
+        self._under_way = 0
+        self._begun = 0
+        self._waiting = 0  # for a moment without others
+
+    @contextmanager
+    def under_way(self, *, alone: bool = False, at_once: bool = False) -> Iterator[list[bool]]:
+        """Wait for one's turn; afterwards, the yielded list says whether others were under way meanwhile.
+
+        Args:
+            alone: whether no other may be under way.
+            at_once: whether the request is one of several that are to overlap, whatever was found out.
+        """
+        alone = not at_once and (alone or self.one_at_a_time)
+        with self._changed:
+            self._waiting += alone
+            self._changed.wait_for(lambda: not self._under_way if alone else at_once or not self._waiting)
+            self._under_way += 1
+            self._begun += 1
+            begun, crowded = self._begun, [self._under_way > 1]
+        try:
+            yield crowded
+        finally:
+            with self._changed:
+                crowded[0] = crowded[0] or self._begun > begun
+                self._under_way -= 1
+                self._waiting -= alone
+                self._changed.notify_all()
