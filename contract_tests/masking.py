@@ -19,6 +19,9 @@ LONGEST_KEPT = 2000  # characters
 OF_A_RUN = re.compile(r"ct[0-9a-z]+-\d+z?|00\d{10}0", re.IGNORECASE)  # in a name or host, or a number as a name
 
 
+TIME = re.compile(r'"?\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?"?')  # of ISO 8601, also as JSON
+
+
 def plain(text: object) -> str:
     """The letters and digits of a text, in lower case; HTML entities are decoded first."""
     whole = str(text)
@@ -82,7 +85,11 @@ def printable_values(value: Any) -> Any:
 
 
 def shape(text: str) -> str:
-    """A text with each letter replaced by `a` and each digit by `0`."""
+    """A text with each letter replaced by `a` and each digit by `0`; a time keeps its letters, which tell its form."""
+    return TIME.sub(lambda found: re.sub(r"\d", "0", found[0]), text) if TIME.fullmatch(text) else _hidden(text)
+
+
+def _hidden(text: str) -> str:
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
 
 

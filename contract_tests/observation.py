@@ -12,6 +12,7 @@ from contract_tests.masking import shape
 from link_management_contract import Resource
 
 LONGEST, LONGEST_ID = 60, 20  # characters of a value in a finding
+BEFORE_A_DIFFERENCE = 20  # characters
 TOGGLED = ("webhook", "slack")  # types of a handler that no service has a reason to switch on or off by itself
 
 
@@ -191,6 +192,19 @@ def shown(value: Any, *, own: bool = True) -> str:
     whole = json.dumps(value, ensure_ascii=False)
     text = whole[:LONGEST] if own or value is None or isinstance(value, bool) else shape(whole[:LONGEST])
     return f"{text}{'…' if len(whole) > LONGEST else ''}"
+
+
+def apart(wanted: str, received: str) -> tuple[str, str]:
+    """Two texts of the run for a report; long ones from shortly before the place where they begin to differ."""
+    same = same_beginning(wanted, received)
+    begin = max(0, same - BEFORE_A_DIFFERENCE) if max(len(wanted), len(received)) > LONGEST else 0
+    first, second = (f"{'…' if begin else ''}{shown(text[begin:])}" for text in (wanted, received))
+    return first, second
+
+
+def same_beginning(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
 
 
 def id_text(record: Record) -> str:

@@ -27,6 +27,8 @@ MEDIA_TYPES = {
 ALLOWED = ("10", "25", "50", "100", "250", "500", "1000")
 NEAREST = {"7": 10, "60": 50, "5000": 1000}
 ENOUGH_ROWS = 3
+PROBLEM = {"type", "title", "status", "detail", "instance"}  # RFC 9457
+DIGITS_OF_A_PAGE = 6  # one further is odd, not just past the end
 ENVELOPE, META = ("data", "meta", "links"), ("page", "results_per_page", "total", "total_pages")
 ZONES = {0: "utc", 9: "ahead", -5: "behind"}
 BEYOND_32_BITS = 2**32
@@ -198,7 +200,8 @@ def _error_body(exchanges: Exchanges) -> Iterator[str]:
         elif refusal.succeeded:
             continue
         elif isinstance(refusal.json, dict):
-            yield "errors" if "errors" in refusal.json else "problem"
+            is_problem = len(PROBLEM & refusal.json.keys()) > 1
+            yield "errors" if "errors" in refusal.json else "problem" if is_problem else "other JSON"
         elif b"<" in refusal.body:
             yield "html"
 
@@ -242,10 +245,12 @@ def _cleared_text(exchanges: Exchanges) -> Iterator[str]:
 def _other_body(exchanges: Exchanges, media_type: str) -> Iterator[str]:
     for exchange in exchanges:
         if exchange.request.body and exchange.request.body[0] == media_type:
-            if media_type == "application/json":
-                yield "415" if exchange.status == UNSUPPORTED else "no-fields"
+            if exchange.made_id is not None:
+                yield "accepted"
+            elif media_type == "application/json" and exchange.is_refusal and exchange.status != UNSUPPORTED:
+                yield "no-fields"
             else:
-                yield "accepted" if exchange.made_id is not None else str(exchange.status)
+                yield str(exchange.status)
 
 
 @detector("media-type")
@@ -308,6 +313,7 @@ def _page_past_the_end(exchanges: Exchanges) -> Iterator[str]:
             total
             and size in ALLOWED
             and number.isdecimal()
+            and len(number) <= DIGITS_OF_A_PAGE
             and (int(number) - 1) * int(size) >= total
             and exchange.status
         ):
@@ -328,7 +334,8 @@ def _empty_last(exchanges: Exchanges) -> Iterator[str]:
 
 
 def _empty_lists(exchanges: Exchanges) -> Iterator[dict[str, Any]]:
-    return (each.json for each in _successes(exchanges, "list") if each.page and each.page.total == 0)
+    lists = (each for each in exchanges if each.request.operation == "list" and each.succeeded)
+    return (each.json for each in lists if each.page and each.page.total == 0)
 
 
 @detector("link-query")

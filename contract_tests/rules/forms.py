@@ -21,10 +21,13 @@ from contract_tests.observation import (
     Undecided,
     Violation,
     answer,
+    apart,
     decide,
     expect_field,
+    id_text,
     place,
     rule,
+    same_beginning,
     shown,
 )
 from contract_tests.rules.operations import accepted
@@ -167,8 +170,10 @@ def _is_renamed(change: Change, resource: Resource) -> bool:
 def comes_back(evidence: Evidence, field: str) -> Observations:
     for form, record, exchange in _stored(evidence):
         if form.get(field) and isinstance(record.get(field), str):
-            wanted = Like(shown(form[field]), lambda value, text=form[field]: is_same(field, value, text))  # type: ignore[misc]
-            yield expect_field(exchange, record, field, wanted)
+            expected, received = apart(form[field], record[field])
+            holds, at = is_same(field, record[field], form[field]), place(exchange, record, field)
+            title = f"{field} of record {id_text(record)}" if isinstance(exchange.data, list) else field
+            yield decide(exchange, holds, f"{title}: {expected}", f"{title}: {received}", at)
 
 
 @rule("forms.email-comes-back", needs=CHANGED)
@@ -178,9 +183,8 @@ def email_comes_back(evidence: Evidence) -> Observations:
         address = settings.get("email") if isinstance(settings, dict) and record.get("type") == "email" else None
         if form.get("email") and isinstance(address, str):
             holds, at = is_same("email", address, form["email"]), place(exchange, record, "settings/email")
-            yield decide(
-                exchange, holds, f"settings.email: {shown(form['email'])}", f"settings.email: {shown(address)}", at
-            )
+            expected, received = apart(form["email"], address)
+            yield decide(exchange, holds, f"settings.email: {expected}", f"settings.email: {received}", at)
 
 
 @rule("forms.type-fields-show-in-settings", needs=CHANGED)
@@ -190,8 +194,15 @@ def type_fields_show_in_settings(evidence: Evidence) -> Observations:
         own = [name for name in form if name == of_type or name.startswith(f"{of_type}_")]
         values = [form[name] for name in own if name != "email"]
         if values and isinstance(settings, dict) and form.get("type", of_type) == of_type:
-            holds = all(holds_text(settings, value) for value in values)
-            yield decide(exchange, holds, "settings that hold what was given", f"{len(settings)} other values")
+            lost = next((value for value in values if not holds_text(settings, value)), "")
+            expected, received = apart(lost, _nearest(settings, lost))
+            yield decide(exchange, not lost, f"settings that hold {expected}", f"settings with {received}")
+
+
+def _nearest(settings: Record, text: str) -> str:
+    """The value that begins most like a text."""
+    values = [value for value in settings.values() if isinstance(value, str)]
+    return max(values, key=lambda value: same_beginning(value, text), default="no text")
 
 
 @rule("forms.custom-not-found-url-stays-apart", needs=CHANGED)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from contract_tests.evidence import BeforeAfter, Evidence, Listing, PagingScan, Record
-from contract_tests.exchange import Exchange, Expect, Page, integer
+from contract_tests.exchange import OTHER, Exchange, Expect, Page, integer
 from contract_tests.observation import (
     CONTROL,
     GONE,
@@ -142,20 +142,23 @@ def total_counts_the_records(evidence: Evidence) -> Observations:
             if len(listing.pages) > 1 and wrong and _is_disturbed(evidence, scan):
                 yield Undecided("others wrote while its pages were read")
             else:
-                yield from _total_counts(listing)
+                yield from _total_counts(listing, evidence)
         if scan.is_quiet and scan.before.total is not None:
             stated = (page.exchange for page in scan.pages if page.total is not None)
             yield from (expect(exchange, "/meta/total", scan.before.total) for exchange in stated)
     for period in evidence.before_after:
         if period.after.complete and len(period.after.pages) == 1:
-            yield from _total_counts(period.after)
+            yield from _total_counts(period.after, evidence)
 
 
-def _total_counts(listing: Listing) -> Observations:
+def _total_counts(listing: Listing, evidence: Evidence) -> Observations:
     if listing.exchange is not None and listing.total is not None and not listing.complete:
         yield Undecided("the collection is too large to be read as a whole")
     elif listing.exchange is not None and listing.total is not None:
-        yield expect(listing.exchange, "/meta/total", len(listing.rows), because="as many as are listed")
+        theirs = [page for page in evidence.every_page() if page.exchange.request.identity == OTHER]
+        more = listing.total - len(listing.rows)
+        note = f", as if it counted the {more} of another account, too" * any(len(page.rows) == more for page in theirs)
+        yield expect(listing.exchange, "/meta/total", len(listing.rows), note, because="as many as are listed")
 
 
 def _is_disturbed(evidence: Evidence, scan: PagingScan) -> bool:

@@ -124,7 +124,7 @@ IDENTITIES = {
             OTHER,
             lambda key: f"Bearer {key}",
             _bearer("$CONTRACT_SECOND_API_KEY"),
-            tries=dict.fromkeys(EVERYWHERE, ("list", "create", "list", "read", "update", "delete")),
+            tries=dict.fromkeys(EVERYWHERE, ("create", "list", "read", "update", "delete")),
         ),
     )
 }

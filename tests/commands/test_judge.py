@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import zlib
 from base64 import b64encode
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 from shell import command
+
+from mock_server import MockServer
 
 
 def test_a_browsers_record_is_judged_by_what_can_be_recognised(tmp_path: Path) -> None:
@@ -185,3 +188,25 @@ def test_a_record_of_something_else_is_not_judged(tmp_path: Path, text: str | No
     ended = command("judge", path)
     assert (ended.returncode, ended.stdout) == (status, "")
     assert message in ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "defects",
+    [
+        (),
+        ("empty-list-is-null",),
+        ("color-lacks-its-sign", "datetime-has-a-t"),
+        ("list-shows-a-row-twice-during-creates", "pages-lose-their-last-record"),
+        ("settings-are-null", "links-are-relative", "total-runs-ahead-during-creates"),
+    ],
+    ids=" ".join,
+)
+def test_the_record_of_a_run_shows_nothing_that_it_did_not_report(defects: tuple[str, ...], tmp_path: Path) -> None:
+    with MockServer(fixture="empty", records=28, defects=defects) as mock:
+        command("run", "--base-url", mock.base_url, "--overlap", "2", "--report-dir", tmp_path)
+    results = json.loads((tmp_path / "results.json").read_text("utf-8"))["results"]
+    reported = {each["rule"] for each in results if each["verdict"] in ("fail", "warn")}
+    found = re.findall(r"^(?:fail|warn): (\S+)", command("judge", tmp_path / "record.har").stdout, re.MULTILINE)
+    assert set(found) <= reported
+    assert bool(found) == bool(defects)

@@ -15,6 +15,7 @@ from faulty import CONTRACT
 from racy import RacyServer
 from shell import COMMANDS, ENVIRONMENT, command, everything
 from upstream import serving
+from wire import ALPINE, HARBOUR
 
 from contract_tests.run import REQUESTS_OF_A_ROUND, Options, run
 from contract_tests.target.target import Limits
@@ -30,10 +31,8 @@ ROUNDS = 4
 def judged(base_url: str, *resources: str, rounds: int = ROUNDS, **limits: Any) -> dict[str, Result]:
     """The results of the rules of overlapping requests."""
     budget = Limits(requests=2000 + REQUESTS_OF_A_ROUND * rounds, **limits)
-    key = "demo-key-harbour"
-    options = Options(
-        base_url, key, resources=resources, rules=("concurrency.*",), overlap=rounds, limits=budget, jobs=1
-    )
+    rules = ("concurrency.*",)
+    options = Options(base_url, HARBOUR, ALPINE, resources, rules, overlap=rounds, limits=budget, jobs=1)
     outcome = run(CONTRACT, options)
     assert outcome.left == ()
     return {each.id: each for each in outcome.results}

@@ -60,6 +60,8 @@ DEFECTS: Table = {
                raw("create", lambda text: text + text)),
     ],
     "envelopes.list-data-is-an-array": [
+        defect("empty-list-is-null", "A list without records shows null as `data`.",
+               on("list", lambda body: body.update(data=body["data"] or None))),
         defect("list-is-keyed-by-id", "A list's `data` is an object by id.",
                on("list", lambda body: body | {"data": {str(row["id"]): row for row in body["data"]}})),
         defect("later-pages-are-keyed-by-position", "From page 2 on, a list's `data` is an object by position.",
