@@ -184,8 +184,11 @@ def _accounts(visitor: Visitor) -> None:
         stray = ledger.plan(name, marker, OTHER)
         ledger.complete(stray, whole_id(row) or 0)
         ledger.see(name, whole_id(row) or 0, str(row), OTHER)
-    reads = (visitor.read(create.made_id, Expect.OPEN),) if create.made_id is not None else ()
-    _keep(visitor, Round("accounts", (*sent, listed), reads=reads, strays=len(strays)))
+    reads = []
+    if create.made_id is not None:
+        look = partial(visitor.read, create.made_id, Expect.OPEN)
+        reads.append(visitor.wait_until("create", look, lambda seen: seen.record is not None))
+    _keep(visitor, Round("accounts", (*sent, listed), reads=tuple(reads), strays=len(strays)))
     if create.made_id is not None:
         with suppress(WriteRefusedError):
             visitor.delete(create.made_id, Expect.OPEN)
