@@ -6,7 +6,7 @@ PINNED := $(INSTALL) --no-deps --require-hashes --requirement
 ITSELF := $(INSTALL) --no-deps --no-build-isolation --editable .
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
 
-.PHONY: mock suite test test-all lint format generators prove mutation bench soak dist lock clean
+.PHONY: mock suite test test-all lint format generators prove mutants mutation bench soak dist lock clean
 
 mock: .venv/.mock  ## serve the demo data
 	@$(BIN)/mock-server $(if $(filter command,$(origin PORT)),--port $(PORT)) $(ARGS)
@@ -44,6 +44,10 @@ generators: tests/generators/node_modules/.ready  ## install generators of clien
 prove: .venv/.dev  ## show that each rule falls when it should, and only then
 	$(BIN)/contract-tests prove $(ARGS)
 
+mutants: .venv/.dev tests/mutants/express/node_modules/.ready  ## judge three servers of other people's habits, their slips and mutants; needs Node and PHP
+	$(BIN)/python tests/mutants/judge.py slips $(ARGS)
+	$(BIN)/python tests/mutants/judge.py mutants $(ARGS)
+
 mutation: .venv/.dev  ## change the rules' code, and see that a test tells
 	$(BIN)/python tests/mutation.py
 
@@ -66,7 +70,7 @@ lock:  ## pin all versions with their hashes, as constraints.txt has them; needs
 	$(LOCK) --extra build --extra tests --constraint build/pins.txt --output-file requirements/suite.txt
 
 clean:
-	rm -rf .venv node_modules tests/generators/node_modules build dist
+	rm -rf .venv node_modules tests/generators/node_modules tests/mutants/express/node_modules build dist
 
 .venv/.python$(VERSION):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "This needs Python 3.11 or later, and $(PYTHON) is Python $(VERSION). \
@@ -96,6 +100,6 @@ node_modules/.ready: package.json package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-tests/generators/node_modules/.ready: tests/generators/package.json tests/generators/package-lock.json
-	cd tests/generators && npm ci --ignore-scripts --no-audit --no-fund
+tests/%/node_modules/.ready: tests/%/package.json tests/%/package-lock.json
+	cd tests/$* && npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@

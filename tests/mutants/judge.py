@@ -183,6 +183,8 @@ def serving(server: Server, source: str) -> Iterator[str | None]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            if process.stdout:
+                process.stdout.close()
 
 
 def _free_port() -> int:
