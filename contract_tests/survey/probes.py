@@ -96,7 +96,7 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     if label == "name":
         yield partial(_numbered, visitor, identifier)
         long_name: dict[str, FormValue] = {label: f"{visitor.mark()} {LONG_NAME}"}
-        yield partial(_change, visitor, identifier, long_name, Expect.OPEN)
+        yield partial(_write_each, visitor, {identifier: long_name})  # which may be refused, or cut
     yield partial(_nameless, visitor, subjects)
 
 

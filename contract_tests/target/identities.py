@@ -1,5 +1,6 @@
 """Who sends requests: the account, another account, and unauthorized clients with no key or an invalid one."""
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -135,7 +136,7 @@ def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:
     headers = {each.name: each.header(api_key) for each in IDENTITIES.values() if each.header and each.name != OTHER}
     if len(api_key) == 1:
         del headers["a truncated key"]
-    if api_key == api_key.swapcase():
+    if api_key == api_key.swapcase() or re.fullmatch(r"[0-9A-Fa-f-]+", api_key):  # a number in hexadecimal, or a UUID
         del headers["the key in other cases"]
     return headers | ({OTHER: f"Bearer {second_api_key}"} if second_api_key else {})
 

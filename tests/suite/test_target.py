@@ -20,6 +20,7 @@ from urllib3 import HTTPResponse
 
 from contract_tests.exchange import Request
 from contract_tests.target import target
+from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import Limits, Target, _is_safe
 
@@ -247,3 +248,10 @@ def test_a_rate_limit_beyond_the_deadline_is_not_waited_for(slept: list[float]) 
     limited = ScriptedTarget((429, {"Retry-After": "86400"}), limits=Limits(seconds=20))
     assert limited.send(LIST).status == 429
     assert slept == []
+
+
+@pytest.mark.parametrize(
+    ("key", "is_sent"), [("demo-Key", True), ("12-34", False), ("7F3a-0b", False), ("0123456789ABCDEFx", True)]
+)
+def test_a_key_that_may_be_read_without_regard_to_case_is_not_sent_in_other_cases(key: str, is_sent: bool) -> None:  # noqa: FBT001
+    assert ("the key in other cases" in identities(key, None)) is is_sent
