@@ -169,22 +169,35 @@ def serving(server: Server, source: str) -> Iterator[str | None]:
             env=os.environ | {"TMPDIR": temporary, "PYTHONDONTWRITEBYTECODE": "1"},
             start_new_session=True,
         )
-        signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGKILL))
+        signal.signal(signal.SIGALRM, _too_late)
         try:
             signal.alarm(SECONDS_TO_START)
             line = process.stdout.readline() if process.stdout else ""
             signal.alarm(0)
             yield line.split()[-1] if "listening on http" in line else None
+        except TimeoutError:
+            yield None
         finally:
             file.unlink()
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(5)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _end(process.pid)
             process.wait()
             if process.stdout:
                 process.stdout.close()
+
+
+def _too_late(*_: object) -> None:
+    raise TimeoutError
+
+
+def _end(session: int) -> None:
+    """End what a server may have left running: all processes of its session."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
+                os.kill(int(stat.parent.name), signal.SIGKILL)
 
 
 def _free_port() -> int:
