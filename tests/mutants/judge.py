@@ -182,7 +182,7 @@ def serving(server: Server, source: str) -> Iterator[str | None]:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(5)
-            _end(process.pid)
+            _end(temporary)
             process.wait()
             if process.stdout:
                 process.stdout.close()
@@ -192,12 +192,12 @@ def _too_late(*_: object) -> None:
     raise TimeoutError
 
 
-def _end(session: int) -> None:
-    """End what a server may have left running: all processes of its session."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+def _end(temporary: str) -> None:
+    """End what a server may have left running: all processes that were given its temporary folder."""
+    for environment in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
-            if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
-                os.kill(int(stat.parent.name), signal.SIGKILL)
+            if f"TMPDIR={temporary}\0".encode() in environment.read_bytes():
+                os.kill(int(environment.parent.name), signal.SIGKILL)
 
 
 def _free_port() -> int:
