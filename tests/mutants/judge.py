@@ -286,11 +286,17 @@ def main() -> None:
     written = []
     for server in (SERVERS[name] for name in given.servers):
         original = Changed(server.name, "as it is", server.source)
-        every = slips(server) if given.what == "slips" else mutants(server, given.count)
-        changed = [each for each in every if given.what != "originals" and re.search(given.only, each.name)]
+        made = slips(server) if given.what == "slips" else mutants(server, given.count)
+        changed = [each for each in made if given.what != "originals" and re.search(given.only, each.name)]
         with get_context("spawn").Pool(given.jobs, maxtasksperchild=20) as pool:
-            usual, *others = pool.imap(judged, [original, *changed])
-        _print(server, usual, others)
+            every = pool.imap(judged, [original, *changed])
+            usual = next(every)
+            print(
+                f"{server.name} as it is: {usual.word}; {', '.join(usual.rules)}; 5xx: {usual.server_errors}",
+                flush=True,
+            )
+            others = [_printed(each, usual) for each in every]
+        _count(server, [each for each in others if each.word != "no server"], usual)
         written += [
             {"server": server.name, "name": each.changed.name, "visible": each.changed.visible, "why": each.changed.why}
             | {"word": each.word, "rules": each.rules, "first": each.first, "caught": _is_caught(each, usual)}
@@ -305,18 +311,17 @@ def _is_caught(each: Judged, usual: Judged) -> bool:
     return any(rule not in usual.rules and not rule.startswith("(") for rule in each.rules)
 
 
-def _print(server: Server, usual: Judged, others: Sequence[Judged]) -> None:
-    print(
-        f"{server.name} as it is: {usual.word}; {', '.join(usual.rules) or 'nothing found'}; 5xx: {usual.server_errors}"
-    )
-    served = [each for each in others if each.word != "no server"]
+def _printed(each: Judged, usual: Judged) -> Judged:
+    how = "caught" if _is_caught(each, usual) else "survives" if each.changed.visible else "unseen"
+    how = "no server" if each.word == "no server" else how
+    print(f"{how:9} {each.changed.name}: {each.word}: {', '.join(each.rules[:3])}; {each.first[:150]}", flush=True)
+    return each
+
+
+def _count(server: Server, served: Sequence[Judged], usual: Judged) -> None:
     seen = [each for each in served if each.changed.visible]
-    caught = [each for each in seen if _is_caught(each, usual)]
-    for each in served:
-        how = "caught" if _is_caught(each, usual) else "survives" if each.changed.visible else "unseen"
-        print(f"  {how:9} {each.changed.name}: {each.word}: {', '.join(each.rules[:3])}; {each.first[:150]}")
-    if others:
-        print(f"{server.name}: {len(caught)} of {len(seen)} that a client can see are caught; {len(others)} in all")
+    caught = sum(_is_caught(each, usual) for each in seen)
+    print(f"{server.name}: {caught} of {len(seen)} that a client can see are caught, of {len(served)} that serve")
 
 
 if __name__ == "__main__":
