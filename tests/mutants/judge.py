@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -296,7 +297,7 @@ def main() -> None:
                 flush=True,
             )
             others = [_printed(each, usual) for each in every]
-        _count(server, [each for each in others if each.word != "no server"], usual)
+        _count(server, others, usual)
         written += [
             {"server": server.name, "name": each.changed.name, "visible": each.changed.visible, "why": each.changed.why}
             | {"word": each.word, "rules": each.rules, "first": each.first, "caught": _is_caught(each, usual)}
@@ -311,17 +312,24 @@ def _is_caught(each: Judged, usual: Judged) -> bool:
     return any(rule not in usual.rules and not rule.startswith("(") for rule in each.rules)
 
 
+def _how(each: Judged, usual: Judged) -> str:
+    """What became of a changed server; one that is left undecided does not pass either."""
+    if each.word == "no server" or _is_caught(each, usual):
+        return "no server" if each.word == "no server" else "caught"
+    if not each.changed.visible:
+        return "unseen"
+    return "undecided" if each.word.startswith("undecided") else "survives"
+
+
 def _printed(each: Judged, usual: Judged) -> Judged:
-    how = "caught" if _is_caught(each, usual) else "survives" if each.changed.visible else "unseen"
-    how = "no server" if each.word == "no server" else how
-    print(f"{how:9} {each.changed.name}: {each.word}: {', '.join(each.rules[:3])}; {each.first[:150]}", flush=True)
+    rules = ", ".join(each.rules[:3])
+    print(f"{_how(each, usual):9} {each.changed.name}: {each.word}: {rules}; {each.first[:150]}", flush=True)
     return each
 
 
-def _count(server: Server, served: Sequence[Judged], usual: Judged) -> None:
-    seen = [each for each in served if each.changed.visible]
-    caught = sum(_is_caught(each, usual) for each in seen)
-    print(f"{server.name}: {caught} of {len(seen)} that a client can see are caught, of {len(served)} that serve")
+def _count(server: Server, others: Sequence[Judged], usual: Judged) -> None:
+    counts = Counter(_how(each, usual) for each in others)
+    print(f"{server.name}: {', '.join(f'{count} {how}' for how, count in counts.most_common())}", flush=True)
 
 
 if __name__ == "__main__":
