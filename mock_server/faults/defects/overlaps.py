@@ -6,6 +6,7 @@ later; a client that waits for each answer never meets such a moment, and one th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -13,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from werkzeug.wrappers import Response
 
-from mock_server.faults.call import Call, Serve, content, done
+from mock_server.faults.call import Call, Serve, Transformation, content, done
 from mock_server.faults.defects.defect import D, N, Table, defect
 from mock_server.faults.defects.means import made_id, says
 from mock_server.http.request_notes import notes_of
@@ -119,26 +120,28 @@ def _counts_once_more(call: Call, serve: Serve) -> Response:
     return says(call, answer, body)
 
 
-def _lists_twice(call: Call, serve: Serve) -> Response:
-    answer, key = serve(call), f"create {call.resource.name}"
-    if call.operation == "create" and done(call, answer):
-        _begin(call, key, True)  # noqa: FBT003 - a value that is kept
-    if call.operation != "list" or not done(call, answer) or not _under_way(call, key):
-        return answer
-    body = content(answer)
+def _during_creates(change: Callable[[dict[str, Any]], None]) -> Transformation:
+    """Change lists while a record is created."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer, key = serve(call), f"create {call.resource.name}"
+        if call.operation == "create" and done(call, answer):
+            _begin(call, key, True)  # noqa: FBT003 - a value that is kept
+        if call.operation != "list" or not done(call, answer) or not _under_way(call, key):
+            return answer
+        body = content(answer)
+        change(body)
+        return says(call, answer, body)
+
+    return transformation
+
+
+def _twice(body: dict[str, Any]) -> None:
     body["data"] = [*body["data"][:1], *body["data"]]
-    return says(call, answer, body)
 
 
-def _counts_early(call: Call, serve: Serve) -> Response:
-    answer, key = serve(call), f"create {call.resource.name}"
-    if call.operation == "create" and done(call, answer):
-        _begin(call, key, True)  # noqa: FBT003 - a value that is kept
-    if call.operation != "list" or not done(call, answer) or not _under_way(call, key):
-        return answer
-    body = content(answer)
+def _one_more(body: dict[str, Any]) -> None:
     body["meta"]["total"] += 1
-    return says(call, answer, body)
 
 
 def _is_locked(call: Call, serve: Serve) -> Response:
@@ -222,11 +225,11 @@ DEFECTS: Table = {
     ],
     "concurrency.lists-show-a-record-once": [
         defect("list-shows-a-row-twice-during-creates", "A list while a record is created shows a record twice.",
-               _lists_twice),
+               _during_creates(_twice)),
     ],
     "concurrency.lists-agree-with-themselves": [
         defect("total-runs-ahead-during-creates", "A list while a record is created counts one more than it shows.",
-               _counts_early),
+               _during_creates(_one_more)),
     ],
     "robustness.requests-work-in-parallel": [
         defect("requests-fail-while-another-resource-is-written", "Requests fail while another resource is written to.",
