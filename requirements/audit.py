@@ -14,7 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PIP_AUDIT = ["-m", "pip_audit", "--requirement", "constraints.txt", "--disable-pip", "--format", "json"]
-NPM_FOLDERS = (".", "tests/generators")
+NPM_FOLDERS = (".", "tests/generators", "tests/mutants/express")
 SECONDS = 120
 
 
