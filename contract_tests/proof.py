@@ -22,7 +22,7 @@ from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange
 from contract_tests.observation import Violation
 from contract_tests.reports.repro import Script, script
-from contract_tests.run import REQUESTS_OF_A_ROUND, Options, run
+from contract_tests.run import Options, further_requests, run
 from contract_tests.target.target import Limits
 from contract_tests.verdicts import VIOLATED, Outcome, Result, Verdict, observe
 from link_management_contract import Contract, Resource, Rule
@@ -407,7 +407,7 @@ def _of(outcome: Outcome, rule: str | None) -> list[Result]:
 def _run(contract: Contract, base_url: str, trial: Trial, explore: int) -> Outcome:
     reset(base_url, **trial.switches)
     limits = Limits() if "conditions" in trial.switches else Limits(lag=0)
-    limits = replace(limits, requests=limits.requests + REQUESTS_OF_A_ROUND * trial.overlap)
+    limits = replace(limits, requests=limits.requests + further_requests(explore, trial.overlap))
     options = Options(
         base_url,
         KEY,

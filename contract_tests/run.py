@@ -34,7 +34,7 @@ from contract_tests.waivers import Waiver, apply_waivers, read_waivers
 from link_management_contract import Contract, Resource, Rule
 from link_management_contract.texts import printable
 
-REQUESTS_OF_A_ROUND = 300  # of each kind of round, for each resource
+REQUESTS_OF_A_ROUND, REQUESTS_OF_BURSTS = 300, 900  # for all resources, with what removes their records
 SECONDS_TO_NOTICE = 0.1
 SECONDS_BETWEEN = 3.0  # between looks at what has failed so far
 MOST_SHOWN = 5  # findings reported of one rule and resource
@@ -84,7 +84,7 @@ def options_of(given: SimpleNamespace) -> Options:
     api_key, second = keys_of(given)
     _refuse_contradictions(given)
     limits, explore, overlap_ = limits_of(given), given.explore, given.overlap
-    requests = given.max_requests or limits.requests + 2 * explore + overlap_ * REQUESTS_OF_A_ROUND
+    requests = given.max_requests or limits.requests + further_requests(explore, overlap_)
     return Options(
         base_url=given.base_url,
         api_key=api_key,
@@ -103,6 +103,11 @@ def options_of(given: SimpleNamespace) -> Options:
         seed=given.seed,
         waivers=tuple(read_waivers(given.waivers)) if given.waivers else (),
     )
+
+
+def further_requests(explore: int, overlap: int) -> int:
+    """How many requests are allowed beside those of the survey."""
+    return 2 * explore + (REQUESTS_OF_BURSTS + overlap * REQUESTS_OF_A_ROUND if overlap else 0)
 
 
 def _refuse_contradictions(given: SimpleNamespace) -> None:

@@ -209,7 +209,7 @@ def leaves_other_records(evidence: Evidence, event: str) -> Observations:
         if period.event != event or exchange is None:
             continue
         if period.made or period.removed or period.changed or event == "create":
-            yield from _none_lost(period, exchange, own, quiet=quiet)
+            yield from _none_lost(period, exchange, own, quiet=quiet and _could_lose(evidence))
             for identifier, before in period.before.by_id.items():
                 now = period.after.by_id.get(identifier)
                 if now is not None and identifier not in period.changed | period.removed:
@@ -218,6 +218,11 @@ def leaves_other_records(evidence: Evidence, event: str) -> Observations:
         if event == "update":
             doubles = _doubles(evidence, period)
             yield decide(exchange, not doubles, "no further record", f"{doubles} more")
+
+
+def _could_lose(evidence: Evidence) -> bool:
+    """Whether others' records were there while the run only read, so that somebody who removes them would be seen."""
+    return all(any(not evidence.is_own(row) for row in before.rows) for before, _ in evidence.controls)
 
 
 def _none_lost(period: BeforeAfter, exchange: Exchange, own: set[int], *, quiet: bool) -> Observations:

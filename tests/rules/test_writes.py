@@ -742,3 +742,12 @@ def test_an_update_of_a_deleted_record_is_one_of_an_odd_id() -> None:
     assert said("robustness.odd-text-does-not-fail", evidence) == ""
     other = answer("update", status=404, form={"host": "a"}, identifier=8, expects=OPEN)
     assert said("robustness.odd-text-does-not-fail", visit(*WORKING, other, removals={D.name: [Removal(gone)]})) == "S"
+
+
+def test_what_others_removed_is_no_ones_fault_where_none_of_theirs_was_left_to_see_it() -> None:
+    before, after = [OTHERS, OWN], [OWN]
+    for left, expected in (([OTHERS, OWN], "VS"), ([OWN], "US")):
+        evidence = around("create", before, after, changed={9})
+        look = listing(page(left))
+        evidence.controls = [(look, look)]
+        assert said("lifecycle.create-leaves-other-records", evidence) == expected

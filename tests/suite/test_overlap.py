@@ -17,7 +17,7 @@ from shell import COMMANDS, ENVIRONMENT, command, everything
 from upstream import serving
 from wire import ALPINE, HARBOUR
 
-from contract_tests.run import REQUESTS_OF_A_ROUND, Options, run
+from contract_tests.run import Options, further_requests, run
 from contract_tests.target.target import Limits
 from contract_tests.verdicts import VIOLATED, Result, Verdict
 from mock_server import MockServer
@@ -30,7 +30,7 @@ ROUNDS = 4
 
 def judged(base_url: str, *resources: str, rounds: int = ROUNDS, **limits: Any) -> dict[str, Result]:
     """The results of the rules of overlapping requests."""
-    budget = Limits(requests=2000 + REQUESTS_OF_A_ROUND * rounds, **limits)
+    budget = Limits(requests=2000 + further_requests(0, rounds), **limits)
     rules = ("concurrency.*",)
     options = Options(base_url, HARBOUR, ALPINE, resources, rules, overlap=rounds, limits=budget, jobs=1)
     outcome = run(CONTRACT, options)

@@ -144,7 +144,7 @@ DEFECTS: Table = {
         defect("longer-key-reads", "Who sends the key and more can read the account's records.",
                _let_in("read", _with(_is_longer)), D),
         defect("key-in-capitals-reads", "Who sends the key in capital letters can read the account's records.",
-               _let_in("read", _with(lambda sent, key: sent != key and sent.lower() == key.lower()))),
+               _let_in("read", _with(lambda sent, key: sent != key and sent.lower() == key.lower())), N),
         defect("key-in-a-cookie-reads", "Who sends the key in a cookie can read the account's records.",
                _let_in("read", _in_a_cookie), D),
         defect("key-as-a-parameter-reads", "Who sends the key as a parameter of Bearer can read the records.",
