@@ -9,6 +9,7 @@ from handmade import CONTRACT, D, S, answer, page, read, record, rows, said, vis
 
 from contract_tests.exchange import OTHER, Exchange, Expect
 from contract_tests.observation import Violation
+from contract_tests.open_points import observed
 from contract_tests.target.identities import NOBODY
 from contract_tests.verdicts import observe
 
@@ -93,3 +94,28 @@ CROWDS = {
 @pytest.mark.parametrize(("exchanges", "expected"), CROWDS.values(), ids=CROWDS)
 def test_requests_that_fail_beside_others_alone(exchanges: list[Exchange], expected: str) -> None:
     assert said("robustness.requests-work-in-parallel", visit(*exchanges)) == expected
+
+
+def with_json(exchange: Exchange) -> Exchange:
+    return replace(exchange, request=replace(exchange.request, body=("application/json", b"{}")))
+
+
+CHOICES = {
+    "JSON is read": ("json-body", [with_json(answer("create", {"data": {"id": 7}}, status=201))], {"accepted": 1}),
+    "JSON holds no field": ("json-body", [with_json(answer("create", {}, status=422))], {"no-fields": 1}),
+    "JSON is no form": ("json-body", [with_json(answer("create", {}, status=415))], {"415": 1}),
+    "problem details": ("error-body", [answer("create", {"title": "a", "status": 400}, status=400)], {"problem": 1}),
+    "any other object": ("error-body", [answer("create", {"message": "a"}, status=400)], {"other JSON": 1}),
+    "an empty second account": ("empty-collection-pages", [of(OTHER, page([]))], {"0": 1}),
+    "an absurd page": (
+        "page-past-the-end",
+        [page(rows(D, 1)), *(page([], total=1, query={"page": number}) for number in ("9", "4294967297"))],
+        {"empty": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize(("point", "exchanges", "expected"), CHOICES.values(), ids=CHOICES)
+def test_a_choice_is_told_for_what_it_is(point: str, exchanges: list[Exchange], expected: dict[str, int]) -> None:
+    refused = [replace(each, treated_as=Expect.REFUSAL) if point == "error-body" else each for each in exchanges]
+    assert observed(refused).get(point) == expected
