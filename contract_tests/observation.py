@@ -154,8 +154,7 @@ def expect_field(  # noqa: PLR0913 - all of a comparison
     exchange: Exchange, record: Record, name: str, wanted: Any, *, because: str = "", own: bool = True
 ) -> Observation:
     """The same for a field of a record in an answer; a list shows several."""
-    title = f"{name} of record {id_text(record)}" if isinstance(exchange.data, list) else name
-    value = record.get(name, MISSING)
+    value, title = record.get(name, MISSING), title_of(exchange, record, name)
     return _compared(exchange, title, lambda: place(exchange, record, name), value, wanted, "", because, own=own)
 
 
@@ -176,6 +175,11 @@ def _compared(  # noqa: PLR0913, PLR0917 - all of a comparison
     expected = f"{title}: {like.words if like else shown(wanted, own=own)}{because and f', {because}'}"
     received = f"{title}: {shown(value, own=own)}{note}"
     return Violation(exchange, expected, received, at if isinstance(at, str) else at())
+
+
+def title_of(exchange: Exchange, record: Record, name: str) -> str:
+    """What a report calls a field; an answer that lists several records needs the id, too."""
+    return f"{name} of record {id_text(record)}" if isinstance(exchange.data, list) else name
 
 
 def place(exchange: Exchange, record: Any, name: str) -> str:
@@ -204,7 +208,8 @@ def apart(wanted: str, received: str) -> tuple[str, str]:
 
 def same_beginning(one: str, other: str) -> int:
     """How many characters two texts begin with alike."""
-    return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def id_text(record: Record) -> str:

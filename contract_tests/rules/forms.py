@@ -24,11 +24,11 @@ from contract_tests.observation import (
     apart,
     decide,
     expect_field,
-    id_text,
     place,
     rule,
     same_beginning,
     shown,
+    title_of,
 )
 from contract_tests.rules.operations import accepted
 from link_management_contract import Resource
@@ -172,7 +172,7 @@ def comes_back(evidence: Evidence, field: str) -> Observations:
         if form.get(field) and isinstance(record.get(field), str):
             expected, received = apart(form[field], record[field])
             holds, at = is_same(field, record[field], form[field]), place(exchange, record, field)
-            title = f"{field} of record {id_text(record)}" if isinstance(exchange.data, list) else field
+            title = title_of(exchange, record, field)
             yield decide(exchange, holds, f"{title}: {expected}", f"{title}: {received}", at)
 
 

@@ -49,11 +49,12 @@ def requests_work_in_parallel(evidence: Evidence) -> Observations:
     wrong = [each for each in single if any(not alone for alone in each.fails_alone) and not each.failed]
     if any(any(each.fails_alone) for each in single):
         yield Undecided("requests fail without others, too")
-    elif not any(any(each.crowded) for each in single):
+        return
+    if not any(any(each.crowded) for each in single):
         yield NotApplicable("no request of this run was sent while another was under way")
     elif not wrong:
         yield Satisfied(single[0])
-    for exchange in wrong if not any(any(each.fails_alone) for each in single) else ():
+    for exchange in wrong:
         status = next(status for status in exchange.attempts if status)
         received = f"status {status} while other requests were under way, and status {exchange.status} once none was"
         yield Violation(exchange, "the same answer as alone", received)
