@@ -22,7 +22,7 @@ TRIES = 3  # how often a failing request is sent before its failure counts
 METHODS = {"list": "GET", "read": "GET", "create": "POST", "update": "POST", "delete": "DELETE"}
 OPERATIONS = tuple(METHODS)
 WRITES = tuple(operation for operation, method in METHODS.items() if method != "GET")
-REJECTED = {400, 404, 405, 415, 422, 501}  # statuses that call a request wrong, whoever sends it
+REJECTED = {400, 404, 405, 415, 422, 501}  # statuses that say that the request itself is wrong
 GATEWAYS = (502, 503, 504)  # what answers them may be in front of the server
 OWN = "the account's key"
 OTHER = "another account's key"
@@ -202,7 +202,7 @@ class Exchange:
 
 
 def is_server_failure(status: int) -> bool:
-    """Whether a status tells of a failure that is not that of a gateway, nor of a server that has too much to do."""
+    """Whether a status says that the server itself failed, not a gateway before it, and not for being too busy."""
     return status >= HTTPStatus.INTERNAL_SERVER_ERROR and status not in GATEWAYS
 
 

@@ -17,8 +17,6 @@ from link_management_contract.texts import escaped, printable
 
 LONGEST_KEPT = 2000  # characters
 OF_A_RUN = re.compile(r"ct[0-9a-z]+-\d+z?|00\d{10}0", re.IGNORECASE)  # in a name or host, or a number as a name
-
-
 TIME = re.compile(r'"?\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?"?')  # of ISO 8601, also as JSON
 
 

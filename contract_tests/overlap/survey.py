@@ -1,15 +1,14 @@
 """The chapter of requests that overlap: pairs and small groups about the run's own records, sent at one moment."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from zlib import crc32
 
 from contract_tests.evidence import Listing, Record, Round
-from contract_tests.exchange import OTHER, Exchange, Expect, FormValue, Request, request_of, whole_id
+from contract_tests.exchange import OTHER, OWN, Exchange, Expect, FormValue, Request, request_of, whole_id
 from contract_tests.masking import mark_of, shows
 from contract_tests.overlap.rules import changed_in, has_changed, orders, steps_of
 from contract_tests.survey.samples import of_type
@@ -20,7 +19,6 @@ from contract_tests.target.target import MOST_AT_ONCE, BudgetSpentError, WriteRe
 BURSTS = (20, MOST_AT_ONCE, MOST_AT_ONCE)  # the last over connections that are open already
 CREATES, READS = 3, 4  # at one moment
 WRITES = ("create", "update")
-NOTHING: Mapping[str, FormValue] = MappingProxyType({})
 LONGEST_SPREAD = 2.0  # seconds over which reads are spread while a write is carried out
 TOGETHER: dict[str, tuple[tuple[str, ...], ...]] = {  # fields that are updated at one moment
     "domains": (("host", "custom_index_url"),),
@@ -59,15 +57,15 @@ def _pairs(visitor: Visitor) -> Iterator[tuple[int, list[str]]]:
     """Records with fields that may be updated at one moment, as each can be updated alone."""
     for fields in TOGETHER.get(visitor.resource.name, ()):
         of_its_type = of_type(visitor.resource, fields[0]) if fields[0] in visitor.resource.types else {}
-        made = _made(visitor, of_its_type)
+        made = _made(visitor, **of_its_type)
         usable = _usable(visitor, made[0], fields) if made else []
         if made and len(usable) > 1:
             yield made[0], usable
 
 
-def _made(visitor: Visitor, more: Mapping[str, FormValue] = NOTHING) -> tuple[int, Record] | None:
+def _made(visitor: Visitor, **more: FormValue) -> tuple[int, Record] | None:
     """A new record that may be written to, with its id; or None."""
-    form = {**visitor.least(), **more}
+    form = visitor.least() | more
     identifier = visitor.post(form, Expect.OPEN).made_id
     if identifier is None:
         return None
@@ -169,8 +167,7 @@ def _accounts(visitor: Visitor) -> None:
     form = visitor.least()
     marker = mark_of(form[visitor.resource.label])
     entry = ledger.plan(name, marker)
-    size = {"results_per_page": str(visitor.largest)}
-    theirs = visitor.list_of(size, Expect.OPEN, OTHER)
+    theirs = _list(visitor, OTHER)
     try:
         sent = _sent(visitor, [visitor.create_of(Expect.OPEN, form=form), theirs, theirs], SLOWLY)
     except BudgetSpentError:  # none was sent
@@ -178,7 +175,7 @@ def _accounts(visitor: Visitor) -> None:
         raise
     create = next(each for each in sent if each.request.operation == "create")
     visitor.note_create(entry, create)
-    listed = visitor.send(replace(theirs))
+    listed = visitor.send(theirs)
     strays = [row for row in (listed.page.rows if listed.page else ()) if shows(row, marker)]
     for row in strays:
         stray = ledger.plan(name, marker, OTHER)
@@ -258,8 +255,8 @@ def _update(visitor: Visitor, subject: int, names: Sequence[str], before: dict[s
     return request_of(visitor.resource, "update", subject, Expect.OPEN, form=_form(visitor, names, before))
 
 
-def _list(visitor: Visitor) -> Request:
-    return visitor.list_of({"results_per_page": str(visitor.largest)}, Expect.OPEN)
+def _list(visitor: Visitor, identity: str = OWN) -> Request:
+    return visitor.list_of({"results_per_page": str(visitor.largest)}, Expect.OPEN, identity)
 
 
 def _sent(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) -> tuple[Exchange, ...]:

@@ -1,6 +1,7 @@
 """Rules about forms: which fields are accepted, and what becomes of their values."""
 
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from contract_tests.comparing import holds_text, is_same, same_url
@@ -33,7 +34,6 @@ from contract_tests.observation import (
 from contract_tests.rules.operations import accepted
 from link_management_contract import Resource
 
-TOO_MANY = 429
 OMITTING = frozenset({Chapter.OMITTING})
 Stored = tuple[Mapping[str, str], Record, Exchange]  # a form that was accepted, the record shown afterwards, and where
 
@@ -86,7 +86,7 @@ def optional_fields_are_accepted_on_update(evidence: Evidence) -> Observations:
 def _refused_together(evidence: Evidence, operation: str) -> Observations:
     """Refusals that may be about the account, and are not: its fields are accepted one at a time, before and after."""
     for split in evidence.splits:
-        if split.again.request.operation == operation and split.again.status != TOO_MANY:
+        if split.again.request.operation == operation and split.again.status != HTTPStatus.TOO_MANY_REQUESTS:
             served = all(isinstance(accepted(each), Satisfied) for each in (*split.alone, split.least))
             if served and split.again.is_refusal:
                 yield Violation(split.again, "a success, as with each of these fields alone", answer(split.again))

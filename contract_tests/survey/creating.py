@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from contract_tests.evidence import Creation, Split
@@ -11,7 +12,7 @@ from contract_tests.masking import mark_of, shows
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.survey.visitor import Visitor
 
-UNAUTHORIZED, TOO_MANY = 401, 429
+ABOUT_THE_KEY_OR_PACE = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}  # a refusal, not of the form
 
 
 class InvisibleError(Exception):
@@ -94,7 +95,7 @@ def split(visitor: Visitor, exchange: Exchange, send: Callable[[dict[str, FormVa
     known = {each.again.request.operation for each in visitor.evidence.splits}
     needed = {visitor.resource.label, *visitor.resource.required}
     fields = {name: value for name, value in (exchange.request.form or {}).items() if name not in needed}
-    if exchange.succeeded or exchange.failed or exchange.status in REJECTED | {UNAUTHORIZED, TOO_MANY}:
+    if exchange.succeeded or exchange.failed or exchange.status in REJECTED | ABOUT_THE_KEY_OR_PACE:
         return []
     if len(fields) < 2 or exchange.request.operation in known:  # noqa: PLR2004 - one field is alone already
         return []

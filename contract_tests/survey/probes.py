@@ -132,7 +132,9 @@ def _odd_values(visitor: Visitor, identifier: int) -> None:
 
 
 def _nameless(visitor: Visitor, subjects: list[int]) -> None:
-    """Write an empty label, nothing and an unknown type, and then the lost label anew, so that all can be removed.
+    """Send updates with an empty label, without a form and with an unknown type; then restore the label.
+
+    Without its label, the record could not be removed.
 
     The last record was not updated before, and is not if the update is refused.
     """

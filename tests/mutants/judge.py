@@ -29,6 +29,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from contract_tests.errors import UnusableTargetError
+from contract_tests.proof import EXPLORE, KEY, SECOND_KEY
 from contract_tests.reports.causes import groups
 from contract_tests.reports.results import as_dict
 from contract_tests.run import Options, run
@@ -37,7 +38,6 @@ from contract_tests.verdicts import Outcome, Verdict
 from link_management_contract import shipped_contract
 
 HERE = Path(__file__).parent
-KEYS = ("demo-key-harbour", "demo-key-alpine")
 SECONDS_TO_START, SECONDS_OF_A_RUN = 20, 90
 SEED = 36  # which mutations are drawn
 ROUNDS = 2  # of requests that overlap
@@ -213,7 +213,7 @@ def judged(changed: Changed) -> Judged:
         if base_url is None:
             return Judged(changed, "no server")
         limits = Limits(requests=6000, seconds=SECONDS_OF_A_RUN, timeout=5.0)
-        options = Options(base_url, *KEYS, limits=limits, jobs=3, explore=410, overlap=ROUNDS)
+        options = Options(base_url, KEY, SECOND_KEY, limits=limits, jobs=3, explore=EXPLORE, overlap=ROUNDS)
         try:
             outcome = run(shipped_contract(), options)
         except UnusableTargetError as error:
@@ -247,7 +247,7 @@ def mutants(server: Server, count: int) -> list[Changed]:
     for number, line in enumerate(lines):
         if line.lstrip().startswith((server.comment, '"""', "*", "/*", "import ", "from ", "use ")):
             continue
-        for pattern, instead in CHANGES:
+        for pattern, instead in CHANGES if count else ():
             for found in re.finditer(pattern, line):
                 other = (
                     line[: found.start()] + found.expand(instead).replace("pass;", server.nothing) + line[found.end() :]
@@ -255,17 +255,13 @@ def mutants(server: Server, count: int) -> list[Changed]:
                 source = "\n".join([*lines[:number], other, *lines[number + 1 :]])
                 every.append(Changed(server.name, f"{line.strip()} -> {other.strip()} ({found.start()})", source))
     random.Random(SEED).shuffle(every)
-    unseen = tomllib.loads((HERE / server.name / "equivalent.toml").read_text("utf-8")) if _has_list(server) else {}
+    unseen = tomllib.loads((HERE / server.name / "equivalent.toml").read_text("utf-8"))
     drawn: list[Changed] = []
     for each in every:
         if len(drawn) < count and _is_source(server, each.source):
             why = unseen.get(each.name, "")
             drawn.append(Changed(each.server, each.name, each.source, not why, why))
     return drawn
-
-
-def _has_list(server: Server) -> bool:
-    return (HERE / server.name / "equivalent.toml").exists()
 
 
 def _is_source(server: Server, source: str) -> bool:
@@ -287,8 +283,10 @@ def main() -> None:
     written = []
     for server in (SERVERS[name] for name in given.servers):
         original = Changed(server.name, "as it is", server.source)
-        made = slips(server) if given.what == "slips" else mutants(server, given.count)
-        changed = [each for each in made if given.what != "originals" and re.search(given.only, each.name)]
+        made = (
+            slips(server) if given.what == "slips" else mutants(server, given.count if given.what == "mutants" else 0)
+        )
+        changed = [each for each in made if re.search(given.only, each.name)]
         with get_context("spawn").Pool(given.jobs, maxtasksperchild=20) as pool:
             every = pool.imap(judged, [original, *changed])
             usual = next(every)
@@ -314,8 +312,10 @@ def _is_caught(each: Judged, usual: Judged) -> bool:
 
 def _how(each: Judged, usual: Judged) -> str:
     """What became of a changed server; one that is left undecided does not pass either."""
-    if each.word == "no server" or _is_caught(each, usual):
-        return "no server" if each.word == "no server" else "caught"
+    if each.word == "no server":
+        return each.word
+    if _is_caught(each, usual):
+        return "caught"
     if not each.changed.visible:
         return "unseen"
     return "undecided" if each.word.startswith("undecided") else "survives"

@@ -60,7 +60,7 @@ DEFAULT_PAGE_SIZE = "25"
 DATETIME_FORMAT = "%Y-%m-%d %H:%M:%S"
 FORM_TYPES = ("multipart/form-data", "application/x-www-form-urlencoded")
 MAX_BODY = 256 * 1024 * 1024
-# Per handler type: the key in "settings" and the form field (and column) behind it.
+# What each type of handler keeps: the key in "settings", and the form field and column behind it.
 SETTINGS = {
     "email": {"email": "email"},
     "webhook": {"url": "webhook"},
