@@ -22,9 +22,10 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -247,7 +248,7 @@ def mutants(server: Server, count: int) -> list[Changed]:
     for number, line in enumerate(lines):
         if line.lstrip().startswith((server.comment, '"""', "*", "/*", "import ", "from ", "use ")):
             continue
-        for pattern, instead in CHANGES if count else ():
+        for pattern, instead in CHANGES:
             for found in re.finditer(pattern, line):
                 other = (
                     line[: found.start()] + found.expand(instead).replace("pass;", server.nothing) + line[found.end() :]
@@ -280,13 +281,15 @@ def main() -> None:
     parser.add_argument("--only", default=".", metavar="PATTERN", help="only the slips or mutations whose names match")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all results there")
     given = parser.parse_args()
+    make: dict[str, Callable[[Server], list[Changed]]] = {
+        "originals": lambda _: [],
+        "slips": slips,
+        "mutants": partial(mutants, count=given.count),
+    }
     written = []
     for server in (SERVERS[name] for name in given.servers):
         original = Changed(server.name, "as it is", server.source)
-        made = (
-            slips(server) if given.what == "slips" else mutants(server, given.count if given.what == "mutants" else 0)
-        )
-        changed = [each for each in made if re.search(given.only, each.name)]
+        changed = [each for each in make[given.what](server) if re.search(given.only, each.name)]
         with get_context("spawn").Pool(given.jobs, maxtasksperchild=20) as pool:
             every = pool.imap(judged, [original, *changed])
             usual = next(every)
