@@ -166,26 +166,28 @@ def _accounts(visitor: Visitor) -> None:
     ledger, name = visitor.target.ledger, visitor.resource.name
     form = visitor.least()
     marker = mark_of(form[visitor.resource.label])
-    entry = ledger.plan(name, marker)
+    entry, stray = ledger.plan(name, marker), ledger.plan(name, marker, OTHER)  # in whichever account it comes to be
     theirs = _list(visitor, OTHER)
     try:
         sent = _sent(visitor, [visitor.create_of(Expect.OPEN, form=form), theirs, theirs], SLOWLY)
     except BudgetSpentError:  # none was sent
         ledger.forget(entry)
+        ledger.forget(stray)
         raise
     create = next(each for each in sent if each.request.operation == "create")
     visitor.note_create(entry, create)
     listed = visitor.send(theirs)
-    strays = [row for row in (listed.page.rows if listed.page else ()) if shows(row, marker)]
-    for row in strays:
-        stray = ledger.plan(name, marker, OTHER)
-        ledger.complete(stray, whole_id(row) or 0)
-        ledger.see(name, whole_id(row) or 0, str(row), OTHER)
+    strays = [whole_id(row) for row in (listed.page.rows if listed.page else ()) if shows(row, marker)]
     reads = []
     if create.made_id is not None:
         look = partial(visitor.read, create.made_id, Expect.OPEN)
         reads.append(visitor.wait_until("create", look, lambda seen: seen.record is not None))
     _keep(visitor, Round("accounts", (*sent, listed), reads=tuple(reads), strays=len(strays)))
+    if strays and strays[0] is not None and not any(read.record for read in reads):
+        ledger.forget(entry)
+        ledger.complete(stray, strays[0])  # to be removed there, once it is read there
+        return
+    ledger.forget(stray)
     if create.made_id is not None:
         with suppress(WriteRefusedError):
             visitor.delete(create.made_id, Expect.OPEN)

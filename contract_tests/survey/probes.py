@@ -58,6 +58,9 @@ def probes(visitor: Visitor) -> Iterator[Step]:
     yield partial(_far_pages, visitor)
     for name, text in (*(("page", number) for number in ODD_NUMBERS), *ODD_QUERIES):
         yield partial(visitor.list, Expect.OPEN, **{name: text})
+    for media_type, body in BODIES:
+        yield partial(_post_raw, visitor, media_type, body)
+    yield lambda: visitor.retry(lambda: visitor.post(None, Expect.OPEN))
     subjects: list[int] = []
     yield lambda: subjects.extend(_made(visitor, [{}] * SUBJECTS, Expect.SUCCESS))
     if subjects:
@@ -242,7 +245,7 @@ def _alike(visitor: Visitor) -> None:
 
 
 def _elsewhere(visitor: Visitor) -> Iterator[Step]:
-    """Steps that need no record: names of several scripts, odd sizes, ids and bodies."""
+    """Steps that need no record: names of several scripts, forms of other clients, odd sizes and ids."""
     if visitor.resource.label == "name":
         yield partial(_made, visitor, [{"name": f"{visitor.mark()} {SCRIPTS}"}], Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
@@ -252,9 +255,6 @@ def _elsewhere(visitor: Visitor) -> Iterator[Step]:
         yield partial(visitor.list, Expect.OPEN, results_per_page=size)
     for identifier in ODD_IDS:
         yield partial(visitor.read, identifier, Expect.OPEN)
-    for media_type, body in BODIES:
-        yield partial(_post_raw, visitor, media_type, body)
-    yield lambda: visitor.retry(lambda: visitor.post(None, Expect.OPEN))
 
 
 def _edges(visitor: Visitor) -> None:
