@@ -73,16 +73,33 @@ def profile(seen: dict[str, Counter[str]], contract: Contract) -> dict[str, str]
 
 
 def remarks(exchanges: Iterable[Exchange]) -> list[str]:
-    """What every client runs into though no rule forbids it: page links that lead to no page."""
+    """What the verdicts do not show: page links that lead to no page, and page sizes that were not really tried."""
+    every = list(exchanges)
     answers: dict[str, list[str]] = {}
-    for resource, answer in dict.fromkeys(_followed(list(exchanges))):
+    for resource, answer in dict.fromkeys(_followed(every)):
         if answer != "served":
             answers.setdefault(answer, []).append(resource)
-    return [
+    links = [
         f"a page link that is followed as it stands is answered with {'a redirect' if how == 'redirected' else how}"
         f" ({', '.join(resources)}); ask the documented path for the page that the link names"
         for how, resources in answers.items()
     ]
+    return [*links, *_unfilled(every)]
+
+
+def _unfilled(exchanges: Exchanges) -> Iterator[str]:
+    """The page sizes above that of a page with all records: a server that caps them shows the same."""
+    pages = [each.page for each in _successes(exchanges, "list") if each.page and each.page.total is not None]
+    for resource in dict.fromkeys(page.exchange.request.resource for page in pages):
+        here = [page for page in pages if page.exchange.request.resource == resource]
+        most = max(page.total or 0 for page in here)
+        sizes = sorted({page.size for page in here if page.size == page.meta.get("results_per_page") and page.size})
+        beyond = [str(size) for size in sizes if size >= most][1:]
+        if beyond:
+            yield (
+                f"{resource}: with at most {most} records, page sizes of {', '.join(beyond)} were asked for,"
+                " but not really tried"
+            )
 
 
 def _successes(exchanges: Exchanges, operation: str, *resources: str) -> Iterator[Exchange]:
