@@ -25,7 +25,7 @@ TOGETHER: dict[str, tuple[tuple[str, ...], ...]] = {  # fields that are updated 
     "notification-handlers": (("name", "is_enabled"), ("telegram", "telegram_chat_id")),  # the last two in one object
 }
 MANY_CREATES = (20, 40)  # at one moment
-SLOWLY = 0.2  # seconds
+SLOWLY = 0.3  # seconds
 
 
 def overlap(visitor: Visitor, rounds: int) -> None:
@@ -169,7 +169,7 @@ def _accounts(visitor: Visitor) -> None:
     entry, stray = ledger.plan(name, marker), ledger.plan(name, marker, OTHER)  # in whichever account it comes to be
     theirs = _list(visitor, OTHER)
     try:
-        sent = _sent(visitor, [visitor.create_of(Expect.OPEN, form=form), theirs, theirs], SLOWLY)
+        sent = _sent(visitor, [visitor.create_of(Expect.OPEN, form=form), *[theirs] * READS], SLOWLY)
     except BudgetSpentError:  # none was sent
         ledger.forget(entry)
         ledger.forget(stray)
@@ -265,7 +265,7 @@ def _sent(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) -> t
     """The exchanges of requests that are sent at one moment, in the order of their answers.
 
     Args:
-        slow: for how many seconds the body of the first pauses; the others are then sent in the middle of that time.
+        slow: for how many seconds the body of the first pauses; the others are spread over that time.
     """
     visitor.let_settle()
     for request in requests:
@@ -276,7 +276,7 @@ def _sent(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) -> t
     spread = min(wrote[-1], LONGEST_SPREAD) / len(reads) if wrote and 0 < len(reads) < len(requests) else 0.0
     late = [spread * reads.index(number) if number in reads else 0.0 for number in range(len(requests))]
     if slow:
-        late = [0.0, *[slow / 2] * (len(requests) - 1)]
+        late = [slow * number / len(requests) for number in range(len(requests))]
     sent = visitor.target.together(requests, late, (slow,))
     visitor.lag.wrote[visitor.resource.name] = time.monotonic()
     overlooked = [replace(each, treated_as=Expect.OVERLOOKED) for each in sent]
