@@ -32,7 +32,7 @@ FAR_PAGES = (  # with sizes by which an offset of 32 or 64 bits comes out as nou
     ("9223372036854775807", "25"),
     ("18446744073709551617", "10"),
 )
-ODD_SIZES = (*ODD_NUMBERS, "1", "15", "30", "200", "2000")
+ODD_SIZES = (*ODD_NUMBERS, "1", "30", "200", "2000")
 ODD_IDS = ("0", "x", "100000000000000000000")
 LONG_NAME = "\N{CJK UNIFIED IDEOGRAPH-20BB7}" * 100  # of four bytes each, which a cut of bytes leaves in pieces
 ODD_TEXT = "100% & {{1}} '); -- \r\n\t \N{GRINNING FACE}"
@@ -119,7 +119,8 @@ def _odd_values(visitor: Visitor, identifier: int) -> None:
     of = {kind: [name for name, type_ in resource.optional.items() if type_ == kind] for kind in ("file", "text")}
     switches = [name for name, type_ in resource.optional.items() if type_ in ("integer", "boolean")]
     forms: list[dict[str, FormValue]] = [dict.fromkeys(switches, odd) for odd in ODD_VALUES] if switches else []
-    forms.append({name: image(name) for name in of["text"][:1]} | dict.fromkeys(of["file"][:1], "x"))
+    forms += [{name: image(name)} for name in of["text"][:1]]
+    forms += [{name: "x"} for name in of["file"][:1]]
     forms.append({f"{name}[]": "x" for name in (resource.label, *switches)})
     forms += [{name: (f"{'東' * 120}.png", PNG, "image/png")} for name in of["file"][:1]]
     marker = visitor.mark()
