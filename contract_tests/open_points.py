@@ -90,16 +90,16 @@ def remarks(exchanges: Iterable[Exchange]) -> list[str]:
 def _unfilled(exchanges: Exchanges) -> Iterator[str]:
     """The page sizes above that of a page with all records: a server that caps them shows the same."""
     pages = [each.page for each in _successes(exchanges, "list") if each.page and each.page.total is not None]
+    untried: dict[str, list[str]] = {}
     for resource in dict.fromkeys(page.exchange.request.resource for page in pages):
         here = [page for page in pages if page.exchange.request.resource == resource]
         most = max(page.total or 0 for page in here)
         sizes = sorted({page.size for page in here if page.size == page.meta.get("results_per_page") and page.size})
         beyond = [str(size) for size in sizes if size >= most][1:]
         if beyond:
-            yield (
-                f"{resource}: with at most {most} records, page sizes of {', '.join(beyond)} were asked for,"
-                " but not really tried"
-            )
+            untried.setdefault(", ".join(beyond), []).append(f"{resource}: {most}")
+    for larger, totals in untried.items():
+        yield f"page sizes of {larger} were asked for, but not really tried, with so few records ({', '.join(totals)})"
 
 
 def _successes(exchanges: Exchanges, operation: str, *resources: str) -> Iterator[Exchange]:
