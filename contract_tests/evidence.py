@@ -294,9 +294,8 @@ class Evidence:
             if request.identity == OWN and exchange.expects is Expect.SUCCESS:
                 yield exchange
             elif request.identity == OTHER or exchange.expects is Expect.OVERLOOKED:
-                is_served = exchange.succeeded and not exchange.is_refusal_in_disguise
                 shows = request.operation != "read" or (isinstance(data, dict) and "id" in data)
-                if is_served and shows and request.operation in ("list", "read", "create"):
+                if exchange.is_accepted and shows and request.operation in ("list", "read", "create"):
                     yield exchange
 
     def pages(self) -> Iterator[Page]:

@@ -162,6 +162,11 @@ class Exchange:
         return isinstance(body, dict) and "data" not in body and bool(body.get("error") or body.get("errors"))
 
     @property
+    def is_accepted(self) -> bool:
+        """Whether an answer reports that the request was carried out, by its status and its body."""
+        return self.succeeded and not self.is_refusal_in_disguise
+
+    @property
     def is_refusal(self) -> bool:
         """Whether an answer reports that the request was not carried out, by its status or in disguise."""
         refused = self.status is not None and HTTPStatus.BAD_REQUEST <= self.status < HTTPStatus.INTERNAL_SERVER_ERROR

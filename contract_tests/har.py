@@ -114,7 +114,7 @@ def settled(exchange: Exchange, resource: Resource) -> Exchange:
     """
     known = {"list": _is_list, "read": _is_read, "create": _is_written, "update": _is_written}
     carried_out = known.get(exchange.request.operation)
-    if carried_out and exchange.succeeded and not exchange.is_refusal_in_disguise and carried_out(exchange, resource):
+    if carried_out and exchange.is_accepted and carried_out(exchange, resource):
         return replace(exchange, treated_as=Expect.SUCCESS)
     return exchange
 

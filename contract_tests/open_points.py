@@ -138,8 +138,7 @@ def _reads_after_updates(exchanges: Exchanges, *resources: str) -> Iterator[tupl
     for exchange in exchanges:
         request = exchange.request
         place = (request.resource, request.identifier)
-        done = exchange.succeeded and not exchange.is_refusal_in_disguise
-        if request.operation == "update" and done and request.form:
+        if request.operation == "update" and exchange.is_accepted and request.form:
             update[place] = exchange
         elif request.operation == "read" and exchange.record and (not resources or request.resource in resources):
             if place in update and place in shown:
@@ -265,7 +264,7 @@ def _other_body(exchanges: Exchanges, media_type: str) -> Iterator[str]:
         if exchange.request.body and exchange.request.body[0] == media_type:
             if exchange.made_id is not None:
                 yield "accepted"
-            elif media_type == "application/json" and exchange.status != UNSUPPORTED:
+            elif media_type == "application/json" and not exchange.failed and exchange.status != UNSUPPORTED:
                 yield "no-fields"
             else:
                 yield str(exchange.status)

@@ -41,7 +41,7 @@ def fate_of(exchange: Exchange) -> Fate:
     """What became of a write: after a failure, without an answer or by an odd one it may have been carried out."""
     if exchange.failed:
         return Fate.UNKNOWN
-    if not exchange.succeeded or exchange.is_refusal_in_disguise:
+    if not exchange.is_accepted:
         return Fate.REFUSED
     clear = exchange.request.operation == "delete" or id_of(exchange.data) is not None
     return Fate.DONE if clear else Fate.UNKNOWN
