@@ -165,7 +165,11 @@ def _timed(pool: urllib3.PoolManager, addresses: dict[str, str]) -> urllib3.Pool
                 sock = super()._new_conn()
             finally:
                 self._dns_host = name
-            addresses.setdefault(name, sock.getpeername()[0])
+            try:
+                addresses.setdefault(name, sock.getpeername()[0])
+            except OSError:  # it was reset since
+                sock.close()
+                raise
             return sock
 
     class Https(Http, HTTPSConnection):
