@@ -287,6 +287,7 @@ def write(outcome: Outcome, path: Path) -> None:
 def _request(base_url: str, exchange: Exchange) -> harfile.Request:
     request, data = exchange.request, _post_data(exchange)
     headers = {"Authorization": f"[{request.identity}]"} | ({"Content-Type": data.mimeType} if data else {})
+    headers |= {"Transfer-Encoding": "chunked"} if request.shape.chunked else {}
     return harfile.Request(
         method=request.method,
         url=f"{base_url}{request.target}",

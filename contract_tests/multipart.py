@@ -17,6 +17,7 @@ class Shape:
         headers: further lines in the head of each text part; `LENGTH` becomes its length.
         file_name: the name of each file, if not the field's own; an empty one means that no file was chosen.
         end: what follows the last boundary.
+        chunked: whether it comes in chunks, without a length before it (RFC 9112, 7.1).
     """
 
     like: str
@@ -26,6 +27,7 @@ class Shape:
     headers: tuple[str, ...] = ()
     file_name: str | None = None
     end: str = "\r\n"
+    chunked: bool = False
 
 
 USUAL = Shape("this suite")
@@ -51,6 +53,7 @@ UNUSUAL = (  # shapes that RFC 2046 allows and no client is known to send
     Shape("only RFC 2046 allows the comma in its boundary; no client", "contract,tests,7f3a", quoted=True),
     Shape("only RFC 2046 allows a boundary of 70 characters; no client", "----=_+." + "b" * 62, quoted=True),
 )
+STREAMED = Shape("a client that does not know its length beforehand", chunked=True)
 NOTHING_CHOSEN = Shape("a browser in which no file was chosen", file_name="", files_first=True)
 
 

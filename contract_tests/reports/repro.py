@@ -182,6 +182,7 @@ def curl(base_url: str, request: Request) -> str:
     if request.method != "GET" and request.form is None and request.body is None:
         parts += ["-X", request.method]
     parts += [IDENTITIES[request.identity].curl] if request.identity in IDENTITIES else []
+    parts += ["-H", quote("Transfer-Encoding: chunked")] if request.shape.chunked else []
     for name, value in (request.form or {}).items():
         if isinstance(value, str):
             parts += ["--form-string", quote(f"{name}={value}")]
@@ -200,7 +201,8 @@ def form(number: int, request: Request) -> tuple[list[str], list[str]]:
     else:
         return _fields(number, request)
     file = f'"$dir/{number}"'
-    return [printed(body, file)], ["-H", f'"Content-Type: {quoted(media_type)}"', "--data-binary", f"@{file}"]
+    arguments = ["-H", f'"Content-Type: {quoted(media_type)}"', "--data-binary", f"@{file}"]
+    return [printed(body, file)], arguments + (["-H", '"Transfer-Encoding: chunked"'] if request.shape.chunked else [])
 
 
 def _fields(number: int, request: Request) -> tuple[list[str], list[str]]:

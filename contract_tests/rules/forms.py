@@ -6,9 +6,9 @@ from typing import Any
 
 from contract_tests.comparing import holds_text, is_same, same_url
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
-from contract_tests.exchange import Exchange, Expect
+from contract_tests.exchange import TRIES, Exchange, Expect
 from contract_tests.masking import begins, shows
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, UNUSUAL, USUAL, Shape, media_type_of
+from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, USUAL, Shape, media_type_of
 from contract_tests.observation import (
     CHANGED,
     MADE,
@@ -133,6 +133,7 @@ def types_are_accepted(evidence: Evidence) -> Observations:
 @rule("forms.client-shapes-are-understood", (USUAL, *SHAPES, NOTHING_CHOSEN), needs=CHANGED)
 @rule("forms.empty-file-inputs-are-accepted", (NOTHING_CHOSEN,), needs=CHANGED)
 @rule("forms.any-boundary-is-understood", UNUSUAL, needs=CHANGED)
+@rule("forms.chunked-forms-are-understood", (STREAMED,), needs=CHANGED)
 def shapes_are_understood(evidence: Evidence, shapes: tuple[Shape, ...]) -> Observations:
     """Writes with forms as other clients write them, where this suite's form with the same fields is accepted."""
     taken = [_fields(change.exchange) for change in evidence.changes if _is_renamed(change, evidence.resource)]
@@ -145,16 +146,29 @@ def shapes_are_understood(evidence: Evidence, shapes: tuple[Shape, ...]) -> Obse
             yield Undecided("the same fields were not taken from this suite either")
             continue
         observation, as_sent = accepted(shaped.exchange), f"{request.shape.like} sends forms like this"
+        if request.shape.chunked:
+            observation = _in_chunks(shaped.exchange, observation)
         if isinstance(observation, Violation):
             if request.shape != NOTHING_CHOSEN or len(shapes) == 1:  # which is a choice, for all other purposes
-                received = f"{observation.received} to Content-Type: {media_type_of(request.shape)}"
+                head = f"Content-Type: {media_type_of(request.shape)}"
+                head = "Transfer-Encoding: chunked" if request.shape.chunked else head
+                received = f"{observation.received} to {head}"
                 yield Violation(shaped.exchange, f"a success; {as_sent}", received)
-        elif isinstance(observation, Undecided):
+        elif isinstance(observation, Undecided) or not shaped.exchange.succeeded:
             yield observation
         elif shaped.read and shaped.read.record and isinstance(shaped.read.record.get(evidence.label), str):
             marker = shaped.form[evidence.label]
             wanted = Like(shown(marker), lambda label, marker=marker: begins(label, marker))  # type: ignore[misc]
             yield expect_field(shaped.read, shaped.read.record, evidence.label, wanted, because=as_sent)
+
+
+def _in_chunks(exchange: Exchange, observation: Observation) -> Observation:
+    """What an answer to a form in chunks shows: a server may say that it takes none, but is not to fail each time."""
+    if exchange.status in (HTTPStatus.LENGTH_REQUIRED, HTTPStatus.NOT_IMPLEMENTED):
+        return Satisfied(exchange)
+    if exchange.failed and not exchange.timed_out and len(exchange.attempts) == TRIES - 1:
+        return Violation(exchange, "a success", answer(exchange))
+    return observation
 
 
 def _is_renamed(change: Change, resource: Resource) -> bool:

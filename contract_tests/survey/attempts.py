@@ -10,6 +10,7 @@ from contract_tests.masking import begins, shows
 from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.pages import page, watch_others
+from contract_tests.survey.samples import signed
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import IDENTITIES, NOBODY
 from contract_tests.target.target import WriteRefusedError
@@ -72,11 +73,7 @@ def _without(visitor: Visitor, field: str, marker: str) -> dict[str, FormValue]:
     """A form without a field, and with a marker in another: the name, an address, or any text."""
     resource = visitor.resource
     form = {name: value for name, value in visitor.least().items() if name != field}
-    if resource.label in form:
-        return form | {resource.label: marker}
-    address = "webhook" if resource.types else next((name for name in resource.optional if name in resource.shape), "")
-    texts = {name: marker for name, type_ in list(resource.optional.items())[:1] if type_ == "text"}
-    return form | ({address: f"https://www.example.com/{marker}"} if address else texts)
+    return form | ({resource.label: marker} if resource.label in form else signed(resource, marker))
 
 
 def _is_others(visitor: Visitor, row: Record, marker: str) -> bool:

@@ -103,7 +103,8 @@ def _tidy_up(visitor: Visitor) -> None:
         identifier = entry.identifier or 0
         if identifier and not ledger.allows_write(resource, identifier, OTHER):
             read = visitor.read(identifier, Expect.OPEN, OTHER)
-            if _holds(read, entry) and not ledger.allows_write(resource, identifier, OTHER):
+            is_nameless = read.record is not None and visitor.resource.label not in read.record
+            if (is_nameless or _holds(read, entry)) and not ledger.allows_write(resource, identifier, OTHER):
                 _first_page(visitor, OTHER)  # it may show the record as the read should
         if ledger.allows_write(resource, identifier, OTHER):
             visitor.delete(identifier, Expect.OPEN, OTHER)

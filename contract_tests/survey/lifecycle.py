@@ -7,7 +7,7 @@ from functools import partial
 
 from contract_tests.evidence import Change, Listing, Record, Removal, has_arrived
 from contract_tests.exchange import Exchange, Expect, FormValue
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, UNUSUAL, USUAL, Shape
+from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, USUAL, Shape
 from contract_tests.survey.samples import SCRIPTS, image, of_type, optional, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import EVERYWHERE
@@ -109,8 +109,8 @@ def reshape(visitor: Visitor, records: Mapping[int, Record], shapes: Sequence[Sh
 def shapes_of(resource: Resource, operation: str = "update") -> tuple[Shape, ...]:
     """The shapes that a survey tries on updates, or exploration on creates: each resource gets some."""
     begin = EVERYWHERE.index(resource.name) + (operation == "create")
-    unusual = UNUSUAL[: operation == "update"]
     files = (NOTHING_CHOSEN,) if "file" in resource.optional.values() else ()
+    unusual = UNUSUAL[:1] + (STREAMED,) * len(files) if operation == "update" else ()
     return SHAPES[begin % len(EVERYWHERE) :: len(EVERYWHERE)] + unusual + files
 
 

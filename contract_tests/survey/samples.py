@@ -54,6 +54,16 @@ def _holds_address(field: str) -> bool:
     return field.endswith("_url") or field in ADDRESSES
 
 
+def signed(resource: Resource, marker: str, handler_type: str = "") -> dict[str, FormValue]:
+    """A field other than the label that reads may show, with a marker in it."""
+    if handler_type == "telegram":
+        return {"telegram": f"123456789:AAcontract-tests-{marker}"}
+    address = "webhook" if resource.types else next((name for name in resource.optional if name in resource.shape), "")
+    if address:
+        return {address: f"https://www.example.com/{marker}"}
+    return {name: marker for name, type_ in list(resource.optional.items())[:1] if type_ == "text"}
+
+
 def optional(resource: Resource, variant: str = "") -> dict[str, FormValue]:
     """The optional fields of a form that go with any type."""
     fields = ((name, kind) for name, kind in resource.optional.items() if name not in resource.types_of)

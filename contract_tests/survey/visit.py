@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import count, cycle
 
-from contract_tests.evidence import AccessAttempt, Evidence, Listing
+from contract_tests.evidence import AccessAttempt, Creation, Evidence, Listing
 from contract_tests.exchange import OTHER, Exchange, Expect, FormValue
-from contract_tests.masking import plain
+from contract_tests.masking import holds, mark_of, plain
 from contract_tests.multipart import USUAL
 from contract_tests.observation import CONTROL, EVERY, Chapter, Chapters
 from contract_tests.survey.attempts import look_after, look_around, omit, try_access, try_odd_forms
@@ -26,7 +26,7 @@ from contract_tests.survey.lifecycle import (
     update_later,
 )
 from contract_tests.survey.pages import page, watch_others
-from contract_tests.survey.samples import alone, of_type, optional
+from contract_tests.survey.samples import alone, of_type, optional, signed
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import BudgetSpentError, WriteRefusedError
 
@@ -190,6 +190,7 @@ class _Course:
                 post = lambda fields: visitor.post(visitor.least(**types) | fields, Expect.OPEN)  # noqa: E731
                 more = split(visitor, again.exchange, post)
         created = [creation.identifier] if creation.identifier is not None else []
+        self._see_label(creation)
         visitor.marker = _marker_of(visitor, before, created)
         for sort in _sorts(visitor)[1:]:
             [creation] = create(visitor, replace(sort, known=known | set(created)))
@@ -199,6 +200,19 @@ class _Course:
             self._fill(created, exact=(before.total or 1) % 10 == 0)
         # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
         self._subjects = created[:2] if not visitor.resource.types else created[1::-1]
+
+    def _see_label(self, creation: Creation) -> None:
+        """Look whether a record is shown by its name or host, so that those without a mark elsewhere are known.
+
+        Raises:
+            InvisibleError: if it is not.
+        """
+        label, shown = self._visitor.resource.label, creation.read and creation.read.record
+        if shown and not isinstance(shown.get(label), str):
+            marker, listed = mark_of(creation.form[label]), self._visitor.list_settled().by_id.get(creation.identifier)
+            if not holds(str((listed or {}).get(label, "")), marker):
+                self._visitor.writes = False
+                raise InvisibleError(f"neither reads nor lists show a {label}: nothing more was created there")
 
     def _fill(self, created: list[int], *, exact: bool) -> None:
         """Create as many records as paging needs, until they exactly fill a page, unless they once did."""
@@ -253,16 +267,20 @@ class _Course:
 
 
 def _sorts(visitor: Visitor) -> list[Create]:
-    """The creates of each sort; the first has a name of several words, and the second, which is read, least fields."""
+    """The creates of each sort; the first has a name of several words, and the second, which is read, least fields.
+
+    Where no name is shown, the first is known by the mark in another field.
+    """
     resource, least = visitor.resource, visitor.least()
     if resource.label == "name":
         least["name"] = f"{least['name']} Test Name"
+    marker = mark_of(least[resource.label])
     if not resource.types:
-        return [Create(least | optional(resource)), Create(visitor.least())]
+        return [Create(least | optional(resource) | signed(resource, marker)), Create(visitor.least())]
     others = [kind for kind in resource.types if kind != "telegram"]
     odd = [{"type": "email"}, {"is_enabled": "1"}, {"is_enabled": "0"}]
     return [
-        Create(least | of_type(resource, "telegram")),
+        Create(least | of_type(resource, "telegram") | signed(resource, marker, "telegram")),
         Create(visitor.least()),
         *(Create(visitor.least() | of_type(resource, kind), read=False) for kind in others),
         *(Create(visitor.least(**more), Expect.OPEN, read=False) for more in odd),

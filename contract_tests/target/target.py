@@ -322,7 +322,7 @@ class Target:
                 answer = pool.request(
                     request.method,
                     there,
-                    body=_halves(body, pause) if pause and body else body,
+                    body=_halves(body, pause) if body and (pause or request.shape.chunked) else body,
                     headers=headers | ({"Content-Length": str(len(body))} if pause and body else {}),
                     redirect=False,
                     preload_content=False,
@@ -361,6 +361,8 @@ class Target:
             headers["Content-Type"], body = request.body
         elif request.form is not None:
             body, headers["Content-Type"] = encode(request.form, request.shape)
+        if request.shape.chunked:  # what a server leaves unread must not pass for another request
+            headers |= {"Transfer-Encoding": "chunked", "Connection": "close"}
         return body, headers
 
     def _key_in_query(self, request: Request) -> str:

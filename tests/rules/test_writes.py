@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from handmade import BASE_URL, D, N, S, answer, deleted, listing, made, page, re
 
 from contract_tests.evidence import BeforeAfter, Change, Creation, Evidence, Omission, PagingScan, Removal, Split, Watch
 from contract_tests.exchange import Exchange, Expect, FormValue
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, UNUSUAL, Shape
+from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, Shape
 from link_management_contract import Resource
 
 OPEN, REFUSAL = Expect.OPEN, Expect.REFUSAL
@@ -408,7 +409,11 @@ def test_a_form_that_another_client_writes_is_understood() -> None:
 
 @pytest.mark.parametrize(
     ("rule", "shape"),
-    [("forms.any-boundary-is-understood", UNUSUAL[0]), ("forms.empty-file-inputs-are-accepted", NOTHING_CHOSEN)],
+    [
+        ("forms.any-boundary-is-understood", UNUSUAL[0]),
+        ("forms.empty-file-inputs-are-accepted", NOTHING_CHOSEN),
+        ("forms.chunked-forms-are-understood", STREAMED),
+    ],
 )
 def test_a_form_as_hardly_anybody_needs_it_has_a_rule_of_its_own(rule: str, shape: Shape) -> None:
     form = {"name": "ct1x-1z"}
@@ -417,7 +422,16 @@ def test_a_form_as_hardly_anybody_needs_it_has_a_rule_of_its_own(rule: str, shap
         exchange = answer("update", {"data": {"id": 7}}, S, form=form, identifier=7, status=status, shape=shape)
         evidence.shaped = [Change(exchange, form, record(S, 7), read(record(S, 7, **form), S))]
         assert said(rule, evidence, S) == expected
-        assert said("forms.client-shapes-are-understood", evidence, S) == ("" if shape in UNUSUAL else usual)
+        assert said("forms.client-shapes-are-understood", evidence, S) == (usual if shape == NOTHING_CHOSEN else "")
+
+
+def test_a_form_in_chunks_may_be_refused_as_one_without_a_length_but_fails_only_once() -> None:
+    rule, form, failed = "forms.chunked-forms-are-understood", {"name": "ct1x-1z"}, (500, 500)
+    for status, attempts, expected in ((411, (), "S"), (501, failed, "S"), (500, (), "U"), (500, failed, "V")):
+        evidence = updated(S, {"name": "a"}, {"name": "a"})
+        refused = answer("update", {}, S, form=form, identifier=7, status=status, shape=STREAMED)
+        evidence.shaped = [Change(replace(refused, attempts=attempts), form, record(S, 7), read(record(S, 7), S))]
+        assert said(rule, evidence, S) == expected
 
 
 def test_a_create_that_another_client_writes_is_understood() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from io import BytesIO
 from typing import Any
@@ -54,10 +54,18 @@ class FaultyTarget(Target):
         super()._next_request(request)
         return self  # in place of connections
 
-    def request(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], **_: Any) -> HTTPResponse:
-        parts = urlsplit(url)
+    def request(
+        self, method: str, url: str, body: bytes | Iterable[bytes] | None, headers: Mapping[str, str], **_: Any
+    ) -> HTTPResponse:
+        parts, whole = urlsplit(url), body if body is None or isinstance(body, bytes) else b"".join(body)
         answer = self.wsgi.open(
-            parts.path, method=method, query_string=parts.query, headers=headers, data=body, base_url=BASE_URL
+            parts.path,
+            method=method,
+            query_string=parts.query,
+            headers=headers,
+            data=whole,
+            base_url=BASE_URL,
+            environ_overrides={"wsgi.input_terminated": True},  # as servers do that read chunks
         )
         return reply(answer.status_code, dict(answer.headers), answer.data)
 

@@ -7,15 +7,17 @@ from collections.abc import Callable
 from html import escape
 
 import pytest
-from faulty import CONTRACT, D, N, S, honest, is_owner, listed, looks, verdicts
+from faulty import CONTRACT, OWNER, D, N, S, honest, is_owner, listed, looks, verdicts
 from werkzeug.wrappers import Response
 
 from contract_tests.exploration import Exploration
+from contract_tests.masking import OF_A_RUN
 from contract_tests.open_points import observed, remarks
 from contract_tests.verdicts import VIOLATED, Verdict
 from mock_server import Settings
 from mock_server.faults.call import Call, Serve, Transformation
-from mock_server.faults.defects.means import Body, also, changes, form, knowing, rows_of
+from mock_server.faults.defects.means import Body, also, changes, drops, form, knowing, rows_of
+from mock_server.faults.defects.means import record as of_record
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 FULL = Settings(fixture="empty", records=40)
@@ -106,6 +108,18 @@ def test_what_a_create_without_a_required_field_made_is_known_by_its_mark_and_re
     (field,) = missing
     assert results[f"forms.{field}-required"].verdict is Verdict.FAIL
     assert {row["id"] for row in listed(target.wsgi, resource)} == before
+    assert target.ledger.left == []
+
+
+@pytest.mark.parametrize(("resource", "operations"), [(S, "read"), (N, "read"), (N, "read list"), (D, "read list")])
+def test_records_whose_names_are_not_shown_are_known_by_another_mark_and_removed(
+    resource: str, operations: str
+) -> None:
+    nameless = of_record(drops("host" if resource == D else "name"), operations)
+    _, _, target = looks(nameless, resource, FULL)
+    for key in (OWNER, "Bearer demo-key-alpine"):
+        shown = target.wsgi.get(f"/api/{resource}/?results_per_page=1000", headers={"Authorization": key}).text
+        assert not OF_A_RUN.search(shown)
     assert target.ledger.left == []
 
 

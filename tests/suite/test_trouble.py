@@ -106,7 +106,7 @@ def test_reads_that_lag_make_no_correct_server_fail(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("settings", "most"),
-    [(EMPTY, 406), (Settings(fixture="empty", records=10), 406), (FULL, 286)],
+    [(EMPTY, 408), (Settings(fixture="empty", records=10), 408), (FULL, 288)],
     ids=["empty", "10 records", "40 records"],
 )
 def test_the_survey_is_small_leaves_nothing_behind_and_is_the_same_again(

@@ -33,6 +33,10 @@ def _loses_typed_texts(call: Call) -> Call:
     return call.sending({name: text for name, text in call.form.items() if name not in lost}) if lost else call
 
 
+def _comes_in_chunks(call: Call) -> bool:
+    return "HTTP_TRANSFER_ENCODING" in call.environ
+
+
 LONG_BOUNDARY = 64  # characters
 
 # fmt: off
@@ -56,6 +60,12 @@ DEFECTS: Table = {
                answers("create update", 400, when=lambda call: len(_boundary(call)) > LONG_BOUNDARY)),
         defect("comma-in-a-boundary-is-refused", "A boundary with a comma is refused.",
                answers("create update", 400, when=lambda call: "," in _boundary(call))),
+    ],
+    "forms.chunked-forms-are-understood": [
+        defect("chunked-form-is-refused", "A form that comes in chunks is refused as if it were empty.",
+               answers("create update", 400, when=_comes_in_chunks)),
+        defect("chunked-form-is-lost", "A form that comes in chunks is taken for an empty one.",
+               asks("update", lambda call: call.sending({}) if _comes_in_chunks(call) else call), S),
     ],
     "forms.empty-file-inputs-are-accepted": [
         defect("empty-file-input-is-refused", "A form in which no file was chosen is refused.",
