@@ -148,7 +148,7 @@ def test_a_record_is_created_with_images_changed_and_deleted(page: Page, client:
     page.get_by_role("link", name="Made by hand").click()
     for name in ("logo", "favicon", "opengraph"):
         image = page.get_by_role("img", name=re.compile(f"^{name}: "))
-        assert image.evaluate("each => each.complete && each.naturalWidth > 0")
+        assert image.evaluate("each => each.decode().then(() => each.naturalWidth > 0)")
     page.locator("#name").fill("Changed by hand")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_have_text("Saved.")
@@ -226,7 +226,7 @@ def test_switches_are_set_and_taken_back_and_records_stay(page: Page, client: Cl
     made = client.create("/api/domains", {"host": "stays.example.com"})
     page.goto("/_mock/console/switches")
     page.get_by_label("quota", exact=False).fill("1")
-    page.get_by_label("chunked", exact=False).select_option("on")
+    page.get_by_role("combobox", name="chunked", exact=False).select_option("on")
     page.get_by_text("Pagination", exact=False).first.click()
     page.get_by_label("total-is-one-more", exact=False).check()
     page.get_by_text(f"{len(DOCUMENT['x-open-points'])} points").click()
