@@ -33,7 +33,7 @@ FAR_PAGES = (  # with sizes by which an offset of 32 or 64 bits comes out as nou
     ("18446744073709551617", "10"),
 )
 ODD_SIZES = (*ODD_NUMBERS, "1", "200", "2000")
-ODD_IDS = ("0", "x", "12.5", "100000000000000000000")
+ODD_IDS = ("0", "x", "12.5", "1%2F2", "100000000000000000000")
 LONG_NAME = "\N{CJK UNIFIED IDEOGRAPH-20BB7}" * 100  # of four bytes each, which a cut of bytes leaves in pieces
 ODD_TEXT = "100% & {{1}} '); -- \r\n\t \N{GRINNING FACE}"
 BODIES = (

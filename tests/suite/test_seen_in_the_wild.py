@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from html import escape
+from http import HTTPStatus
+from random import Random
 
 import pytest
 from faulty import CONTRACT, OWNER, D, N, S, honest, is_owner, listed, looks, verdicts
@@ -182,3 +184,33 @@ def test_page_sizes_that_no_list_could_fill_are_noted(resource: str, records: in
     assert re.findall("page sizes of (.*) were asked", "\n".join(remarks(first.exchanges))) == (
         [beyond] if beyond else []
     )
+
+
+def cached_by_worker(operation: str, workers: int) -> Transformation:
+    """A server whose workers each keep what they have answered, and forget it only when they write themselves."""
+    caches: list[dict[object, Response]] = [{} for _ in range(workers)]
+    chance = Random(workers)
+
+    def answer(call: Call, serve: Serve) -> Response:
+        cache = chance.choice(caches)
+        if call.operation != operation:
+            if call.operation in {"create", "update", "delete"}:
+                cache.clear()
+            return serve(call)
+        asked = (call.resource.name, call.identifier, tuple(call.query.items()), call.authorization)
+        kept = cache.get(asked) or serve(call)
+        if kept.status_code == HTTPStatus.OK:
+            cache[asked] = kept
+        return Response(kept.get_data(), kept.status_code, kept.headers)
+
+    return answer
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [2, 4])
+@pytest.mark.parametrize("operation", ["read", "list"])
+def test_answers_that_depend_on_the_worker_that_gives_them_fail(operation: str, workers: int) -> None:
+    fault = cached_by_worker(operation, workers)
+    of_all = [verdicts(fault, resource, FULL, EXPLORE).values() for resource in (S, D, N)]
+    assert any(result.verdict is Verdict.FAIL for results in of_all for result in results)
+    assert all(any(result.verdict in {Verdict.FAIL, Verdict.INCONCLUSIVE} for result in results) for results in of_all)
