@@ -365,9 +365,8 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
 
 
 def greased(seed: int, resources: Sequence[str]) -> Trial:
-    """A trial of a correct server with any choices; some choose again for each request, some are explored."""
-    chosen = switches(seed) | {"grease_each_request": seed % 3 == 0}
-    return Trial("", seed, chosen, tuple(resources), explore=EXPLORE if seed % 6 == 0 else 0, overlap=1)
+    """A trial of a correct server with any choices; some are explored."""
+    return Trial("", seed, switches(seed), tuple(resources), explore=EXPLORE if seed % 6 == 0 else 0, overlap=1)
 
 
 def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> Trial:

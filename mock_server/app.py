@@ -31,7 +31,7 @@ from mock_server.forwarding.front import Front
 from mock_server.http.cors import Cors, KnownHosts
 from mock_server.http.lean_flask import LeanFlask
 from mock_server.journal.recorder import Recorder, Recording
-from mock_server.open_points.choices import Choices, ChoicesOfEachRequest
+from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import Grease, Voice
 from mock_server.settings import Deployment, Settings
 from mock_server.shared.accounts import SharedAccounts
@@ -145,10 +145,7 @@ def _service(settings: Settings, before: Service | None, space: Space | None) ->
     """What the operations work with."""
     contract = contract_of(settings)
     chosen = {**settings.choices, **needs(defects_named(settings.defects), settings.choices)}
-    if settings.grease is not None and settings.grease_each_request:
-        choices: Choices = ChoicesOfEachRequest(contract.open_points, chosen, settings.grease)
-    else:
-        choices = Choices(contract.open_points, chosen, settings.grease)
+    choices = Choices(contract.open_points, chosen, settings.grease)
     new_records = NewRecords(choices, settings.seed)
     representations = Representations(choices, None if settings.grease is None else Voice(settings.grease))
     uploads = before.forms.uploads if before else SharedUploads(space) if space else Uploads()
@@ -192,7 +189,7 @@ def _layers(
     yield _cors(settings)
     yield from conditions.around(settings.conditions, another)
     if settings.grease is not None:
-        yield partial(Grease, seed=settings.grease, each_request=settings.grease_each_request)
+        yield partial(Grease, seed=settings.grease)
     transformations: list[Transformation] = [*conditions.within(settings.conditions), *defects_named(settings.defects)]
     yield partial(Faults, routes=routes, service=service, transformations=transformations)
 

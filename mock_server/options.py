@@ -159,14 +159,6 @@ OPTIONS = (
         type=_seed,
         metavar="SEED",
     ),
-    _option(
-        "--grease-each-request",
-        BEHAVIOUR,
-        "choose again for each request, where that keeps the contract",
-        "grease_each_request",
-        bool,
-        action="store_true",
-    ),
     _option("--defect", BEHAVIOUR, "break a rule in a named way; may be repeated", "defects", list, metavar="NAME"),
     _option(
         "--condition",

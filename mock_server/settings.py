@@ -21,7 +21,7 @@ URL = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[
 
 LONGEST_TIMEOUT, SECONDS_TO_ANSWER = 600, 30.0
 FORWARDS = "requests are forwarded to {}, which has records and ways of its own"
-OF_A_MOCK = ("fixture", "records", "api_keys", "choices", "grease", "grease_each_request", "defects", "seed", "clock")
+OF_A_MOCK = ("fixture", "records", "api_keys", "choices", "grease", "defects", "seed", "clock")
 ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?|null")
 
 
@@ -82,7 +82,6 @@ class Settings:
         api_keys: further keys, each of an account that starts as a copy of the fixture's first.
         choices: values of open points other than the defaults, by name.
         grease: the seed of all choices that `choices` does not make; if None, they are the defaults.
-        grease_each_request: whether the choices that need not stay the same are made again for each request.
         defects: names of defects, each of which breaks a rule.
         conditions: trouble around the server: the measure of each condition by name.
         base_path: a path in front of `/api`, such as `/prefix`.
@@ -108,7 +107,6 @@ class Settings:
     api_keys: tuple[str, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
     grease: int | None = None
-    grease_each_request: bool = False
     defects: tuple[str, ...] = ()
     conditions: Mapping[str, float] = field(default_factory=dict)
     base_path: str = ""

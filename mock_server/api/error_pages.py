@@ -11,7 +11,6 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from mock_server.api.representations import Representations
-from mock_server.api.routes import UPDATE
 from mock_server.errors import Refusal
 from mock_server.http.request_notes import notes_of
 from mock_server.open_points.choices import Choices
@@ -84,7 +83,7 @@ class ErrorPages:
         if isinstance(error, NotFound):
             title = f'There is nothing at "{request.path}"; the API is under {self._base_path}/api/.'
         elif isinstance(error, MethodNotAllowed):
-            allowed = ", ".join(sorted(self._allowed(error)))
+            allowed = ", ".join(sorted(set(error.valid_methods or ()) - {request.environ["REQUEST_METHOD"]}))
             title = f"{request.environ['REQUEST_METHOD']} is not for this path; try {allowed}."
             if request.path.rstrip("/").endswith("/api/splash-pages"):
                 title = f"{title[:-1]}, or POST {self._base_path}/api/projects to create a splash page."
@@ -92,11 +91,6 @@ class ErrorPages:
         if allowed:
             answer.headers["Allow"] = allowed
         return answer
-
-    def _allowed(self, error: MethodNotAllowed) -> set[str]:
-        """The methods that a path takes."""
-        allowed = set(error.valid_methods or ()) - {request.environ["REQUEST_METHOD"]}
-        return allowed if self._choices["put-and-patch"] == "update" else allowed - set(UPDATE)
 
     def _failure(self, error: Exception) -> AnyResponse:
         log.error("%s %s failed", request.method, request.path, exc_info=error)

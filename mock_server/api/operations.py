@@ -9,8 +9,6 @@ from functools import partial
 from typing import Any
 
 from flask import Blueprint, Response, g, request
-from flask.globals import request_ctx
-from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.wrappers import Response as AnyResponse
 
 from link_management_contract import Contract, Resource
@@ -19,7 +17,7 @@ from mock_server.api.error_pages import ErrorPages
 from mock_server.api.forms import Forms
 from mock_server.api.paging import Paging
 from mock_server.api.representations import Representations
-from mock_server.api.routes import UPDATE, routes
+from mock_server.api.routes import routes
 from mock_server.errors import Refusal
 from mock_server.http.request_notes import notes_of
 from mock_server.open_points.choices import Choices
@@ -103,7 +101,6 @@ def create_blueprint(service: Service) -> Blueprint:
 
     @api.before_request
     def authenticate() -> None:
-        _refuse_method(service)
         g.account = service.account()
 
     @api.after_request
@@ -114,13 +111,6 @@ def create_blueprint(service: Service) -> Blueprint:
         return response
 
     return api
-
-
-def _refuse_method(service: Service) -> None:
-    """Refuse PUT and PATCH unless this request's choice allows them."""
-    if request.method in UPDATE and service.choices["put-and-patch"] != "update":
-        adapter = request_ctx.url_adapter
-        raise MethodNotAllowed(adapter.allowed_methods() if adapter else ())
 
 
 def _list(service: Service, resource: Resource) -> Response:

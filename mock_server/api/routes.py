@@ -66,7 +66,7 @@ def _spellings(resource: Resource, choices: Choices) -> Iterator[tuple[str, str,
     yield f"/api/{resource.link_collection}", "GET", _followed_link(resource, choices)
     paths = {**resource.paths, "list": _listed(resource, choices)}
     spelled = [(paths[name], method, name) for name, method in METHODS.items()]
-    if choices.may_be("put-and-patch", "update"):
+    if choices["put-and-patch"] == "update":
         spelled += [(paths["update"], method, "update") for method in UPDATE]
     yield from spelled
     if choices["other-slash"] == "served" or moved != "no":

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from link_management_contract import OpenPoint
 from mock_server.errors import SettingsError
-from mock_server.open_points.grease import again, greased
+from mock_server.open_points.grease import greased
 
 
 class Choices(dict[str, str]):
@@ -25,36 +25,13 @@ class Choices(dict[str, str]):
     def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str], grease: int | None = None) -> None:
         defaults = {name: point.default for name, point in points.items()}
         super().__init__(defaults if grease is None else greased(points, grease))
-        self.given = {key.removeprefix("open."): value for key, value in chosen.items()}
-        for name, value in self.given.items():
+        for name, value in ((key.removeprefix("open."), value) for key, value in chosen.items()):
             if name not in points:
                 raise SettingsError(f'no open point "{name}"; {_hint(name, points)}')
             if value not in points[name].values:
                 known = ", ".join(points[name].values)
                 raise SettingsError(f'open point "{name}" has no value "{value}"; it takes {known}')
             self[name] = value
-
-    def may_be(self, name: str, value: str) -> bool:
-        """Whether an open point has a value, or may have it for some request."""
-        return self[name] == value
-
-
-class ChoicesOfEachRequest(Choices):
-    """Choices that are made again for each request, from a seed, except those that have to stay the same."""
-
-    def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str], grease: int) -> None:
-        super().__init__(points, chosen, grease)
-        self._points, self._seed = points, grease
-        self._fleeting = {name for name, point in points.items() if point.each_request} - set(self.given)
-
-    def may_be(self, name: str, value: str) -> bool:
-        """Whether an open point has a value, or may have it for some request."""
-        return name in self._fleeting or super().may_be(name, value)
-
-    def __getitem__(self, name: str) -> str:
-        """The value of an open point for this request."""
-        value = super().__getitem__(name)
-        return again(self._points[name], self._seed, value) if name in self._fleeting else value
 
 
 def _hint(name: str, points: Mapping[str, OpenPoint]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping
-from contextvars import ContextVar
 from datetime import datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -26,18 +25,11 @@ HEADERS = {
     "X-Powered-By": ("PHP/8.3", "Express"),
     "Vary": ("Accept", "Origin, Accept-Encoding"),
 }
-_request: ContextVar[int | None] = ContextVar("number of the request", default=None)
 
 
 def greased(points: Mapping[str, OpenPoint], seed: int) -> dict[str, str]:
     """A value for each open point, the same for the same seed; a new point does not change the values of others."""
     return {name: _chance(seed, name).choice(list(point.values)) for name, point in points.items()}
-
-
-def again(point: OpenPoint, seed: int, otherwise: str) -> str:
-    """The value of an open point that is chosen for each request; outside of a request, `otherwise`."""
-    number = _request.get()
-    return otherwise if number is None else _chance(seed, point.name, number).choice(list(point.values))
 
 
 def ticking(start: datetime, seed: int | None) -> Ticking:
@@ -59,12 +51,13 @@ class Voice:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
+        self._numbers = count(1)
 
     def __call__(self, payload: Any) -> Any:
         """The payload to write as JSON instead."""
         if not isinstance(payload, dict):
             return payload
-        chance = _chance(self._seed, "voice", _request.get())
+        chance = _chance(self._seed, "voice", next(self._numbers))
         turned = _turned(payload, chance.randrange(MOST_KEYS))
         for error in [turned, *(turned.get("errors") or ())]:
             if "title" in error and "status" in error:
@@ -78,29 +71,22 @@ class Grease:
     Args:
         app: the application.
         seed: the seed.
-        each_request: whether open points are chosen for each request too.
     """
 
-    def __init__(self, app: WSGIApplication, seed: int, *, each_request: bool) -> None:
+    def __init__(self, app: WSGIApplication, seed: int) -> None:
         self._app = app
         self._seed = seed
-        self._name = f"{seed} each request" if each_request else str(seed)
         self._numbers = count(1)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
-        number = next(self._numbers)
-        chance = _chance(self._seed, "headers", number)
+        chance = _chance(self._seed, "headers", next(self._numbers))
         further = [(name, chance.choice(HEADERS[name])) for name in chance.sample(list(HEADERS), chance.randrange(3))]
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Callable[[bytes], object]:
-            return start_response(status, [*headers, *further, (HEADER, self._name)], *rest)
+            return start_response(status, [*headers, *further, (HEADER, str(self._seed))], *rest)
 
-        token = _request.set(number)
-        try:
-            return self._app(environ, start)
-        finally:
-            _request.reset(token)
+        return self._app(environ, start)
 
 
 def _turned(value: Any, by: int) -> Any:

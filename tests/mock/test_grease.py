@@ -61,20 +61,9 @@ def test_times_leap_and_never_go_back() -> None:
     assert max(gaps) > 3600
 
 
-def test_with_each_request_answers_vary_and_records_do_not() -> None:
-    app = create_app(Settings(grease=3, grease_each_request=True, choices={"unknown-id": "404"}))
-    client = Client(in_process(app), HARBOUR)
-    made = [client.request("POST", "/api/projects", form={"name": "Again"}).status for _ in range(30)]
-    assert set(made) == {200, 201, 202}
-    assert {client.get("/api/splash-pages/404404").status for _ in range(10)} == {404}
-    colors = {client.get("/api/splash-pages/1").json["data"]["color"] for _ in range(30)}
-    assert len(colors) == 1
-    assert client.get("/api/splash-pages/1").headers["X-Mock-Grease"] == "3 each request"
-
-
 def test_the_same_seed_and_requests_get_the_same_answers() -> None:
     def answers() -> list[bytes]:
-        client = Client(in_process(create_app(Settings(grease=5, grease_each_request=True))), HARBOUR)
+        client = Client(in_process(create_app(Settings(grease=5))), HARBOUR)
         paths = ["/api/domains/?page=2", "/api/domains/1", "/api/domains/404404"] * 5
         return [client.get(path).body for path in paths]
 

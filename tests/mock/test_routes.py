@@ -47,14 +47,3 @@ def test_a_path_is_answered_as_the_open_points_choose(  # noqa: PLR0913, PLR0917
             location and prefix + location,
             allowed,
         )
-
-
-def test_a_put_may_be_an_update_for_one_request_and_refused_for_the_next() -> None:
-    client = Client(create_app(Settings(grease=5, grease_each_request=True)))
-    answers = [
-        client.put("/api/domains/1", headers=KEY, data={"custom_index_url": "https://a.example"}) for _ in range(20)
-    ]
-    assert {answer.status_code == 405 for answer in answers} == {True, False}
-    assert {answer.headers["Allow"] for answer in answers if answer.status_code == 405} == {
-        "DELETE, GET, HEAD, OPTIONS, POST"
-    }
