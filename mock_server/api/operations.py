@@ -12,7 +12,7 @@ from flask import Blueprint, Response, g, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from link_management_contract import Contract, Resource
-from mock_server.api.authentication import SCHEME, owner_of, scheme_and_key
+from mock_server.api.authentication import SCHEME, scheme_and_key
 from mock_server.api.error_pages import ErrorPages
 from mock_server.api.forms import Forms
 from mock_server.api.paging import Paging
@@ -21,7 +21,7 @@ from mock_server.api.routes import routes
 from mock_server.errors import Refusal
 from mock_server.http.request_notes import notes_of
 from mock_server.open_points.choices import Choices
-from mock_server.settings import Settings, is_sandbox
+from mock_server.settings import Settings
 from mock_server.store.accounts import Account, Accounts
 from mock_server.store.collection import Collection, UnknownIdError, ValueTakenError
 from mock_server.store.new_record import NewRecords
@@ -59,7 +59,7 @@ class Service:
         scheme, key = scheme_and_key(request.environ)
         exact = self.choices["scheme-letters"] == "exact"
         if (scheme if exact else scheme.capitalize()) == SCHEME and key:
-            account = self.accounts.get(key, owner_of(request.environ) if is_sandbox(key) else "")
+            account = self.accounts.get(key)
             if account:
                 return account
             problem = "This API key is not known"

@@ -15,7 +15,7 @@ from werkzeug.test import encode_multipart
 from werkzeug.wrappers import Request, Response
 
 from link_management_contract import Resource
-from mock_server.api.authentication import key_of, owner_of
+from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart
@@ -63,7 +63,7 @@ class Call:
     def account(self) -> Account | None:
         """The account whose key the call carries."""
         key = key_of(self.environ)
-        return self.service.accounts.get(key, owner_of(self.environ)) if key else None
+        return self.service.accounts.get(key) if key else None
 
     @property
     def collection(self) -> Collection:

@@ -102,7 +102,7 @@ class SharedAccounts(Accounts):
         """The time at which clocks start."""
         return moment(int(self._space.store.ask("GET", self._space.key("now")) or self._begun["start"]))
 
-    def get(self, key: str, owner: str = "") -> Account | None:
+    def get(self, key: str) -> Account | None:
         """The account that a key opens, or None; a `sandbox-` key opens one of its own, made when it is first used."""
         if not self.knows(key):
             return None
@@ -115,8 +115,8 @@ class SharedAccounts(Accounts):
             raw = store.ask(*finding)
         while raw is None:
             while int(store.ask("ZCARD", self._used)) >= self._settings.sandboxes:
-                self._discard(self._oldest(owner) or self._oldest(self._greediest(lambda _: 1)[0]))
-            raw = self._make_place(key, self._begun["bases"][self._first], key, owner, is_new=True)
+                self._discard(self._least_recently_used())
+            raw = self._make_place(key, self._begun["bases"][self._first], key, is_new=True)
         return self._account(key, raw)
 
     def start_again(self, key: str, like: Account | None = None) -> Account:
@@ -128,9 +128,8 @@ class SharedAccounts(Accounts):
         if not self.knows(key):
             raise SettingsError(f'no account has the key "{key}"')
         before = self.get(key)
-        name, owner = (before.name, before.owner) if before else (key, "")
         base = self._begun["bases"].get(key, self._begun["bases"][self._first])
-        place = self._make_place(key, base, name, owner, like)
+        place = self._make_place(key, base, before.name if before else key, like)
         if isinstance(before, SharedAccount):
             self._forget(before.number)
         account = self._account(key, place)
@@ -202,8 +201,8 @@ class SharedAccounts(Accounts):
             if self._space.carry_out(checks=checks, commands=[*counting, *expiring]):
                 return
 
-    def _make_place(  # noqa: PLR0913 - keywords
-        self, key: str, base: int, name: str, owner: str, like: Account | None = None, *, is_new: bool = False
+    def _make_place(
+        self, key: str, base: int, name: str, like: Account | None = None, *, is_new: bool = False
     ) -> bytes | None:
         """A new place for an account, which holds what another does at first; a new account may have one by now.
 
@@ -211,7 +210,7 @@ class SharedAccounts(Accounts):
         """
         store, space = self._space.store, self._space
         number = int(store.ask("INCR", space.key("count")))
-        place = Place(number, number if like else base, name, owner)
+        place = Place(number, number if like else base, name)
         last = dict(self._begun["last"])
         if like:
             for each in self._resources:
@@ -250,7 +249,7 @@ class SharedAccounts(Accounts):
         }
         step = ticking(self.now, self._settings.grease).step
         clock = self._settings.clock or SharedClock(self._space, place.number, step)
-        account = SharedAccount(place.name, collections, clock, place.owner, space=self._space, number=place.number)
+        account = SharedAccount(place.name, collections, clock, space=self._space, number=place.number)
         self._known[key] = raw, account
         while len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)

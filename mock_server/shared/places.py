@@ -38,14 +38,12 @@ class Place:
         number: of this account.
         base: the number of the account whose records it shares until its first change; it never changes itself.
         name: what people call the account.
-        owner: the client that made it, if it is a sandbox.
         shares_ids: whether it takes its ids from the same sequences as the accounts that the mock began with.
     """
 
     number: int
     base: int
     name: str
-    owner: str = ""
     shares_ids: bool = False
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable
+from collections import OrderedDict
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -35,14 +35,12 @@ class Account:
         name: what people call it.
         collections: its records by resource.
         clock: what dates its writes.
-        owner: the client that made it, if it is a sandbox.
         memories: what each defect and condition remembers about it.
     """
 
     name: str
     collections: dict[str, Collection]
     clock: Clock
-    owner: str = ""
     memories: WeakKeyDictionary[Any, dict[str, Any]] = field(default_factory=WeakKeyDictionary)
 
     @property
@@ -50,11 +48,11 @@ class Account:
         """About how much memory it takes beyond what it began with, in bytes."""
         return sum(each.written for each in self.collections.values())
 
-    def copy(self, name: str, clock: Clock, tally: Tally, owner: str = "") -> Account:
+    def copy(self, name: str, clock: Clock, tally: Tally) -> Account:
         """A separate account with the same records."""
         charged = is_sandbox(name)
         copies = {each: records.copy(tally, is_charged=charged) for each, records in self.collections.items()}
-        return Account(name, copies, clock, owner)
+        return Account(name, copies, clock)
 
 
 class Accounts:
@@ -161,10 +159,10 @@ class Accounts:
             before = every.get(key)
             if before is None and not is_sandbox(key):
                 raise SettingsError(f'no account has the key "{key}"')
-            name, owner = (before.name, before.owner) if before else (key, "")
             if before is None:
-                self._keep_within_bounds(owner)
-            account = every[key] = self._copy(like or self._pristine.get(key, self._model), name, owner)
+                self._keep_within_bounds()
+            name = before.name if before else key
+            account = every[key] = self._copy(like or self._pristine.get(key, self._model), name)
         for collection in before.collections.values() if before else ():
             collection.forget()
         return account
@@ -211,41 +209,30 @@ class Accounts:
         """Whether a key opens an account, without making one."""
         return key in self._by_key or is_sandbox(key)
 
-    def get(self, key: str, owner: str = "") -> Account | None:
+    def get(self, key: str) -> Account | None:
         """The account that a key opens, or None.
 
         A `sandbox-` key opens a separate account, made when the key is first used. If there are too many, the least
-        recently used one is discarded: that of the same owner, or else of the owner with the most.
-
-        Args:
-            key: an API key.
-            owner: the client that asks, if it is known.
+        recently used one is discarded.
         """
         if not is_sandbox(key):
             return self._by_key.get(key)
         with self._lock:
             account = self._sandboxes.pop(key, None)
             if account is None:
-                self._keep_within_bounds(owner)
-                account = self._copy(self._model, key, owner)
+                self._keep_within_bounds()
+                account = self._copy(self._model, key)
             self._sandboxes[key] = account
             return account
 
-    def _keep_within_bounds(self, owner: str) -> None:
+    def _keep_within_bounds(self) -> None:
         """Discard sandboxes until there may be one more, for one who has the lock."""
         while len(self._sandboxes) >= self._settings.sandboxes:
-            self._discard(self._oldest(owner) or self._oldest(self._greediest(lambda _: 1)[0]))
+            self._discard(self._least_recently_used())
 
-    def _oldest(self, owner: str, but: Account | None = None) -> str:
-        """The key of an owner's least recently used sandbox, or an empty string."""
-        return next((key for key, each in self._every_sandbox() if each.owner == owner and each is not but), "")
-
-    def _greediest(self, measure: Callable[[Account], int]) -> tuple[str, int]:
-        """The owner whose sandboxes take the most, and how much that is."""
-        taken: Counter[str] = Counter()
-        for _, each in self._every_sandbox():
-            taken[each.owner] += measure(each)
-        return max(reversed(taken.items()), key=lambda item: item[1], default=("", 0))  # of several, the newest
+    def _least_recently_used(self, but: Account | None = None) -> str:
+        """The key of the least recently used sandbox, or an empty string, for one who has the lock."""
+        return next((key for key, account in self._every_sandbox() if account is not but), "")
 
     def _every_sandbox(self) -> Iterable[tuple[str, Account]]:
         """All sandboxes with their keys, the most recently used last, for one who has the lock."""
@@ -258,11 +245,10 @@ class Accounts:
     def make_room(self, account: Account, collection: Collection, size: int = 0) -> None:
         """Make room for an account to keep `size` more bytes in one of its collections.
 
-        If all accounts together would take too much, other sandboxes are discarded, the least recently used first:
-        those of the same owner, then those of an owner who takes more than this account.
+        If all accounts together would take too much, other sandboxes are discarded, the least recently used first.
 
         Raises:
-            Refusal: if the account is full, or all together are and no sandbox can be discarded.
+            Refusal: if the account is full, or all together are and there is no other sandbox.
         """
         size += collection.price
         if account.written + size > MOST_OF_ONE:
@@ -271,18 +257,17 @@ class Accounts:
             return
         with self._lock:
             while self._tally.bytes + size > MOST_OF_ALL:
-                key = self._oldest(account.owner, account) if account.owner else ""
-                greediest, most = self._greediest(lambda each: each.written)
-                if not key and (greediest == account.owner or most <= account.written + size):
+                oldest = self._least_recently_used(account)
+                if not oldest:
                     self._refuse("All accounts together", MOST_OF_ALL)
-                self._discard(key or self._oldest(greediest))
+                self._discard(oldest)
 
     @staticmethod
     def _refuse(who: str, most: int) -> NoReturn:
         raise Refusal("413", f"{who} would take over {most >> 20} MiB; delete records, or reset the mock.")
 
-    def _copy(self, account: Account, name: str, owner: str = "") -> Account:
-        return account.copy(name, self._clock(), self._tally, owner)
+    def _copy(self, account: Account, name: str) -> Account:
+        return account.copy(name, self._clock(), self._tally)
 
     def _clock(self) -> Clock:
         return self._settings.clock or ticking(self._start, self._settings.grease)
@@ -298,7 +283,7 @@ class Accounts:
 
 def _parted(account: Account, tally: Tally) -> Account:
     clock = Ticking(account.clock.now) if isinstance(account.clock, Ticking) else account.clock
-    return account.copy(account.name, clock, tally, account.owner)
+    return account.copy(account.name, clock, tally)
 
 
 def _highest(fixture: Fixture, resource: Resource) -> int:
