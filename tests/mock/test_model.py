@@ -118,7 +118,7 @@ class MockBesideADict(RuleBasedStateMachine):
 
 @pytest.mark.parametrize(
     ("store", "examples"),
-    [("memory", 10), *(pytest.param(*each, marks=pytest.mark.slow) for each in [("memory", 60), ("redis", 15)])],
+    [("memory", 10), *(pytest.param(*each, marks=pytest.mark.slow) for each in [("memory", 30), ("redis", 10)])],
     indirect=["store"],
 )
 def test_the_mock_says_what_a_dict_says(store: str, examples: int) -> None:

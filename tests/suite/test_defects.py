@@ -79,7 +79,7 @@ def test_a_server_with_a_defect_fails_by_its_rules_name(no_pauses: None, name: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXPLORED)
+@pytest.mark.parametrize("name", EXPLORED[::2])  # the proof tries all
 def test_a_server_with_a_rarer_defect_fails_by_its_rules_name(no_pauses: None, name: str) -> None:
     resource, settings, seed = trial(name)
     assert_caught(name, verdicts(honest, resource, settings, Exploration(CONTRACT, 170, seed))[DEFECTS[name].rule])
