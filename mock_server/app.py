@@ -21,11 +21,11 @@ from mock_server.api.paging import Paging
 from mock_server.api.representations import Representations
 from mock_server.api.routes import create_elsewhere
 from mock_server.client_contract import client_contract
+from mock_server.defects import defects_named, needs
+from mock_server.defects.call import Transformation
 from mock_server.documents import write_document
 from mock_server.errors import REFUSAL, SettingsError
 from mock_server.faults import conditions
-from mock_server.faults.call import Transformation
-from mock_server.faults.defects import defects_named, needs
 from mock_server.faults.middleware import Faults
 from mock_server.forwarding.front import Front
 from mock_server.http.cors import Cors, KnownHosts

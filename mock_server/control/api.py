@@ -16,10 +16,10 @@ from flask import Blueprint, Response, abort, jsonify, request
 from mock_server.app import YAML
 from mock_server.control.instance import Instance
 from mock_server.control.switches import read_switches, told
+from mock_server.defects import DEFECTS
 from mock_server.documents import read_document
 from mock_server.errors import SettingsError
 from mock_server.faults.conditions import CONDITIONS
-from mock_server.faults.defects import DEFECTS
 from mock_server.journal.journal import FILTERS
 from mock_server.store.new_record import TIME_FORMAT
 

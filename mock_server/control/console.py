@@ -15,9 +15,9 @@ from mock_server.control import editing
 from mock_server.control.instance import Instance
 from mock_server.control.journal_pages import add_journal
 from mock_server.control.switches import told
+from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
 from mock_server.faults.conditions import CONDITIONS
-from mock_server.faults.defects import DEFECTS
 from mock_server.options import SWITCHES
 from mock_server.store.accounts import Account
 from mock_server.store.collection import UnknownIdError

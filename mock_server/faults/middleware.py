@@ -14,9 +14,9 @@ from werkzeug.wrappers import Response
 
 from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
+from mock_server.defects import DEFECTS
+from mock_server.defects.call import Call, Serve, Transformation
 from mock_server.errors import REFUSAL, Refusal
-from mock_server.faults.call import Call, Serve, Transformation
-from mock_server.faults.defects import DEFECTS
 from mock_server.faults.forced import FORCED, Forced
 from mock_server.faults.preferences import Preferred, preferences_of
 from mock_server.http.broken_answers import dropped, dropped_after

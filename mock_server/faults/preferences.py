@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from werkzeug.http import parse_list_header, unquote_header_value
 
-from mock_server.faults.defects import DEFECTS
+from mock_server.defects import DEFECTS
 
 OURS = ("code", "delay", "defect", "lost")
 OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered preferences that the mock ignores

@@ -7,10 +7,9 @@ from wire import Client, in_process
 
 from link_management_contract import shipped_contract
 from mock_server import Settings, create_app
-from mock_server.faults.defects import DEFECTS
-from mock_server.faults.defects.defect import defect
-from mock_server.faults.defects.means import answers
-from mock_server.faults.defects.table import by_name
+from mock_server.defects import DEFECTS
+from mock_server.defects.means import answers
+from mock_server.defects.table import by_name, defect
 
 RULES = shipped_contract().rules
 LISTS = RULES["operations.list-answers"]
@@ -18,17 +17,17 @@ ROW = defect("lists-fail", "Each list fails.", answers("list", 500))
 
 
 def test_defects_are_found_by_name_with_the_rule_under_which_they_stand() -> None:
-    assert by_name([{"operations.list-answers": [ROW]}], RULES)["lists-fail"].rule == ("operations.list-answers")
+    assert by_name({"operations.list-answers": [ROW]}, RULES)["lists-fail"].rule == ("operations.list-answers")
 
 
 def test_a_name_that_is_given_twice_is_refused() -> None:
     with pytest.raises(ValueError, match='two defects are called "lists-fail"; name one of them otherwise'):
-        by_name([{"a.b": [ROW]}, {"c.d": [ROW]}], RULES | {"a.b": LISTS, "c.d": LISTS})
+        by_name({"a.b": [ROW], "c.d": [ROW]}, RULES | {"a.b": LISTS, "c.d": LISTS})
 
 
 def test_a_rule_that_the_contract_does_not_have_is_refused() -> None:
     with pytest.raises(ValueError, match=r'breaks "operations\.lists-answer", which'):
-        by_name([{"operations.lists-answer": [ROW]}], RULES)
+        by_name({"operations.lists-answer": [ROW]}, RULES)
 
 
 def test_a_defect_leaves_resources_alone_that_its_rule_does_not_cover() -> None:

@@ -13,8 +13,8 @@ from contract_tests.exchange import Exchange, Request
 from contract_tests.exploration import Exploration
 from contract_tests.verdicts import VIOLATED
 from mock_server import Settings
-from mock_server.faults.call import Transformation
-from mock_server.faults.defects.means import raw
+from mock_server.defects.call import Transformation
+from mock_server.defects.means import raw
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 FULL = Settings(fixture="empty", records=28)

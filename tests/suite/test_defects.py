@@ -13,7 +13,7 @@ from contract_tests.exploration import Exploration
 from contract_tests.proof import CROWDED, RECORDS
 from contract_tests.verdicts import VIOLATED, Result, Verdict, judge
 from mock_server import Settings
-from mock_server.faults.defects import DEFECTS
+from mock_server.defects import DEFECTS
 
 NAMES = [
     name

@@ -21,7 +21,7 @@ from contract_tests.run import Options, further_requests, run
 from contract_tests.target.target import Limits
 from contract_tests.verdicts import VIOLATED, Result, Verdict
 from mock_server import MockServer
-from mock_server.faults.defects import DEFECTS
+from mock_server.defects import DEFECTS
 
 RULES = [rule for rule in CONTRACT.rules.values() if rule.decided_by == "round"]
 NAMES = [name for name, defect in DEFECTS.items() if defect.rule.startswith("concurrency.")]

@@ -17,7 +17,7 @@ from contract_tests.survey.visitor import Lag, Visitor
 from contract_tests.target.target import Timeouts
 from contract_tests.verdicts import Verdict, judge
 from mock_server import Settings
-from mock_server.faults.defects.means import answers
+from mock_server.defects.means import answers
 
 SEVERAL_NEEDS = sorted({needed([rule]) for rule in CONTRACT.rules.values()}, key=lambda needs: sorted(map(str, needs)))
 NOT_THERE = ("operations.reads-redirected-within-host", CROWDED)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING
 
+from mock_server.defects.call import Transformation
 from mock_server.errors import SettingsError
-from mock_server.faults.call import Transformation
 from mock_server.faults.conditions import limits, network
 from mock_server.http.broken_answers import cut_off, dropped, dropped_after
 

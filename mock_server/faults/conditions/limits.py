@@ -12,7 +12,7 @@ from math import ceil
 
 from werkzeug.wrappers import Response
 
-from mock_server.faults.call import Call, Serve, Transformation
+from mock_server.defects.call import Call, Serve, Transformation
 from mock_server.store.collection import UnknownIdError, ValueTakenError
 
 MINUTE = 60.0  # seconds

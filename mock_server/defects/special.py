@@ -1,0 +1,890 @@
+"""Special cases: what only one or two defects do, area by area."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from werkzeug.http import parse_options_header
+from werkzeug.wrappers import Response
+
+from mock_server.defects.call import Call, Serve, Transformation, content, done
+from mock_server.defects.means import (
+    SHOWN,
+    Asked,
+    Body,
+    D,
+    N,
+    S,
+    answers,
+    asks,
+    gives,
+    has,
+    knowing,
+    known,
+    made_id,
+    on,
+    renamed,
+    rows_of,
+    says,
+    turns,
+)
+from mock_server.http.request_notes import notes_of
+from mock_server.store.records import Record
+
+# Operations that are refused, fail, or are moved elsewhere.
+
+ELSEWHERE = "https://elsewhere.example.com/api/"
+
+
+def here(call: Call) -> str:
+    return str(call.environ["PATH_INFO"])
+
+
+def is_oldest(call: Call) -> bool:
+    return call.record is not None and call.record.id == min(record.id for record in call.records)
+
+
+def makes_handlers(call: Call, serve: Serve) -> Response:
+    if call.operation != "create" or call.account is None:
+        return serve(call)
+    form = {"name": call.form.get("name", ""), "type": "slack"}
+    handlers = call.service.contract.resources[N]
+    answer = serve(call.at("create", resource=handlers).sending(form))
+    body = content(answer)
+    if body and body.get("data"):
+        body["data"]["id"] += 5000
+        return call.service.representations.json(body, answer.status_code)
+    return answer
+
+
+def loses_the_query(call: Call, serve: Serve) -> Response:
+    if call.operation == "list" and call.account and call.query:
+        return Response(status=301, headers={"Location": here(call)})
+    return serve(call)
+
+
+# Lists with wrong pages.
+
+SMALL_PAGE = 10  # records on a page
+FAR_PAGE = 2_000_000_000  # no page that a client has a reason to ask for
+
+
+def uses_size(size: str, when: Asked) -> Transformation:
+    """Use another page size than the one that is asked for."""
+    return asks("list", lambda call: call.asking(results_per_page=size), when)
+
+
+def asks_for_size(*sizes: str) -> Asked:
+    return lambda call: call.query.get("results_per_page") in sizes
+
+
+def asks_for_no_size(call: Call) -> bool:
+    return "results_per_page" not in call.query
+
+
+def any_size(most: int) -> Transformation:
+    """Use page sizes that are not allowed, up to some size."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        text = call.query.get("results_per_page", "")
+        allowed = call.service.contract.page_sizes
+        if call.operation != "list" or not text.isdecimal() or int(text) in allowed or not 0 < int(text) <= most:
+            return serve(call)
+        answer = serve(call.asking(results_per_page=str(max(allowed)), page="1"))
+        if not done(call, answer):
+            return answer
+        body = content(answer)
+        body["data"] = body["data"][: int(text)]
+        body["meta"] |= {"results_per_page": int(text), "total_pages": -(-body["meta"]["total"] // int(text))}
+        return says(call, answer, body)
+
+    return transformation
+
+
+def is_far(call: Call) -> bool:
+    number = call.query.get("page", "1")
+    return number.isdecimal() and int(number) > FAR_PAGE
+
+
+def shows_the_first(call: Call, body: Body) -> None:
+    size = body["meta"]["results_per_page"]
+    rows = [call.service.representations.record(call.resource, record) for record in call.records[:size]]
+    body["data"] = rows
+
+
+def shows_rows(change: Callable[[list[Body]], list[Body]], when: Callable[[Body], bool]) -> Transformation:
+    """Show other records on a page."""
+    return on("list", lambda body: body | {"data": change(body["data"])} if when(body) and body["data"] else None)
+
+
+def is_last(body: Body) -> bool:
+    return bool(body["meta"]["page"] == body["meta"]["total_pages"])
+
+
+def turned(memory: dict[str, int], body: Body) -> None:
+    turn = memory["turn"] = memory.get("turn", 0) + 1
+    rows = body["data"]
+    at = turn % max(1, len(rows))
+    body["data"] = rows[at:] + rows[:at]
+
+
+def turned_over(memory: dict[str, int], body: Body) -> None:
+    memory["turn"] = memory.get("turn", 0) + 1
+    if memory["turn"] % 2:
+        body["data"].reverse()
+
+
+def repeats(call: Call, serve: Serve) -> Response:
+    """Begin each page with the last record of the page before."""
+    answer = serve(call)
+    if call.operation != "list" or not call.account or not done(call, answer):
+        return answer
+    body = content(answer)
+    page, size = body["meta"]["page"], body["meta"]["results_per_page"]
+    if page < 2 or not body["data"]:  # noqa: PLR2004 - page 1 has none before it
+        return answer
+    before = content(serve(call.asking(page=str(page - 1), results_per_page=str(size))))
+    body["data"] = [before["data"][-1], *body["data"][:-1]]
+    return says(call, answer, body)
+
+
+def lacks_new_records(call: Call, body: Body) -> None:
+    """Leave records that the account has created out of small pages."""
+    made: set[int] = call.memory.setdefault(call.resource.name, set())
+    if call.operation == "create":
+        made.add(body["data"]["id"])
+    elif len(body["data"]) <= SMALL_PAGE:
+        body["data"] = [row for row in body["data"] if row["id"] not in made]
+
+
+def new_records_last(call: Call, body: Body) -> None:
+    """End pages of ten with the newest record."""
+    made: list[int] = call.memory.setdefault(call.resource.name, [])
+    if call.operation == "create":
+        made.append(body["data"]["id"])
+    elif made and body["meta"]["results_per_page"] == SMALL_PAGE and len(body["data"]) == SMALL_PAGE:
+        newest = next((record for record in call.records if record.id == made[-1]), None)
+        if newest:
+            body["data"][-1] = call.service.representations.read(call.resource, newest)["data"]
+
+
+# Lists with wrong totals.
+
+
+def counts_everybody(call: Call, body: Body) -> None:
+    accounts = map(call.service.accounts.get, call.service.accounts.keys)
+    others = [account for account in accounts if account and account is not call.account]
+    strangers = [account.collections[call.resource.name].page(lambda total: (0, total))[1] for account in others]
+    body["meta"]["total"] += sum(strangers) + 1
+
+
+def as_it_was(memory: dict[str, int], body: Body) -> None:
+    body["meta"]["total"] = memory.setdefault("total", body["meta"]["total"])
+
+
+def never_less(memory: dict[str, int], body: Body) -> None:
+    memory["total"] = body["meta"]["total"] = max(body["meta"]["total"], memory.get("total", 0))
+
+
+def never_more(memory: dict[str, int], body: Body) -> None:
+    memory["total"] = body["meta"]["total"] = min(body["meta"]["total"], memory.get("total", body["meta"]["total"]))
+
+
+# Lists with wrong links.
+
+
+def is_past_the_end(body: Body) -> bool:
+    return bool(body["meta"]["page"] > body["meta"]["total_pages"] + 1 and body["meta"]["total"])
+
+
+# Answers with the wrong envelope.
+
+WARNING = b"<br />\n<b>Warning</b>: Undefined index: page in list.php on line 27<br />\n"
+
+
+def by_position(body: Body) -> None:
+    """Write the rows as PHP writes a filtered array, by position."""
+    if body["meta"]["page"] > 1:
+        body["data"] = {str(position): row for position, row in enumerate(body["data"], 10)}
+
+
+def single(body: Body) -> None:
+    if len(body["data"]) == 1:
+        body["data"] = body["data"][0]
+
+
+def newest_id(call: Call, body: Body) -> None:
+    body["data"]["id"] = max(record.id for record in call.records) + 1
+
+
+def written_id_as_text(name: str) -> Any:
+    return lambda body: body["data"].__setitem__(name, str(body["data"][name]))
+
+
+def with_bom(call: Call, serve: Serve) -> Response:
+    answer = serve(call)
+    if answer.get_data():
+        answer.set_data(b"\xef\xbb\xbf" + answer.get_data())
+    return answer
+
+
+# Records whose fields are missing, have another type or differ from what other answers show.
+
+
+def has_no_index_url(row: Body) -> bool:
+    return not row["custom_index_url"]
+
+
+def as_text(name: str) -> Callable[[Body], None]:
+    return turns(name, str)
+
+
+def first_shown(call: Call, body: Body) -> None:
+    body["data"] = [call.memory.setdefault(f"{call.resource.name}/{row['id']}", row) for row in body["data"]]
+
+
+def shows_what_was_written(call: Call, body: Body) -> None:
+    written = {each.id: each.values for each in call.records}
+    for row in rows_of(body):
+        row["custom_not_found_url"] = written[row["id"]].get("custom_not_found_url", "")
+
+
+# Times in another form, or of updates that never happened.
+
+
+def two_hours_before(text: str) -> str:
+    return str(datetime.fromisoformat(text) - timedelta(hours=2))
+
+
+# States, types and settings that are wrong.
+
+
+def any_type(call: Call, serve: Serve) -> Response:
+    """Accept and show any type."""
+    sent = call.form.get("type", "webhook") if call.operation == "create" and call.account else "webhook"
+    known = call.resource.fields["type"].values
+    answer = serve(call if sent in known else call.sending(call.form | {"type": "webhook"}))
+    if not done(call, answer):
+        return answer
+    body = content(answer)
+    if sent not in known:
+        call.memory[str(body["data"]["id"])] = sent
+    if call.operation in SHOWN:
+        for row in rows_of(body):
+            row["type"] = call.memory.get(str(row["id"]), row["type"])
+    return says(call, answer, body)
+
+
+def any_new_type(call: Call, serve: Serve) -> Response:
+    """Accept any type in updates, and show it in reads."""
+    sent = call.form.get("type", "") if call.operation == "update" and call.record else ""
+    if sent and sent not in call.resource.fields["type"].values:
+        call.memory[call.identifier] = sent
+        return call.service.representations.json({"data": {"id": int(call.identifier)}}, 200)
+    answer = serve(call)
+    if call.operation not in SHOWN or not done(call, answer):
+        return answer
+    body = content(answer)
+    for row in rows_of(body):
+        row["type"] = call.memory.get(str(row["id"]), row["type"])
+    return says(call, answer, body)
+
+
+def renamed_types(row: Body) -> None:
+    row["type"] = {"microsoft_teams": "teams"}.get(row["type"], row["type"])
+
+
+# Forms that are wrongly refused or accepted for their fields.
+
+MADE_UP = {"name": "Untitled", "host": "untitled-{}.example.com", "type": "webhook"}
+MANY_FIELDS = 8  # fields
+SINGULAR = {S: "splash-page", D: "domain", N: "handler"}
+
+
+def filled_in(field: str, status: int | None = None) -> Callable[[Call, Serve], Response]:
+    """Make up a required field that is missing; answer with another status, if one is given."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation != "create" or not call.account or not call.parts or field in call.form:
+            return serve(call)
+        call.memory["count"] = call.memory.get("count", 0) + 1
+        answer = serve(call.sending(call.form | {field: MADE_UP[field].format(call.memory["count"])}))
+        return Response(b"{}", status, content_type="application/json") if status and done(call, answer) else answer
+
+    return transformation
+
+
+def called_made(call: Call, serve: Serve) -> Response:
+    """Where a required field is missing, answer as if a record was made, and make none."""
+    required = [field.name for field in call.resource.fields.values() if field.required]
+    if (
+        call.operation == "create"
+        and call.account
+        and call.parts
+        and not all(has(name)(call.form) for name in required)
+    ):
+        return call.service.representations.json({"data": {"id": 999_999}}, 201)
+    return serve(call)
+
+
+def lacks(field: str) -> Asked:
+    """Whether a form lacks a field."""
+    return lambda call: bool(call.parts) and not gives(field)(call)
+
+
+# Forms whose values become something else.
+
+VERBATIM = {"url-form": "verbatim"}
+
+
+def as_latin_1(text: str) -> str:
+    return text.encode().decode("latin-1")
+
+
+def misread(settings: dict[str, Any]) -> dict[str, Any]:
+    other = {name: value for name, value in settings.items() if isinstance(value, str) and name != "email"}
+    return settings | {name: as_latin_1(value) for name, value in other.items()}
+
+
+def with_changed(field: str, change: Callable[[str], str]) -> Callable[[dict[str, str]], dict[str, str]]:
+    return lambda fields: fields | {field: change(fields[field])}
+
+
+def without_dots(email: str) -> str:
+    local, at, host = email.rpartition("@")
+    return f"{local.replace('.', '')}{at}{host}"
+
+
+def starts(word: str, enabled: bool) -> Callable[[Call, Response], None]:  # noqa: FBT001 - what the word is taken for
+    """Let `is_enabled` take effect in a create."""
+
+    def effect(call: Call, answer: Response) -> None:
+        if call.form.get("is_enabled") == word:
+            enable(call, made_id(call, answer), enabled)
+
+    return effect
+
+
+def enable(call: Call, identifier: int, enabled: bool) -> None:  # noqa: FBT001 - the value itself
+    call.collection.update(identifier, lambda old: replace(old, values={**old.values, "is_enabled": enabled}))
+
+
+def toggles(call: Call, serve: Serve) -> Response:
+    if call.operation == "update" and call.record and "is_enabled" in call.form:
+        word = "0" if call.record.values["is_enabled"] else "1"
+        return serve(call.sending(call.form | {"is_enabled": word}))
+    return serve(call)
+
+
+# Forms that are misread in the shapes that common clients write.
+
+LONG_BOUNDARY = 64  # characters
+
+
+def media_type(call: Call) -> str:
+    return str(call.environ.get("CONTENT_TYPE", ""))
+
+
+def boundary(call: Call) -> str:
+    return parse_options_header(media_type(call))[1].get("boundary", "")
+
+
+def loses_texts_after_files(call: Call) -> Call:
+    is_file = [isinstance(part.content, bytes) for part in call.parts.values()]
+    if True not in is_file:
+        return call
+    first = is_file.index(True)
+    return call.sending({name: text for at, (name, text) in enumerate(call.form.items()) if at < first or is_file[at]})
+
+
+def loses_typed_texts(call: Call) -> Call:
+    typed = rb'name="(\w+)"\r\nContent-Type: text/plain'
+    lost = {name.decode() for name in re.findall(typed, call.body)}
+    return call.sending({name: text for name, text in call.form.items() if name not in lost}) if lost else call
+
+
+def comes_in_chunks(call: Call) -> bool:
+    return "HTTP_TRANSFER_ENCODING" in call.environ
+
+
+# Creates that do less, more or something else.
+
+
+def old_id(choose: Callable[[list[Record]], Record]) -> Transformation:
+    """Answer a create with the id of a record that already existed."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        known = call.records if call.operation == "create" and call.account else []
+        answer = serve(call)
+        if not known or not done(call, answer):
+            return answer
+        body = content(answer)
+        body["data"]["id"] = choose(known).id
+        return says(call, answer, body)
+
+    return transformation
+
+
+def instead(choose: Callable[[list[Record]], Record]) -> Transformation:
+    """Read a record other than the one that was asked for."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation == "read" and call.record:
+            return serve(call.at("read", choose(call.records).id))
+        return serve(call)
+
+    return transformation
+
+
+def newest(records: list[Record]) -> Record:
+    return max(records, key=lambda record: record.id)
+
+
+def oldest(records: list[Record]) -> Record:
+    return min(records, key=lambda record: record.id)
+
+
+def listing(change: Callable[[list[Body], set[int]], list[Body]]) -> Transformation:
+    """List created records in another way; `change` is given the rows and the ids of created records."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer = serve(call)
+        if not call.account or not done(call, answer):
+            return answer
+        made: set[int] = call.memory.setdefault("made", set())
+        body = content(answer)
+        if call.operation == "create":
+            made.add(body["data"]["id"])
+        if call.operation == "list":
+            return says(call, answer, body | {"data": change(body["data"], made)})
+        return answer
+
+    return transformation
+
+
+def same_name(call: Call, serve: Serve) -> Response:
+    if call.operation == "create" and call.account:
+        label = call.resource.label
+        found = [record.id for record in call.records if record.values[label] == call.form.get(label)]
+        if found:
+            return call.service.representations.json({"data": {"id": found[0]}}, 200)
+    return serve(call)
+
+
+# Updates that do less, more or something else.
+
+MANY = 3
+LATER = "2027-01-01 00:00:00"
+
+
+def updated_shows(name: str, value: Callable[[Body], Any]) -> Transformation:
+    """Show another value in a field of updated records."""
+
+    def change(call: Call, body: Body) -> None:
+        touched: set[str] = call.memory.setdefault(call.resource.name, set())
+        if call.operation == "update":
+            touched.add(call.identifier)
+        else:
+            for row in rows_of(body):
+                if str(row["id"]) in touched:
+                    row[name] = value(row)
+
+    return knowing("update read list", change, known)
+
+
+# Deletes that do less, more or something else, and reads that do something.
+
+FEW = 10  # records
+
+
+def still_read(*, until_updated: bool) -> Transformation:
+    """Show deleted records when they are read, perhaps only after an update."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        deleted: dict[str, Record] = call.memory.setdefault(f"{call.resource.name} deleted", {})
+        shown: dict[str, Record] = call.memory.setdefault(f"{call.resource.name} shown", {})
+        record = call.record
+        if record is None and call.identifier in deleted and call.operation == "update":
+            shown[call.identifier] = deleted[call.identifier]
+        if record is None and call.identifier in shown and call.operation == "read":
+            body = call.service.representations.read(call.resource, shown[call.identifier])
+            return call.service.representations.json(body, 200)
+        if record is not None and call.operation == "delete":
+            (deleted if until_updated else shown)[call.identifier] = record
+        return serve(call)
+
+    return transformation
+
+
+def still_listed(call: Call, serve: Serve) -> Response:
+    """Keep deleted records from being read or updated, but not from being listed."""
+    deleted: set[str] = call.memory.setdefault(call.resource.name, set())
+    if call.record is None or (call.operation != "delete" and call.identifier not in deleted):
+        return serve(call)
+    if call.identifier in deleted:
+        return Response(b"{}", 404, content_type="application/json")
+    deleted.add(call.identifier)
+    return Response(status=204)
+
+
+def is_largest(call: Call) -> bool:
+    return call.query.get("results_per_page") == "1000" and len(call.records) > FEW
+
+
+def renames_the_oldest(call: Call, _: Response) -> None:
+    oldest = min(call.records, key=lambda record: record.id)
+    values = {**oldest.values, **renamed(oldest, call.resource.label)}
+    call.collection.update(oldest.id, lambda old: replace(old, values=values))
+
+
+def tires(call: Call, serve: Serve) -> Response:
+    """Answer the third delete and later ones as if they were carried out, and do nothing."""
+    if call.operation == "delete" and call.record:
+        call.memory["count"] = call.memory.get("count", 0) + 1
+        if call.memory["count"] > 2:  # noqa: PLR2004 - as the docstring says
+            return Response(status=204)
+    return serve(call)
+
+
+def shows_another_when_gone(call: Call, serve: Serve) -> Response:
+    if call.operation == "read" and call.account and call.record is None and call.identifier.isdecimal():
+        below = [record.id for record in call.records if record.id < int(call.identifier)]
+        if below:
+            return serve(call.at("read", max(below)))
+    return serve(call)
+
+
+# Keys that open another account, or do not open their own.
+
+
+def first_key(call: Call) -> str:
+    return next(iter(call.service.accounts.keys))
+
+
+def let_in(operations: str, when: Asked) -> Transformation:
+    """Treat some clients as the first account."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation in operations.split() and when(call):
+            return serve(call.by(f"Bearer {first_key(call)}"))
+        return serve(call)
+
+    return transformation
+
+
+def has_no_key(call: Call) -> bool:
+    return not call.authorization
+
+
+def has_wrong_key(call: Call) -> bool:
+    """Whether the call carries a key that belongs to no account."""
+    return bool(call.authorization) and call.account is None
+
+
+def key_that(match: Callable[[str, str], bool]) -> Asked:
+    """Whether an unknown key, sent as a bearer token, matches the first account's key in some way."""
+
+    def when(call: Call) -> bool:
+        scheme, _, sent = call.authorization.partition(" ")
+        return scheme == "Bearer" and call.account is None and match(sent.strip(), first_key(call))
+
+    return when
+
+
+def is_other_account(call: Call) -> bool:
+    """Whether the call carries the key of an account other than the first."""
+    return call.account is not None and call.account is not call.service.accounts.get(first_key(call))
+
+
+def is_prefix(sent: str, key: str) -> bool:
+    return bool(sent) and sent != key and key.startswith(sent)
+
+
+def is_longer(sent: str, key: str) -> bool:
+    return sent != key and sent.startswith(key)
+
+
+def uses_another_scheme(call: Call) -> bool:
+    return call.authorization.startswith("Basic")
+
+
+def uses_token_scheme(call: Call) -> bool:
+    return call.authorization == f"Token {first_key(call)}"
+
+
+def sends_key_as_parameter(call: Call) -> bool:
+    return call.authorization == f'Bearer token="{first_key(call)}"'
+
+
+def sends_key_in_a_cookie(call: Call) -> bool:
+    return not call.authorization and f"token={first_key(call)}" in call.environ.get("HTTP_COOKIE", "")
+
+
+def sends_key_in_the_query(call: Call) -> bool:
+    return not call.authorization and call.query.get("api_key") == first_key(call)
+
+
+def mixed_lists(call: Call, serve: Serve) -> Response:
+    """Begin another account's lists with a record of the first account."""
+    answer = serve(call)
+    if call.operation != "list" or not is_other_account(call) or not done(call, answer):
+        return answer
+    rows = content(serve(call.by(f"Bearer {first_key(call)}")))["data"]
+    body = content(answer)
+    body["data"] = sorted(rows, key=lambda row: row["id"])[-1:] + body["data"]
+    return says(call, answer, body)
+
+
+def refuses_and_does(operations: str, status: int, when: Asked) -> Transformation:
+    """Refuse an unauthorized call, and carry it out all the same."""
+    inner = let_in(operations, when)
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer = inner(call, serve)
+        if call.operation in operations.split() and when(call):
+            return Response(b"{}", status, content_type="application/json")
+        return answer
+
+    return transformation
+
+
+def forbids_and_shows(call: Call, serve: Serve) -> Response:
+    """Refuse another account's read by status only, and show the record in the body."""
+    answer = let_in("read", is_other_account)(call, serve)
+    if call.operation == "read" and is_other_account(call):
+        answer.status_code = 403
+    return answer
+
+
+# Odd input that makes the server fail.
+
+LONG = 200
+
+
+def fails(operations: str, when: Asked) -> Transformation:
+    return answers(operations, 500, b"<h1>Internal Server Error</h1>", when)
+
+
+def odd_page(call: Call) -> bool:
+    page = call.query.get("page", "1")
+    return not page.isdecimal() or int(page) == 0
+
+
+def odd_size(call: Call) -> bool:
+    size = call.query.get("results_per_page", "10")
+    return size not in map(str, call.service.contract.page_sizes)
+
+
+def empty_form(call: Call) -> bool:
+    return call.environ["REQUEST_METHOD"] == "POST" and not call.parts
+
+
+def unknown_id_fails(call: Call, serve: Serve) -> Response:
+    if call.operation == "read" and call.account and call.record is None:
+        return Response(b"<h1>Internal Server Error</h1>", 500)
+    return serve(call)
+
+
+# Servers that are right as long as requests come one by one, and wrong when they overlap.
+
+LISTS_OF_OTHERS: WeakKeyDictionary[Any, list[str]] = WeakKeyDictionary()  # the keys of the latest lists, by service
+MOMENT = 0.05  # seconds
+MOST_READS = 30  # at a time
+TIMES = ("datetime", "last_datetime")
+
+
+def begin(call: Call, key: str, value: Any) -> None:
+    """Note that something is under way, and answer it a moment later."""
+    call.memory[key] = (monotonic() + MOMENT, value)
+    notes_of(call.environ).delay += MOMENT
+
+
+def under_way(call: Call, key: str) -> Any:
+    """What is under way, or None."""
+    until, value = call.memory.get(key, (0.0, None))
+    return value if monotonic() < until else None
+
+
+def key_of_write(call: Call, operation: str) -> str:
+    return f"{operation} {call.resource.name} {call.identifier}"
+
+
+def undoes(call: Call, serve: Serve) -> Response:
+    if call.operation != "update" or call.record is None:
+        return serve(call)
+    key, now = key_of_write(call, "update"), dict(call.record.values)
+    before = under_way(call, key)
+    if before is not None:
+        call.collection.update(call.record.id, lambda record: replace(record, values=before))
+    begin(call, key, now if before is None else before)
+    return serve(call)
+
+
+def tears(call: Call, serve: Serve) -> Response:
+    key = key_of_write(call, "update")
+    if call.operation == "update" and call.record is not None:
+        shown = content(serve(call.at("read", call.record.id)))
+        begin(call, key, shown["data"])
+        return serve(call)
+    before, answer = under_way(call, key), serve(call)
+    if call.operation != "read" or before is None or not done(call, answer):
+        return answer
+    body = content(answer)
+    changed = [name for name in body["data"] if name not in TIMES and body["data"][name] != before.get(name)]
+    body["data"] |= {name: before[name] for name in changed[1:] if name in before}
+    return says(call, answer, body)
+
+
+def brings_back(call: Call, serve: Serve) -> Response:
+    kept: dict[str, Any] = call.memory.setdefault("kept", {})
+    record, here = key_of_write(call, ""), call.record
+    if call.operation == "read" and here is None and record in kept:
+        return call.service.representations.json(kept[record], 200)
+    if call.operation not in ("update", "delete"):
+        return serve(call)
+    shown = content(serve(call.at("read", here.id))) if here else None
+    other = under_way(call, key_of_write(call, "delete" if call.operation == "update" else "update"))
+    kept.pop(record, None)
+    if other is not None and (call.operation == "update" or here):
+        kept[record] = other
+    begin(call, key_of_write(call, call.operation), shown or {})
+    return serve(call)
+
+
+def answers_one_id(call: Call, serve: Serve) -> Response:
+    answer = serve(call)
+    if call.operation != "create" or not done(call, answer):
+        return answer
+    first = under_way(call, key_of_write(call, "create"))
+    if first is None:
+        begin(call, key_of_write(call, "create"), made_id(call, answer))
+        return answer
+    body = content(answer)
+    body["data"]["id"] = first
+    return says(call, answer, body)
+
+
+def loses_overlapping(call: Call, serve: Serve) -> Response:
+    answer = serve(call)
+    if call.operation != "create" or not done(call, answer):
+        return answer
+    if under_way(call, key_of_write(call, "create")):
+        call.collection.delete(made_id(call, answer))
+    else:
+        begin(call, key_of_write(call, "create"), True)  # noqa: FBT003 - a value that is kept
+    return answer
+
+
+def counts_once_more(call: Call, serve: Serve) -> Response:
+    answer, drift = serve(call), f"drift {call.resource.name}"
+    if call.operation in ("create", "delete") and done(call, answer):
+        key = f"write {call.resource.name}"
+        call.memory[drift] = call.memory.get(drift, 0) + bool(under_way(call, key))
+        begin(call, key, True)  # noqa: FBT003 - a value that is kept
+    if call.operation != "list" or not done(call, answer) or not call.memory.get(drift):
+        return answer
+    body = content(answer)
+    body["meta"]["total"] += call.memory[drift]
+    return says(call, answer, body)
+
+
+def during_creates(change: Callable[[dict[str, Any]], None]) -> Transformation:
+    """Change lists while a record is created."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        answer, key = serve(call), f"create {call.resource.name}"
+        if call.operation == "create" and done(call, answer):
+            begin(call, key, True)  # noqa: FBT003 - a value that is kept
+        if call.operation != "list" or not done(call, answer) or not under_way(call, key):
+            return answer
+        body = content(answer)
+        change(body)
+        return says(call, answer, body)
+
+    return transformation
+
+
+def shows_twice(body: dict[str, Any]) -> None:
+    body["data"] = [*body["data"][:1], *body["data"]]
+
+
+def counts_one_more(body: dict[str, Any]) -> None:
+    body["meta"]["total"] += 1
+
+
+def is_locked(call: Call, serve: Serve) -> Response:
+    """Fail writes of a resource while another is under way."""
+    if call.operation not in ("create", "update", "delete") or not call.account:
+        return serve(call)
+    key = f"write {call.resource.name}"
+    if under_way(call, key):
+        return serve(call.refused(500, "The store is locked."))
+    begin(call, key, True)  # noqa: FBT003 - a value that is kept
+    return serve(call)
+
+
+def is_busy(call: Call, serve: Serve) -> Response:
+    """Fail while another resource is written to."""
+    writing = under_way(call, "writing")
+    if writing not in (None, call.resource.name) and call.account:
+        return serve(call.refused(500, "The store is locked."))
+    if call.operation in ("create", "update", "delete") and call.account:
+        begin(call, "writing", call.resource.name)
+    return serve(call)
+
+
+def undoes_a_setting(call: Call, serve: Serve) -> Response:
+    """Of two updates of one object of settings, keep the second alone."""
+    if call.operation != "update" or call.record is None or not {"telegram", "telegram_chat_id"} & set(call.form):
+        return serve(call)
+    return undoes(call, serve)
+
+
+def lands_elsewhere(call: Call, serve: Serve) -> Response:
+    """Make a record in another account that has just sent two lists, as if they had come while this one was read."""
+    lists = LISTS_OF_OTHERS.setdefault(call.service.accounts, [])
+    if call.operation == "list" and call.account:
+        lists.append(call.authorization)
+        return serve(call)
+    latest = lists[-2:]
+    lists.clear()
+    if call.operation == "create" and call.account and len(latest) > 1 and call.authorization not in latest:
+        return serve(call.by(latest[0]))
+    return serve(call)
+
+
+def locks_up(call: Call, serve: Serve) -> Response:
+    if call.operation != "read":
+        return serve(call)
+    reads: list[float] = call.memory.setdefault("reads", [])
+    reads[:] = [due for due in reads if due > monotonic()]
+    if len(reads) >= MOST_READS:
+        return serve(call.refused(500, "There is no connection left to the store."))
+    hold = MOMENT * (1 + len(reads)) / 2  # the more of them, the longer each, so that a burst fills up on any machine
+    reads.append(monotonic() + hold)
+    notes_of(call.environ).delay += hold
+    return serve(call)
+
+
+# Forms that name one of the types, and links that name another collection.
+
+
+def makes(handler_type: str) -> Asked:
+    """Whether a form makes a handler of a type."""
+    return lambda call: call.form.get("type") == handler_type
+
+
+def named(collection: str) -> Callable[[str], str]:
+    """Name another collection in a page link."""
+
+    def change(url: str) -> str:
+        head, _, query = url.partition("?")
+        return f"{head.rpartition('/')[0]}/{collection}?{query}"
+
+    return change

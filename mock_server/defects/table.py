@@ -1,0 +1,1293 @@
+"""The table of defects: each breaks one rule of the contract in one named way, in front of the honest server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from html import escape
+from urllib.parse import unquote
+
+from werkzeug.wrappers import Response
+
+from link_management_contract import Rule, shipped_contract
+from mock_server.defects import special
+from mock_server.defects.call import Call, Serve, Transformation
+from mock_server.defects.means import (
+    TYPES,
+    D,
+    N,
+    S,
+    adds_another,
+    alike,
+    also,
+    answers,
+    asks,
+    changes,
+    changes_a_neighbour,
+    drops,
+    form,
+    gives,
+    has,
+    ignores,
+    is_email,
+    is_full,
+    is_page,
+    knowing,
+    known,
+    link,
+    links,
+    loses,
+    meta,
+    never_updated,
+    on,
+    page_url,
+    raw,
+    record,
+    redirects,
+    remembering,
+    removes_a_neighbour,
+    renamed,
+    sets,
+    tells,
+    toggled,
+    touches,
+    turns,
+    undone,
+    was_updated,
+)
+from mock_server.errors import SettingsError
+
+MOST_AT_A_TIME = 50
+RULES = shipped_contract().rules
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A named way of breaking one rule.
+
+    Attributes:
+        name: what is wrong, in a few words.
+        rule: the id of the rule that it breaks.
+        what: what is wrong, in a sentence.
+        transformation: what changes calls or answers in front of the honest server.
+        resources: the resources that it affects; if empty, all that the rule covers.
+        needs: the values of open points without which it does not show.
+    """
+
+    name: str
+    rule: str
+    what: str
+    transformation: Transformation
+    resources: tuple[str, ...] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def also(self) -> frozenset[str]:
+        """Further rules that a server with this defect may break as well."""
+        return frozenset(RULES[self.rule].implies)
+
+    def __call__(self, call: Call, serve: Serve) -> Response:
+        """Answer a call, wrongly if the defect affects its resource."""
+        if self.resources and call.resource.name not in self.resources:
+            return serve(call)
+        return self.transformation(call, serve)
+
+
+Table = Mapping[str, Sequence[Callable[[str], Defect]]]  # the defects of each rule, by the rule's id
+
+
+def defect(
+    name: str, what: str, transformation: Transformation, *resources: str, needs: Mapping[str, str] | None = None
+) -> Callable[[str], Defect]:
+    """A row of a table: a defect of the rule that it is listed under.
+
+    Args:
+        name: what is wrong, in a few words; permanent.
+        what: what is wrong, in a sentence.
+        transformation: what changes calls or answers in front of the honest server.
+        resources: as for `Defect`.
+        needs: as for `Defect`.
+    """
+    return lambda rule: Defect(name, rule, what, transformation, resources, needs or {})
+
+
+# fmt: off
+TABLE: Table = {
+    "operations.list-answers": [
+        defect("second-page-is-not-found", "Page 2 of a list is not found, whatever the total.",
+               answers("list", 404, when=lambda call: call.query.get("page") == "2")),
+        defect("list-without-a-page-is-refused", "A list without `page` is refused, where page 1 is the default.",
+               answers("list", 400, when=lambda call: "page" not in call.query)),
+        defect("largest-size-is-refused", "A page size of 1,000 is refused.",
+               answers("list", 422, when=lambda call: call.query.get("results_per_page") == "1000")),
+        defect("lists-fail", "Each list with a page size fails.",
+               answers("list", 500, when=lambda call: "results_per_page" in call.query)),
+    ],
+    "operations.read-answers": [
+        defect("reads-are-not-found", "No record is found by its id.", answers("read", 404)),
+        defect("reads-fail", "Each read fails.", answers("read", 500)),
+        defect("oldest-record-is-not-found", "The oldest record is listed, but not found by its id.",
+               answers("read", 404, when=special.is_oldest)),
+    ],
+    "operations.create-answers": [
+        defect("creates-are-not-allowed", "A create is answered as a wrong method.", answers("create", 405)),
+        defect("creates-are-invalid", "No form is good enough for a create.", answers("create", 422)),
+        defect("creates-take-no-multipart", "A create in multipart form is answered as an unsupported media type.",
+               answers("create", 415)),
+        defect("create-is-done-and-called-invalid", "A create is carried out, and told that it was wrong.",
+               tells("create", 400)),
+        defect("creates-are-done-and-fail", "A create is carried out, and answered as a failure.",
+               tells("create", 500)),
+    ],
+    "operations.update-answers": [
+        defect("updates-are-not-allowed", "An update is answered as a wrong method.", answers("update", 405)),
+        defect("updates-fail", "Each update fails.", answers("update", 500)),
+        defect("updates-take-no-multipart", "An update in multipart form is answered as an unsupported media type.",
+               answers("update", 415)),
+        defect("update-is-done-and-called-invalid", "An update is carried out, and told that it was wrong.",
+               tells("update", 400)),
+    ],
+    "operations.delete-answers": [
+        defect("deletes-are-not-allowed", "A delete is answered as a wrong method.", answers("delete", 405)),
+        defect("deletes-are-unknown", "No delete is implemented.", answers("delete", 501)),
+        defect("deletes-fail", "Each delete fails.", answers("delete", 500)),
+        defect("delete-is-done-and-not-found", "A delete is carried out, and told that there was no such record.",
+               tells("delete", 404)),
+        defect("deletes-are-done-and-fail", "A delete is carried out, and answered as a failure.",
+               tells("delete", 500)),
+    ],
+    "operations.splash-pages-created-at-projects": [
+        defect("projects-are-handlers", "A create at `/api/projects` makes a notification handler.",
+               special.makes_handlers, S),
+        defect("projects-answer-other-ids",
+               "A create at `/api/projects` answers ids that `/api/splash-pages` does not know.",
+               on("create", lambda body: {"data": {"id": body["data"]["id"] + 7000}}), S),
+    ],
+    "operations.writes-not-redirected": [
+        defect("creates-are-redirected", "A create is redirected to the path with a slash.",
+               redirects("create", 301, lambda call: f"{special.here(call)}/")),
+        defect("updates-are-redirected", "An update is redirected to the path with a slash.",
+               redirects("update", 307, lambda call: f"{special.here(call)}/")),
+        defect("deletes-are-redirected", "A delete is redirected to the path with a slash.",
+               redirects("delete", 308, lambda call: f"{special.here(call)}/")),
+        defect("creates-redirect-to-the-record",
+               "A create is carried out, and answered with a redirect, as web forms do.", tells("create", 303)),
+    ],
+    "operations.reads-redirected-within-host": [
+        defect("redirect-loses-the-query", "A list with parameters is redirected to the path without them.",
+               special.loses_the_query, needs={"list-redirect": "no"}),
+        defect("reads-are-redirected-to-another-host", "A read is redirected to another host.",
+               redirects("read", 302, lambda call: f"{special.ELSEWHERE}{call.resource.name}/{call.identifier}")),
+        defect("lists-are-redirected-to-another-host", "A list of page 2 is redirected to another host.",
+               redirects("list", 301, lambda call: f"{special.ELSEWHERE}{call.resource.name}/",
+                         lambda call: call.query.get("page") == "2"), needs={"list-redirect": "no"}),
+    ],
+    "pagination.page-is-filled": [
+        defect("far-page-shows-the-first", "A page beyond 2,000,000,000 shows the records of page 1.",
+               knowing("list", special.shows_the_first, special.is_far), needs={"page-past-the-end": "empty"}),
+        defect("small-pages-lack-new-records", "Pages of ten lack records that were created.",
+               knowing("create list", special.lacks_new_records, known)),
+        defect("pages-lose-their-last-record", "Each page shows one record too few.",
+               special.shows_rows(lambda rows: rows[:-1], lambda _: True)),
+        defect("full-pages-lose-a-record", "A full page shows one record too few.",
+               special.shows_rows(lambda rows: rows[:-1], is_full)),
+        defect("last-page-is-empty", "The last of several pages is empty.",
+               special.shows_rows(lambda _: [], lambda body: special.is_last(body) and body["meta"]["page"] > 1)),
+        defect("third-page-loses-a-record", "Page 3 shows one record too few.",
+               special.shows_rows(lambda rows: rows[1:], is_page(3))),
+        defect("first-page-shows-one-more", "Page 1 of several shows its last record twice.",
+               special.shows_rows(lambda rows: [*rows, rows[-1]],
+                                  lambda body: body["meta"]["page"] == 1 and body["meta"]["total_pages"] > 1)),
+    ],
+    "pagination.pages-partition-the-collection": [
+        defect("small-pages-repeat-the-newest-record", "Full pages of ten end with the record that was created last.",
+               knowing("create list", special.new_records_last, known)),
+        defect("second-page-is-the-first", "Page 2 shows the records of page 1.",
+               asks("list", lambda call: call.asking(page="1"), lambda call: call.query.get("page") == "2")),
+        defect("pages-overlap", "Each page begins with the last record of the one before.", special.repeats),
+        defect("record-is-listed-twice", "Page 2 shows its last record first too, instead of its first.",
+               special.shows_rows(lambda rows: [rows[-1], *rows[1:]], is_page(2))),
+    ],
+    "pagination.page-defaults-to-1": [
+        defect("no-page-is-the-second", "A list without `page` shows page 2.",
+               asks("list", lambda call: call.asking(page="2"), lambda call: "page" not in call.query)),
+        defect("no-page-is-the-last", "A list without `page` shows the last page.",
+               asks("list", lambda call: call.asking(page=str(max(1, -(-len(call.records) // 25)))),
+                    lambda call: call.account is not None and not call.query)),
+    ],
+    "pagination.size-defaults-to-25": [
+        defect("default-size-is-10", "A list without `results_per_page` has 10 a page.",
+               special.uses_size("10", special.asks_for_no_size)),
+        defect("default-size-is-50", "A list without `results_per_page` has 50 a page.",
+               special.uses_size("50", special.asks_for_no_size)),
+        defect("default-size-is-100", "A list without `results_per_page` has 100 a page.",
+               special.uses_size("100", special.asks_for_no_size)),
+        defect("default-size-is-said-wrongly",
+               "A list without `results_per_page` says that a page holds 10, and shows 25.",
+               meta("results_per_page", lambda _: 10, special.asks_for_no_size)),
+    ],
+    "pagination.allowed-sizes-are-kept": [
+        defect("size-10-is-25", "A list of 10 a page has 25.", special.uses_size("25", special.asks_for_size("10"))),
+        defect("size-50-is-25", "A list of 50 a page has 25.", special.uses_size("25", special.asks_for_size("50"))),
+        defect("size-100-is-50", "A list of 100 a page has 50.", special.uses_size("50", special.asks_for_size("100"))),
+        defect("size-250-is-100", "A list of 250 a page has 100.",
+               special.uses_size("100", special.asks_for_size("250"))),
+        defect("size-500-is-100", "A list of 500 a page has 100.",
+               special.uses_size("100", special.asks_for_size("500"))),
+        defect("size-1000-is-500", "A list of 1000 a page has 500.",
+               special.uses_size("500", special.asks_for_size("1000"))),
+    ],
+    "pagination.other-sizes-are-not-used": [
+        defect("any-size-is-used", "A list has any page size that is asked for.", special.any_size(10**9)),
+        defect("any-size-below-the-largest-is-used", "A list has any page size up to 1,000 that is asked for.",
+               special.any_size(1000)),
+        defect("small-sizes-are-used", "A list has any page size below 10 that is asked for.", special.any_size(9)),
+    ],
+    "pagination.meta-page-is-the-page-asked-for": [
+        defect("meta-page-is-always-1", "`meta.page` is 1 on every page.", meta("page", lambda _: 1)),
+        defect("meta-page-counts-from-0", "`meta.page` is 0 on page 1.", meta("page", lambda m: m["page"] - 1)),
+        defect("meta-page-is-the-last", "`meta.page` says how many pages there are.",
+               meta("page", lambda m: m["total_pages"])),
+    ],
+    "pagination.order-is-the-same-again": [
+        defect("order-turns", "The same page begins with another record each time.", remembering(special.turned)),
+        defect("order-is-reversed-every-other-time", "Every other list is in the opposite order.",
+               remembering(special.turned_over)),
+    ],
+    "pagination.total-pages-is-the-ceiling": [
+        defect("total-pages-is-rounded-down", "`total_pages` is rounded down.",
+               meta("total_pages", lambda m: m["total"] // m["results_per_page"])),
+        defect("total-pages-is-one-more-on-exact-multiples",
+               "`total_pages` is one too high where the last page is full.",
+               meta("total_pages", lambda m: m["total"] // m["results_per_page"] + 1)),
+        defect("total-pages-goes-by-the-default-size", "`total_pages` counts pages of 25, whatever the size.",
+               meta("total_pages", lambda m: max(1, -(-m["total"] // 25)))),
+        defect("total-pages-is-1", "`total_pages` is always 1.", meta("total_pages", lambda _: 1)),
+    ],
+    "pagination.total-counts-the-records": [
+        defect("total-is-one-more", "`total` is one too high.", meta("total", lambda m: m["total"] + 1)),
+        defect("total-is-one-less", "`total` is one too low.", meta("total", lambda m: max(0, m["total"] - 1))),
+        defect("total-counts-the-page", "`total` counts the records of the page.",
+               on("list", lambda body: body["meta"].__setitem__("total", len(body["data"])))),
+        defect("total-stops-at-the-size", "`total` is never above the page size.",
+               meta("total", lambda m: min(m["total"], m["results_per_page"]))),
+        defect("total-counts-all-accounts", "`total` counts other accounts' records too.",
+               knowing("list", special.counts_everybody, known)),
+        defect("total-differs-on-later-pages", "From page 2 on, `total` counts only the records from there.",
+               meta("total", lambda m: m["total"] - (m["page"] - 1) * m["results_per_page"])),
+    ],
+    "pagination.total-follows-creates": [
+        defect("create-makes-two", "A create makes two records.", also("create", adds_another)),
+        defect("total-is-what-it-first-was", "`total` is kept for good when it was first counted.",
+               remembering(special.as_it_was)),
+        defect("total-never-grows", "`total` goes down, but never up.", remembering(special.never_more)),
+    ],
+    "pagination.total-follows-deletes": [
+        defect("deleted-records-are-counted", "`total` goes up, but never down.", remembering(special.never_less)),
+    ],
+    "pagination.links-have-the-stated-path": [
+        defect("links-have-a-slash", "Links have a slash behind the collection.",
+               links(lambda url: url.replace("?", "/?"))),
+        defect("links-have-a-version", "Links have a version in their path.",
+               links(lambda url: url.replace("/api/", "/api/v1/"))),
+        defect("links-have-two-slashes", "Links have two slashes before `api`.",
+               links(lambda url: url.replace("/api/", "//api/"))),
+        defect("links-lack-api", "Links lack `/api`.", links(lambda url: url.replace("/api/", "/"))),
+    ],
+    "pagination.links-name-the-collection": [
+        defect("links-name-splash-pages", "Links name the collection `splash-pages`.",
+               links(special.named("splash-pages")), S),
+        defect("links-name-custom-domains", "Links name the collection `custom-domains`.",
+               links(special.named("custom-domains")), D),
+        defect("links-name-handlers", "Links name the collection `handlers`.", links(special.named("handlers")), N),
+    ],
+    "pagination.links-hold-page-alone": [
+        defect("links-hold-the-size", "Links hold the page size too.", links(lambda url: f"{url}&results_per_page=10")),
+        defect("links-call-the-page-p", "Links call the page's number `p`.",
+               links(lambda url: url.replace("page=", "p="))),
+        defect("links-hold-a-token", "Links hold a token too.", links(lambda url: f"{url}&token=4f3c")),
+    ],
+    "pagination.links-begin-with-the-base-url": [
+        defect("links-have-another-scheme", "Links begin with another scheme.",
+               links(lambda url: url.replace("http://", "https://", 1))),
+        defect("links-are-relative", "Links lack scheme and host.",
+               links(lambda url: url[url.index("/", len("https://")) :])),
+        defect("links-name-the-machine-behind", "Links name the machine behind the proxy.",
+               links(lambda url: f"http://backend-2:8080{url[url.index('/', len('https://')) :]}")),
+    ],
+    "pagination.first-names-page-1": [
+        defect("first-is-this-page", "`first` names the page that is shown.",
+               link("first", lambda body: body["links"]["self"])),
+        defect("first-is-page-0", "`first` names page 0.", link("first", lambda body: page_url(body, 0))),
+    ],
+    "pagination.last-names-the-last-page": [
+        defect("last-is-the-first", "`last` names page 1.", link("last", lambda body: body["links"]["first"])),
+        defect("last-is-the-total", "`last` names the page whose number is the total.",
+               link("last", lambda body: page_url(body, body["meta"]["total"]))),
+        defect("last-is-one-more", "`last` names the page after the last.",
+               link("last", lambda body: page_url(body, body["meta"]["total_pages"] + 1))),
+        defect("last-goes-by-the-default-size", "`last` names the last page of 25, whatever the size.",
+               link("last", lambda body: page_url(body, max(1, -(-body["meta"]["total"] // 25))))),
+    ],
+    "pagination.self-names-this-page": [
+        defect("self-is-the-first", "`self` names page 1.", link("self", lambda body: body["links"]["first"])),
+        defect("self-is-the-next", "`self` names the page after this one.",
+               link("self", lambda body: page_url(body, body["meta"]["page"] + 1))),
+    ],
+    "pagination.next-names-the-next-page": [
+        defect("next-is-the-last", "`next` names the last page.",
+               link("next", lambda body: body["links"]["next"] and body["links"]["last"])),
+        defect("next-is-null", "`next` is null on every page.", link("next", lambda _: None)),
+        defect("next-is-this-page", "`next` names the page that is shown.",
+               link("next", lambda body: body["links"]["next"] and body["links"]["self"])),
+        defect("next-is-null-before-the-last-page", "`next` is null on the last page but one.",
+               link("next", lambda _: None, lambda body: body["meta"]["page"] == body["meta"]["total_pages"] - 1)),
+    ],
+    "pagination.next-is-null-on-last-page": [
+        defect("next-of-the-last-is-the-last", "On the last page, `next` names it again.",
+               link("next", lambda body: body["links"]["next"] or body["links"]["last"])),
+        defect("next-of-the-last-is-empty", "On the last page, `next` is an empty text.",
+               link("next", lambda body: body["links"]["next"] or "")),
+        defect("next-after-a-full-last-page", "On a last page that is full, `next` names a page after it.",
+               link("next", lambda body: page_url(body, body["meta"]["page"] + 1),
+                    lambda body: not body["links"]["next"] and is_full(body))),
+    ],
+    "pagination.prev-names-the-previous-page": [
+        defect("prev-is-the-first", "`prev` names page 1.",
+               link("prev", lambda body: body["links"]["prev"] and body["links"]["first"])),
+        defect("prev-is-null", "`prev` is null on every page.", link("prev", lambda _: None)),
+        defect("prev-is-null-on-page-2", "`prev` is null on page 2.", link("prev", lambda _: None, is_page(2))),
+    ],
+    "pagination.prev-is-null-on-first-page": [
+        defect("prev-of-the-first-is-the-first", "On page 1, `prev` names it again.",
+               link("prev", lambda body: body["links"]["prev"] or body["links"]["first"])),
+        defect("prev-of-the-first-is-page-0", "On page 1, `prev` names page 0.",
+               link("prev", lambda body: body["links"]["prev"] or page_url(body, 0))),
+    ],
+    "pagination.neighbours-past-the-end-exist": [
+        defect("next-past-the-end-goes-on", "Past the last page, `next` names a page that there is not.",
+               link("next", lambda body: page_url(body, body["meta"]["page"] + 1), special.is_past_the_end),
+               needs={"page-past-the-end": "empty"}),
+        defect("prev-past-the-end-goes-on", "Past the last page, `prev` names a page that there is not.",
+               link("prev", lambda body: page_url(body, body["meta"]["page"] - 1), special.is_past_the_end),
+               needs={"page-past-the-end": "empty"}),
+    ],
+    "envelopes.body-is-json": [
+        defect("warning-before-lists", "The language's warning is printed before a list.",
+               raw("list", lambda text: special.WARNING + text)),
+        defect("warning-before-creates", "The language's warning is printed before the answer to a create.",
+               raw("create", lambda text: special.WARNING + text)),
+        defect("time-behind-reads", "A comment with the time that a read took follows its JSON.",
+               raw("read", lambda text: text + b"<!-- 12 ms -->")),
+        defect("update-answers-no-body", "An update answers 204, without a body.", tells("update", 204, b"")),
+        defect("create-answers-no-body", "A create answers 201 and no body.", tells("create", 201, b"")),
+        defect("lists-hold-nan", "A list holds NaN, which is no JSON.",
+               on("list", lambda body: body["meta"].__setitem__("ratio", float("nan")))),
+        defect("trailing-comma-in-reads", "A read ends with a comma too many.",
+               raw("read", lambda text: text.rstrip()[:-1] + b",}")),
+        defect("lists-are-scripts", "A list is wrapped in a function call, as JSONP.",
+               raw("list", lambda text: b"callback(" + text.strip() + b");")),
+        defect("create-answers-twice", "The answer to a create is written twice in one body.",
+               raw("create", lambda text: text + text)),
+    ],
+    "envelopes.list-data-is-an-array": [
+        defect("empty-list-is-null", "A list without records shows null as `data`.",
+               on("list", lambda body: body.update(data=body["data"] or None))),
+        defect("list-is-keyed-by-id", "A list's `data` is an object by id.",
+               on("list", lambda body: body | {"data": {str(row["id"]): row for row in body["data"]}})),
+        defect("later-pages-are-keyed-by-position", "From page 2 on, a list's `data` is an object by position.",
+               on("list", special.by_position)),
+        defect("single-record-is-not-in-an-array", "A page of one record shows it without an array.",
+               on("list", special.single)),
+        defect("rows-are-arrays", "A list's records are arrays of values, without names.",
+               on("list", lambda body: body | {"data": [list(row.values()) for row in body["data"]]})),
+        defect("records-are-not-under-data", "A list's records stand under `items`.",
+               on("list", lambda body: {"items": body["data"], "meta": body["meta"], "links": body["links"]})),
+    ],
+    "envelopes.list-meta-holds-integers": [
+        defect("meta-page-is-text", "`meta.page` is text once `page` is sent.",
+               meta("page", lambda m: str(m["page"]), lambda call: "page" in call.query)),
+        defect("meta-size-is-text", "`meta.results_per_page` is text once a size is sent.",
+               meta("results_per_page", lambda m: str(m["results_per_page"]),
+                    lambda call: "results_per_page" in call.query)),
+        defect("meta-total-is-text", "`meta.total` is text.", meta("total", lambda m: str(m["total"]))),
+        defect("meta-total-is-named-total-results", "The total stands under `meta.total_results`.",
+               on("list", lambda body: body["meta"].__setitem__("total_results", body["meta"].pop("total")))),
+        defect("meta-total-pages-is-missing", "`meta` has no `total_pages`.",
+               on("list", lambda body: drops("total_pages")(body["meta"]))),
+        defect("meta-stands-in-pagination", "What belongs in `meta` stands in `meta.pagination`.",
+               on("list", lambda body: body.__setitem__("meta", {"pagination": body["meta"]}))),
+        defect("meta-is-an-empty-array", "Beyond page 1, `meta` is an empty array.",
+               on("list", lambda body: body | {"meta": []} if body["meta"]["page"] > 1 else None)),
+    ],
+    "envelopes.list-links-are-strings": [
+        defect("link-self-is-null", "`links.self` is null.", link("self", lambda _: None)),
+        defect("link-first-is-missing", "`links` has no `first`.",
+               on("list", lambda body: drops("first")(body["links"]))),
+        defect("link-last-is-null-on-the-last-page", "On the last page, `links.last` is null.",
+               link("last", lambda _: None, lambda body: body["links"]["self"] == body["links"]["last"])),
+        defect("links-are-objects", "Each link is an object with an `href`.",
+               on("list", lambda body: body | {"links": {name: {"href": url} for name, url in body["links"].items()}})),
+    ],
+    "envelopes.list-neighbours-are-strings-or-null": [
+        defect("link-next-is-false", "Where there is no next page, `links.next` is false.",
+               link("next", lambda body: body["links"]["next"] or False)),
+        defect("link-prev-is-missing", "On page 1, `links` has no `prev`.",
+               on("list", lambda body: drops("prev")(body["links"]) if body["meta"]["page"] == 1 else None)),
+        defect("link-next-is-a-number", "`links.next` is the number of the next page.",
+               link("next", lambda body: body["meta"]["page"] + 1, lambda body: bool(body["links"]["next"]))),
+    ],
+    "envelopes.read-data-is-an-object": [
+        defect("read-data-is-an-array", "A read answers an array of one record.",
+               on("read", lambda body: {"data": [body["data"]]})),
+        defect("read-is-bare", "A read answers the record without `data` around it.",
+               on("read", lambda body: body["data"])),
+        defect("read-names-the-kind", "A read wraps the record once more, in `data.record`.",
+               on("read", lambda body: {"record": body["data"]})),
+    ],
+    "envelopes.create-answers-the-id": [
+        defect("created-id-is-text", "A create answers its id as text.",
+               on("create", special.written_id_as_text("id"))),
+        defect("created-id-is-bare", "A create answers the id without `data` around it.",
+               on("create", lambda body: {"id": body["data"]["id"]})),
+        defect("create-tells-no-id", "A create answers a message instead of the id.",
+               on("create", lambda _: {"data": {"message": "Created."}})),
+        defect("create-answers-an-empty-array", "A create answers an empty array as `data`.",
+               on("create", lambda _: {"data": []})),
+    ],
+    "envelopes.update-answers-the-id": [
+        defect("update-answers-an-empty-object", "An update answers an empty object as `data`.",
+               on("update", lambda _: {"data": {}})),
+        defect("update-answers-an-empty-array", "An update answers an empty array as `data`.",
+               on("update", lambda _: {"data": []})),
+        defect("update-answers-true", "An update answers true as `data`.", on("update", lambda _: {"data": True})),
+        defect("updated-id-is-text", "An update answers its id as the text from the path.",
+               on("update", special.written_id_as_text("id"))),
+    ],
+    "envelopes.update-id-is-the-path-id": [
+        defect("updated-id-is-one-more", "An update answers an id that is one too high.",
+               on("update", lambda body: {"data": {"id": body["data"]["id"] + 1}})),
+        defect("updated-id-is-zero", "An update of a domain answers the id 0.",
+               on("update", lambda _: {"data": {"id": 0}}), D),
+        defect("updated-id-is-the-next", "An update answers the id that the next create will have.",
+               knowing("update", special.newest_id, known), S, N),
+    ],
+    "envelopes.no-byte-order-mark": [
+        defect("byte-order-mark", "Each body begins with a byte order mark.", special.with_bom),
+    ],
+    "representations.fields-are-present": [
+        defect("splash-pages-lack-id-in-lists", "The lists of splash-pages lack `id`.", record(drops("id"), "list"), S),
+        defect("splash-pages-lack-name-in-lists", "The lists of splash-pages lack `name`.",
+               record(drops("name"), "list"), S),
+        defect("splash-pages-lack-color-in-lists", "The lists of splash-pages lack `color`.",
+               record(drops("color"), "list"), S),
+        defect("splash-pages-lack-last-datetime-in-lists", "The lists of splash-pages lack `last_datetime`.",
+               record(drops("last_datetime"), "list"), S),
+        defect("splash-pages-lack-datetime-in-lists", "The lists of splash-pages lack `datetime`.",
+               record(drops("datetime"), "list"), S),
+        defect("domains-lack-id-in-lists", "The lists of domains lack `id`.", record(drops("id"), "list"), D),
+        defect("domains-lack-scheme-in-lists", "The lists of domains lack `scheme`.", record(drops("scheme"), "list"),
+               D),
+        defect("domains-lack-host-in-lists", "The lists of domains lack `host`.", record(drops("host"), "list"), D),
+        defect("domains-lack-custom-index-url-in-lists", "The lists of domains lack `custom_index_url`.",
+               record(drops("custom_index_url"), "list"), D),
+        defect("domains-lack-is-enabled-in-lists", "The lists of domains lack `is_enabled`.",
+               record(drops("is_enabled"), "list"), D),
+        defect("domains-lack-last-datetime-in-lists", "The lists of domains lack `last_datetime`.",
+               record(drops("last_datetime"), "list"), D),
+        defect("domains-lack-datetime-in-lists", "The lists of domains lack `datetime`.",
+               record(drops("datetime"), "list"), D),
+        defect("notification-handlers-lack-id-in-lists", "The lists of notification-handlers lack `id`.",
+               record(drops("id"), "list"), N),
+        defect("notification-handlers-lack-type-in-lists", "The lists of notification-handlers lack `type`.",
+               record(drops("type"), "list"), N),
+        defect("notification-handlers-lack-name-in-lists", "The lists of notification-handlers lack `name`.",
+               record(drops("name"), "list"), N),
+        defect("notification-handlers-lack-settings-in-lists", "The lists of notification-handlers lack `settings`.",
+               record(drops("settings"), "list"), N),
+        defect("notification-handlers-lack-is-enabled-in-lists",
+               "The lists of notification-handlers lack `is_enabled`.", record(drops("is_enabled"), "list"), N),
+        defect("notification-handlers-lack-last-datetime-in-lists",
+               "The lists of notification-handlers lack `last_datetime`.", record(drops("last_datetime"), "list"), N),
+        defect("notification-handlers-lack-datetime-in-lists", "The lists of notification-handlers lack `datetime`.",
+               record(drops("datetime"), "list"), N),
+        defect("splash-pages-lack-id-in-reads", "The reads of splash-pages lack `id`.", record(drops("id"), "read"), S),
+        defect("splash-pages-lack-color-in-reads", "The reads of splash-pages lack `color`.",
+               record(drops("color"), "read"), S),
+        defect("splash-pages-lack-datetime-in-reads", "The reads of splash-pages lack `datetime`.",
+               record(drops("datetime"), "read"), S),
+        defect("domains-lack-id-in-reads", "The reads of domains lack `id`.", record(drops("id"), "read"), D),
+        defect("domains-lack-host-in-reads", "The reads of domains lack `host`.", record(drops("host"), "read"), D),
+        defect("domains-lack-is-enabled-in-reads", "The reads of domains lack `is_enabled`.",
+               record(drops("is_enabled"), "read"), D),
+        defect("domains-lack-datetime-in-reads", "The reads of domains lack `datetime`.",
+               record(drops("datetime"), "read"), D),
+        defect("notification-handlers-lack-id-in-reads", "The reads of notification-handlers lack `id`.",
+               record(drops("id"), "read"), N),
+        defect("notification-handlers-lack-name-in-reads", "The reads of notification-handlers lack `name`.",
+               record(drops("name"), "read"), N),
+        defect("notification-handlers-lack-is-enabled-in-reads",
+               "The reads of notification-handlers lack `is_enabled`.", record(drops("is_enabled"), "read"), N),
+        defect("notification-handlers-lack-datetime-in-reads", "The reads of notification-handlers lack `datetime`.",
+               record(drops("datetime"), "read"), N),
+    ],
+    "representations.id-is-an-integer": [
+        defect("listed-id-is-text", "Lists show ids as text.", record(special.as_text("id"), "list")),
+        defect("read-id-is-text", "Reads show ids as text.", record(special.as_text("id"), "read")),
+    ],
+    "representations.integers-have-no-fraction": [
+        defect("total-has-a-fraction", "`meta.total` is written with a fraction.",
+               meta("total", lambda m: float(m["total"]))),
+        defect("read-id-has-a-fraction", "Reads write ids with a fraction.", record(turns("id", float), "read")),
+    ],
+    "representations.name-is-a-string": [
+        defect("name-is-an-array", "Lists show names as arrays.", record(turns("name", lambda name: [name]), "list"), S,
+               N),
+        defect("name-is-translated", "Names are objects by language.", record(turns("name", lambda name: {"en": name})),
+               S, N),
+        defect("name-is-null", "Reads of splash pages show null as the name.", record(sets("name", None), "read"), S),
+        defect("name-of-digits-is-a-number", "A name of digits is shown as a number.",
+               record(turns("name", int), row=lambda row: str(row.get("name", "")).isdecimal()), S, N),
+    ],
+    "representations.color-is-hex": [
+        defect("color-is-short", "Colours have three digits.", record(sets("color", "#5ad"))),
+        defect("color-lacks-its-sign", "Lists show colours without the number sign.",
+               record(turns("color", lambda color: color[1:]), "list")),
+        defect("color-has-opacity", "Reads show colours with eight digits.",
+               record(turns("color", lambda color: f"{color}ff"), "read")),
+        defect("color-is-a-function", "Colours are written as functions.", record(sets("color", "rgb(90, 103, 216)"))),
+        defect("color-is-null", "Splash pages that were never updated have no colour.",
+               record(sets("color", None), row=never_updated)),
+    ],
+    "representations.scheme-has-its-separator": [
+        defect("scheme-lacks-its-separator", "Schemes lack their separator.",
+               record(turns("scheme", lambda scheme: scheme[:-3]))),
+        defect("scheme-has-a-colon-alone", "Schemes end with their colon.",
+               record(turns("scheme", lambda scheme: scheme[:-2]))),
+        defect("scheme-holds-the-host", "Reads show the host behind the scheme.",
+               record(lambda row: row.update(scheme=row["scheme"] + row["host"]), "read")),
+        defect("scheme-is-null", "Lists show null as the scheme.", record(sets("scheme", None), "list")),
+    ],
+    "representations.host-is-a-string": [
+        defect("host-is-an-array", "Lists show hosts as arrays of labels.",
+               record(turns("host", lambda host: host.split(".")), "list")),
+        defect("host-is-an-object", "Hosts are objects.", record(turns("host", lambda host: {"ascii": host}))),
+    ],
+    "representations.custom-index-url-is-a-string": [
+        defect("unset-index-url-is-null", "A `custom_index_url` that is not set is null.",
+               record(sets("custom_index_url", None), row=special.has_no_index_url)),
+        defect("unset-index-url-is-false", "Lists show a `custom_index_url` that is not set as false.",
+               record(turns("custom_index_url", bool), "list", special.has_no_index_url)),
+        defect("index-url-is-an-object", "A `custom_index_url` that is set is an object.",
+               record(turns("custom_index_url", lambda url: {"href": url}),
+                      row=lambda row: bool(row["custom_index_url"]))),
+    ],
+    "representations.custom-index-url-is-empty-when-unset": [
+        defect("unset-index-url-is-a-default", "A `custom_index_url` that is not set is some default.",
+               record(sets("custom_index_url", "https://www.example.com/"), row=special.has_no_index_url)),
+        defect("unset-index-url-is-a-slash", "A `custom_index_url` that is not set is a slash.",
+               record(sets("custom_index_url", "/"), row=special.has_no_index_url)),
+        defect("unset-index-url-is-the-word-null", "A `custom_index_url` that is not set is the text null.",
+               record(sets("custom_index_url", "null"), row=special.has_no_index_url)),
+    ],
+    "representations.custom-not-found-url-is-absent": [
+        defect("not-found-url-is-empty", "Domains show an empty `custom_not_found_url`.",
+               record(sets("custom_not_found_url", ""))),
+        defect("not-found-url-is-listed", "Lists show `custom_not_found_url`, as null.",
+               record(sets("custom_not_found_url", None), "list")),
+        defect("not-found-url-is-read", "Reads show `custom_not_found_url`.",
+               record(sets("custom_not_found_url", "https://www.example.com/404"), "read")),
+        defect("not-found-url-is-what-was-written", "Domains show the `custom_not_found_url` that was written.",
+               knowing("read list", special.shows_what_was_written, known)),
+    ],
+    "representations.listed-as-read": [
+        defect("listed-name-is-cut", "Lists cut names at three characters.",
+               record(turns("name", lambda name: f"{name[:3]}…"), "list"), S, N),
+        defect("listed-name-is-escaped", "Lists show names behind an entity.",
+               record(turns("name", lambda name: escape(f"<{name}>")), "list"), S, N),
+        defect("listed-settings-are-empty", "Lists show no settings of types other than `email`.",
+               record(sets("settings", {}), "list", lambda row: not is_email(row)), N),
+        defect("listed-is-enabled-is-the-opposite", "Lists show the opposite of `is_enabled`.",
+               record(turns("is_enabled", lambda on: not on), "list"), N),
+        defect("listed-index-url-is-empty", "Lists show no `custom_index_url`.",
+               record(sets("custom_index_url", ""), "list"), D),
+        defect("listed-datetime-is-in-another-zone", "Lists show `datetime` in another zone.",
+               record(turns("datetime", lambda t: f"{t[:11]}{(int(t[11:13]) + 2) % 24:02}{t[13:]}"), "list")),
+        defect("lists-are-never-renewed", "Lists show records as they were first listed.",
+               knowing("list", special.first_shown)),
+    ],
+    "representations.email-settings-hold-email-alone": [
+        defect("unset-email-is-no-key", "The settings of type `email` are empty where no address was given.",
+               record(sets("settings", {}), row=lambda row: is_email(row) and not row["settings"].get("email")), N,
+               needs={"email-missing": "accepted"}),
+        defect("unset-email-is-null", "The settings of type `email` hold null where no address was given.",
+               record(sets("settings", {"email": None}),
+                      row=lambda row: is_email(row) and not row["settings"].get("email")), N,
+               needs={"email-missing": "accepted"}),
+        defect("email-settings-say-more", "The settings of type `email` say whether it was verified.",
+               record(lambda row: row["settings"].update(verified=True), row=is_email)),
+        defect("email-settings-hold-null", "The settings of type `email` hold null.",
+               record(lambda row: row["settings"].update(email=None), row=is_email)),
+        defect("email-settings-hold-address", "The settings of type `email` call the key `address`.",
+               record(turns("settings", lambda settings: {"address": settings["email"]}), row=is_email)),
+        defect("email-settings-are-empty-in-lists", "Lists show no settings of type `email`.",
+               record(sets("settings", {}), "list", is_email)),
+        defect("email-settings-hold-an-array", "The settings of type `email` hold an array of addresses.",
+               record(turns("settings", lambda settings: {"email": [settings["email"]]}), row=is_email)),
+    ],
+    "representations.datetime-has-the-stated-form": [
+        defect("datetime-has-a-t", "`datetime` has a T between date and time.",
+               record(turns("datetime", lambda t: t.replace(" ", "T")))),
+        defect("datetime-has-a-zone", "Reads show a zone behind `datetime`.",
+               record(turns("datetime", lambda t: f"{t}Z"), "read")),
+        defect("datetime-lacks-seconds", "`datetime` ends with the minutes.",
+               record(turns("datetime", lambda t: t[:-3]))),
+        defect("datetime-has-microseconds", "Lists show `datetime` with microseconds.",
+               record(turns("datetime", lambda t: f"{t}.000000"), "list")),
+        defect("datetime-is-a-number", "`datetime` is the number of seconds since 1970.",
+               record(sets("datetime", 1772442001))),
+        defect("datetime-is-no-day", "Lists show a `datetime` that is no day of the calendar.",
+               record(turns("datetime", lambda t: f"{t[:4]}-02-30{t[10:]}"), "list")),
+        defect("datetime-is-zero", "Domains show a `datetime` of zeros.",
+               record(sets("datetime", "0000-00-00 00:00:00")), D),
+        defect("datetime-is-spelled-out", "`datetime` is in words.",
+               record(turns("datetime", lambda t: f"{t[8:10]} March {t[:4]}")), N),
+    ],
+    "representations.last-datetime-is-not-before-datetime": [
+        defect("last-datetime-is-before-datetime", "After an update, `last_datetime` is two hours before `datetime`.",
+               record(lambda row: row.update(last_datetime=special.two_hours_before(row["datetime"])),
+                      row=was_updated), needs={"last-datetime-after-update": "set"}),
+    ],
+    "representations.last-datetime-has-the-stated-form": [
+        defect("last-datetime-is-empty", "`last_datetime` is an empty text before any update.",
+               record(sets("last_datetime", ""), row=never_updated)),
+        defect("last-datetime-is-0", "`last_datetime` is 0 before any update.",
+               record(sets("last_datetime", 0), row=never_updated)),
+        defect("last-datetime-is-zero", "`last_datetime` is a date of zeros before any update.",
+               record(sets("last_datetime", "0000-00-00 00:00:00"), row=never_updated)),
+        defect("last-datetime-is-false", "`last_datetime` is false before any update.",
+               record(turns("last_datetime", bool), row=never_updated)),
+        defect("last-datetime-has-a-t", "After an update, `last_datetime` has a T between date and time.",
+               record(turns("last_datetime", lambda t: t.replace(" ", "T")), row=was_updated),
+               needs={"last-datetime-after-update": "set"}),
+        defect("last-datetime-is-a-number", "After an update, lists show `last_datetime` as a number.",
+               record(sets("last_datetime", 1772442001), "list", was_updated),
+               needs={"last-datetime-after-update": "set"}),
+    ],
+    "representations.last-datetime-is-null-before-any-update": [
+        defect("last-datetime-is-set-by-the-create", "`last_datetime` is the time of the create before any update.",
+               record(lambda row: row.update(last_datetime=row["datetime"]), row=never_updated)),
+        defect("last-datetime-is-set-in-lists", "Lists show the time of the create as `last_datetime`.",
+               record(lambda row: row.update(last_datetime=row["datetime"]), "list", never_updated)),
+    ],
+    "representations.is-enabled-is-a-boolean": [
+        defect("is-enabled-is-a-number", "`is_enabled` is 0 or 1.", record(turns("is_enabled", int))),
+        defect("is-enabled-is-text", "Lists show `is_enabled` as text.",
+               record(turns("is_enabled", lambda on: str(int(on))), "list")),
+        defect("is-enabled-is-pending", "Handlers that are disabled show 2, for pending.",
+               record(sets("is_enabled", 2), row=lambda row: row["is_enabled"] is False), N),
+        defect("is-enabled-is-null", "Domains that are disabled show null.",
+               record(sets("is_enabled", None), row=lambda row: row["is_enabled"] is False), D,
+               needs={"domain-starts": "disabled"}),
+        defect("is-enabled-is-a-number-after-updates", "`is_enabled` is a number after an update.",
+               record(turns("is_enabled", int), row=was_updated), needs={"last-datetime-after-update": "set"}),
+    ],
+    "representations.type-is-one-of-six": [
+        defect("any-type-is-stored", "A handler of any type is stored and shown.", special.any_type),
+        defect("update-stores-any-type", "An update with any type is accepted, and the type shown.",
+               special.any_new_type),
+        defect("type-is-shortened", "The type `microsoft_teams` is shown as `teams`.", record(special.renamed_types)),
+        defect("type-is-a-title", "Types are shown with a capital letter.", record(turns("type", str.title))),
+        defect("type-is-a-number", "Lists show types as numbers.", record(sets("type", 3), "list")),
+    ],
+    "representations.settings-is-an-object": [
+        defect("empty-settings-are-an-array", "Settings without a key are an empty array, as PHP writes them.",
+               record(sets("settings", []), row=lambda row: not row["settings"]), needs={"settings-unset": "absent"}),
+        defect("settings-are-an-array", "Settings are an array of their values.",
+               record(turns("settings", lambda settings: sorted(map(str, settings.values()))))),
+        defect("settings-are-text", "Lists show settings as JSON in a text.",
+               record(turns("settings", lambda settings: json.dumps(settings, sort_keys=True)), "list")),
+        defect("settings-are-null", "Reads show null as settings of types other than `email`.",
+               record(sets("settings", None), "read", lambda row: not is_email(row))),
+    ],
+    "forms.name-required": [
+        defect("splash-page-without-name-is-made", "A create without `name` makes a record, with one that is made up.",
+               special.filled_in("name"), S),
+        defect("handler-without-name-is-made", "A create without `name` makes a record, with one that is made up.",
+               special.filled_in("name"), N),
+        defect("splash-page-without-name-is-refused-and-made",
+               "A create without `name` is refused, and makes a record all the same.", special.filled_in("name", 400),
+               S),
+        defect("splash-page-without-name-is-called-made",
+               "A create without `name` is told that it succeeded, and makes no record.", special.called_made, S),
+    ],
+    "forms.host-required": [
+        defect("domain-without-host-is-made", "A create without `host` makes a record, with one that is made up.",
+               special.filled_in("host"), D),
+        defect("domain-without-host-is-refused-and-made",
+               "A create without `host` is refused, and makes a record all the same.", special.filled_in("host", 400),
+               D),
+    ],
+    "forms.type-required": [
+        defect("handler-without-type-is-made", "A create without `type` makes a record, with one that is made up.",
+               special.filled_in("type"), N),
+        defect("handler-without-type-is-refused-and-made",
+               "A create without `type` is refused, and makes a record all the same.", special.filled_in("type", 400),
+               N),
+    ],
+    "forms.required-fields-alone-suffice": [
+        defect("splash-page-needs-title", "A create without `title` is refused, where it is optional.",
+               answers("create", 422, when=special.lacks("title")), S),
+        defect("domain-needs-custom-index-url", "A create without `custom_index_url` is refused, where it is optional.",
+               answers("create", 422, when=special.lacks("custom_index_url")), D),
+        defect("handler-needs-webhook", "A create without `webhook` is refused, where it is optional.",
+               answers("create", 422, when=special.lacks("webhook")), N),
+    ],
+    "forms.optional-fields-are-accepted-on-create": [
+        defect("many-fields-are-forbidden", "A create with more than eight fields is forbidden.",
+               answers("create", 403, when=lambda call: len(call.parts) > special.MANY_FIELDS), S),
+        defect("create-takes-no-title", "A create with `title` is refused.",
+               answers("create", 400, when=gives("title")), S),
+        defect("create-takes-no-secondary-button-name", "A create with `secondary_button_name` is refused.",
+               answers("create", 400, when=gives("secondary_button_name")), S),
+        defect("create-takes-no-custom-css", "A create with `custom_css` is refused.",
+               answers("create", 400, when=gives("custom_css")), S),
+        defect("create-takes-no-ads-header", "A create with `ads_header` is refused.",
+               answers("create", 400, when=gives("ads_header")), S),
+        defect("create-takes-no-link-unlock-seconds", "A create with `link_unlock_seconds` is refused.",
+               answers("create", 400, when=gives("link_unlock_seconds")), S),
+        defect("create-takes-no-custom-index-url", "A create with `custom_index_url` is refused.",
+               answers("create", 400, when=gives("custom_index_url")), D),
+    ],
+    "forms.optional-fields-are-accepted-on-update": [
+        defect("update-takes-no-description", "An update with `description` is refused.",
+               answers("update", 422, when=gives("description")), S),
+        defect("update-takes-no-secondary-button-url", "An update with `secondary_button_url` is refused.",
+               answers("update", 422, when=gives("secondary_button_url")), S),
+        defect("update-takes-no-custom-js", "An update with `custom_js` is refused.",
+               answers("update", 422, when=gives("custom_js")), S),
+        defect("update-takes-no-ads-footer", "An update with `ads_footer` is refused.",
+               answers("update", 422, when=gives("ads_footer")), S),
+        defect("update-takes-no-auto-redirect", "An update with `auto_redirect` is refused.",
+               answers("update", 422, when=gives("auto_redirect")), S),
+        defect("update-takes-no-custom-not-found-url", "An update with `custom_not_found_url` is refused.",
+               answers("update", 422, when=gives("custom_not_found_url")), D),
+        defect("update-takes-no-email", "An update with `email` is refused.",
+               answers("update", 422, when=gives("email")), N),
+        defect("chat-alone-is-refused", "An update of a bot's chat without its token is refused.",
+               answers("update", 422, when=lambda call: set(call.form) == {"telegram_chat_id"}), N),
+        defect("two-files-are-too-large", "An update with more than one file is refused as too large.",
+               answers("update", 413, when=lambda call: call.body.count(b'filename="') > 1), S),
+        defect("update-takes-no-slack", "An update with `slack` is refused.",
+               answers("update", 422, when=gives("slack")), N),
+        defect("update-takes-no-telegram-chat-id", "An update with `telegram_chat_id` is refused.",
+               answers("update", 422, when=gives("telegram_chat_id")), N),
+    ],
+    "forms.required-fields-are-optional-on-update": [
+        defect("splash-page-update-needs-name", "An update without `name` is refused.",
+               answers("update", 400, when=special.lacks("name")), S),
+        defect("domain-update-needs-host", "An update without `host` is refused.",
+               answers("update", 400, when=special.lacks("host")), D),
+        defect("handler-update-needs-name", "An update without `name` is refused.",
+               answers("update", 400, when=special.lacks("name")), N),
+        defect("handler-update-needs-type", "An update without `type` is refused.",
+               answers("update", 400, when=special.lacks("type")), N),
+    ],
+    "forms.files-are-accepted": [
+        defect("create-takes-no-logo", "A file in `logo` makes a create refused.",
+               answers("create", 422, when=gives("logo")), S),
+        defect("create-takes-no-favicon", "A file in `favicon` makes a create refused.",
+               answers("create", 415, when=gives("favicon")), S),
+        defect("create-takes-no-opengraph", "A file in `opengraph` makes a create fail.",
+               answers("create", 500, when=gives("opengraph")), S),
+        defect("update-takes-no-logo", "A file in `logo` makes an update fail.",
+               answers("update", 500, when=gives("logo")), S),
+        defect("update-takes-no-favicon", "A file in `favicon` makes an update refused.",
+               answers("update", 400, when=gives("favicon")), S),
+        defect("update-takes-no-opengraph", "A file in `opengraph` makes an update refused.",
+               answers("update", 501, when=gives("opengraph")), S),
+    ],
+    "forms.types-are-accepted": [
+        defect("type-email-is-refused", "No handler of type `email` can be made.",
+               answers("create", 400, when=special.makes("email")), N),
+        defect("type-webhook-is-refused", "No handler of type `webhook` can be made.",
+               answers("create", 400, when=special.makes("webhook")), N),
+        defect("type-slack-is-refused", "No handler of type `slack` can be made.",
+               answers("create", 400, when=special.makes("slack")), N),
+        defect("type-discord-is-refused", "No handler of type `discord` can be made.",
+               answers("create", 400, when=special.makes("discord")), N),
+        defect("type-telegram-is-refused", "No handler of type `telegram` can be made.",
+               answers("create", 400, when=special.makes("telegram")), N),
+        defect("type-microsoft-teams-is-refused", "No handler of type `microsoft_teams` can be made.",
+               answers("create", 400, when=special.makes("microsoft_teams")), N),
+    ],
+    "forms.name-comes-back": [
+        defect("name-is-misread", "Names are read in another encoding than they were sent in.",
+               changes("name", special.as_latin_1)),
+        defect("name-is-capital-on-create", "A create turns names into capital letters.",
+               changes("name", str.upper, "create")),
+        defect("name-is-marked-on-update", "An update puts an exclamation mark behind names.",
+               changes("name", lambda name: f"{name}!", "update")),
+        defect("name-is-cut", "Names are cut at ten characters.", changes("name", lambda name: name[:10])),
+        defect("name-loses-other-scripts", "Names lose all letters beyond ASCII.",
+               changes("name", lambda name: name.encode("ascii", "ignore").decode()), needs={"text": "verbatim"}),
+        defect("name-is-a-slug", "Spaces in names become hyphens.",
+               changes("name", lambda name: name.replace(" ", "-"))),
+        defect("name-loses-zeros", "A name of digits loses the zeros in front.",
+               changes("name", lambda name: name.lstrip("0") if name.isdecimal() else name)),
+        defect("name-loses-hyphens", "Names lose their hyphens.", changes("name", lambda name: name.replace("-", "")),
+               needs={"text": "verbatim"}),
+        defect("name-escapes-hyphens", "Names show entities for hyphens.",
+               changes("name", lambda name: name.replace("-", "&#45;")), needs={"text": "verbatim"}),
+    ],
+    "forms.host-comes-back": [
+        defect("host-gets-www", "Hosts get `www.` in front.", changes("host", lambda host: f"www.{host}", "create")),
+        defect("host-is-marked-on-update", "An update puts a dot behind hosts.",
+               changes("host", lambda host: f"{host}.local", "update")),
+        defect("host-loses-hyphens", "Hosts lose their hyphens.", changes("host", lambda host: host.replace("-", ""))),
+    ],
+    "forms.custom-index-url-comes-back": [
+        defect("index-url-loses-its-path", "A `custom_index_url` loses its path.",
+               changes("custom_index_url", lambda url: "/".join(url.split("/")[:3]))),
+        defect("index-url-gets-another-scheme", "A `custom_index_url` with `https` gets `http`.",
+               changes("custom_index_url", lambda url: url.replace("https:", "http:"))),
+        defect("index-url-loses-its-query", "A `custom_index_url` loses its query.",
+               changes("custom_index_url", lambda url: re.sub(r"\?[^#]*", "", url)), needs=special.VERBATIM),
+        defect("index-url-loses-its-fragment", "A `custom_index_url` loses its fragment.",
+               changes("custom_index_url", lambda url: url.partition("#")[0]), needs=special.VERBATIM),
+        defect("index-url-loses-plus-signs", "A `custom_index_url` has spaces for plus signs.",
+               changes("custom_index_url", lambda url: url.replace("+", "%20")), needs=special.VERBATIM),
+        defect("index-url-loses-percent-signs", "A `custom_index_url` has its escapes read.",
+               changes("custom_index_url", unquote), needs=special.VERBATIM),
+        defect("index-url-loses-capitals", "A `custom_index_url` is written in small letters.",
+               changes("custom_index_url", str.lower), needs=special.VERBATIM),
+        defect("index-url-is-ignored-on-create", "A create ignores `custom_index_url`.",
+               ignores("custom_index_url", "create")),
+    ],
+    "forms.email-comes-back": [
+        defect("email-loses-its-tag", "An address loses what follows a plus sign.",
+               changes("email", lambda email: re.sub(r"\+[^@]*", "", email))),
+        defect("email-loses-dots", "An address loses the dots before its domain.",
+               changes("email", special.without_dots)),
+        defect("email-is-ignored-on-create", "A create ignores the address of a handler of type `email`.",
+               form("create", lambda f: f | {"email": ""}, has("email")), needs={"email-missing": "accepted"}),
+        defect("email-is-obscured", "An address is stored with stars.",
+               changes("email", lambda email: f"{email[:1]}***{email[email.find('@') :]}")),
+    ],
+    "forms.custom-not-found-url-stays-apart": [
+        defect("not-found-url-becomes-the-index-url", "A `custom_not_found_url` is stored as `custom_index_url`.",
+               form("create update", lambda f: f | {"custom_index_url": f["custom_not_found_url"]},
+                    has("custom_not_found_url"))),
+        defect("not-found-url-clears-the-index-url", "An update of `custom_not_found_url` clears `custom_index_url`.",
+               form("update", lambda f: {"custom_index_url": ""} | f, has("custom_not_found_url")),
+               needs={"cleared-text": "emptied"}),
+    ],
+    "forms.type-comes-back": [
+        defect("slack-becomes-webhook", "A handler of type `slack` is made as one of type `webhook`.",
+               form("create", lambda f: f | {"type": "webhook"}, lambda f: f.get("type") == "slack"),
+               needs={"other-types-fields": "ignored"}),
+        defect("every-type-is-webhook", "Every handler is made as one of type `webhook`.",
+               form("create", lambda f: f | {"type": "webhook"}, lambda f: f.get("type") in TYPES),
+               needs={"other-types-fields": "ignored"}),
+    ],
+    "forms.type-fields-show-in-settings": [
+        defect("webhook-is-lost", "What is given as `webhook` does not show in the settings.", ignores("webhook")),
+        defect("slack-is-lost", "What is given as `slack` does not show in the settings.", ignores("slack")),
+        defect("telegram-is-lost", "What is given as `telegram` does not show in the settings.", ignores("telegram")),
+        defect("telegram-chat-id-is-lost", "What is given as `telegram_chat_id` does not show in the settings.",
+               ignores("telegram_chat_id")),
+        defect("settings-are-read-as-latin-1", "Texts in settings are taken for Latin-1.",
+               record(turns("settings", special.misread))),
+    ],
+    "forms.one-enables": [
+        defect("one-disables", "An update with `is_enabled` of `1` disables.",
+               form("update", lambda f: f | {"is_enabled": "0"}, has("is_enabled"))),
+        defect("only-true-enables", "An update with `is_enabled` of `1` has no influence, only the word does.",
+               form("update", loses("is_enabled"), lambda f: f.get("is_enabled") == "1")),
+        defect("is-enabled-toggles", "Any `is_enabled` turns the state around.", special.toggles),
+    ],
+    "forms.zero-disables": [
+        defect("zero-has-no-influence", "An update with `is_enabled` of `0` has no influence.",
+               form("update", loses("is_enabled"), lambda f: f.get("is_enabled") == "0")),
+        defect("zero-enables", "Any `is_enabled` enables.",
+               form("update", lambda f: f | {"is_enabled": "1"}, has("is_enabled"))),
+    ],
+    "forms.is-enabled-is-optional-on-update": [
+        defect("update-enables", "An update without `is_enabled` enables.",
+               form("update", lambda f: {"is_enabled": "1"} | f)),
+        defect("update-disables", "An update without `is_enabled` disables, as a form's empty box does.",
+               form("update", lambda f: {"is_enabled": "0"} | f)),
+    ],
+    "forms.is-enabled-is-not-accepted-on-create": [
+        defect("create-takes-a-zero", "A create with `is_enabled` of `0` makes a handler that is disabled.",
+               also("create", special.starts("0", enabled=False)),
+               needs={"is-enabled-on-create": "ignored", "handler-starts": "enabled"}),
+        defect("create-takes-a-one", "A create with `is_enabled` of `1` makes a handler that is enabled.",
+               also("create", special.starts("1", enabled=True)),
+               needs={"is-enabled-on-create": "ignored", "handler-starts": "disabled"}),
+    ],
+    "forms.client-shapes-are-understood": [
+        defect("quoted-boundary-is-refused", "A boundary in quotes is taken with them.",
+               answers("create update", 400, when=lambda call: 'boundary="' in special.media_type(call))),
+        defect("text-after-a-file-is-lost", "A text that stands behind a file is lost.",
+               asks("create update", special.loses_texts_after_files), S),
+        defect("typed-text-is-a-file", "A part with a media type is taken for a file.",
+               asks("create update", special.loses_typed_texts)),
+        defect("form-without-a-last-line-end-is-refused", "A form that ends with its last boundary is refused.",
+               answers("create update", 400, when=lambda call: call.body.endswith(b"--"))),
+        defect("part-with-a-length-fails", "A part that says its length makes the server fail.",
+               answers("create update", 500, when=lambda call: b"\r\nContent-Length: " in call.body)),
+        defect("create-does-not-know-quoted-boundaries", "A create with a boundary in quotes is refused.",
+               answers("create", 400, when=lambda call: 'boundary="' in special.media_type(call)), N),
+    ],
+    "forms.any-boundary-is-understood": [
+        defect("long-boundary-is-refused", "A boundary of over 64 characters is refused.",
+               answers("create update", 400, when=lambda call: len(special.boundary(call)) > special.LONG_BOUNDARY)),
+        defect("comma-in-a-boundary-is-refused", "A boundary with a comma is refused.",
+               answers("create update", 400, when=lambda call: "," in special.boundary(call))),
+    ],
+    "forms.chunked-forms-are-understood": [
+        defect("chunked-form-is-refused", "A form that comes in chunks is refused as if it were empty.",
+               answers("create update", 400, when=special.comes_in_chunks)),
+        defect("chunked-form-is-lost", "A form that comes in chunks is taken for an empty one.",
+               asks("update", lambda call: call.sending({}) if special.comes_in_chunks(call) else call), S),
+    ],
+    "forms.empty-file-inputs-are-accepted": [
+        defect("empty-file-input-is-refused", "A form in which no file was chosen is refused.",
+               answers("create update", 400, when=lambda call: b'filename=""' in call.body)),
+    ],
+    "lifecycle.created-record-is-read": [
+        defect("create-answers-an-id-that-is-not-there", "A create answers an id that no record has.",
+               on("create", lambda body: {"data": {"id": body["data"]["id"] + 7000}}), D, N),
+        defect("reads-show-the-newest", "A read shows the newest record.", special.instead(special.newest)),
+        defect("reads-show-the-oldest", "A read shows the oldest record.", special.instead(special.oldest)),
+    ],
+    "lifecycle.created-record-is-listed-once": [
+        defect("created-records-are-not-listed", "Records that were created are never listed.",
+               special.listing(lambda rows, made: [row for row in rows if row["id"] not in made])),
+        defect("created-records-are-listed-twice", "Records that were created are listed twice.",
+               special.listing(lambda rows, made: rows + [row for row in rows if row["id"] in made])),
+    ],
+    "lifecycle.created-id-is-new": [
+        defect("create-answers-the-oldest-id", "A create answers the id of the oldest record.",
+               special.old_id(special.oldest)),
+        defect("create-answers-the-last-id", "A create answers the id of the record before it.",
+               special.old_id(special.newest)),
+        defect("create-answers-the-id-of-the-same-name",
+               "A create of a name that there is answers the id of the record that has it, and makes none.",
+               special.same_name, S, N),
+    ],
+    "lifecycle.create-leaves-other-records": [
+        defect("create-renames-another", "A create renames another record.",
+               also("create", changes_a_neighbour(renamed))),
+        defect("create-removes-another", "A create removes another record.", also("create", removes_a_neighbour)),
+        defect("create-toggles-another", "A create enables or disables another record.",
+               also("create", changes_a_neighbour(toggled)), N),
+    ],
+    "lifecycle.update-changes-what-it-names": [
+        defect("updates-do-nothing", "An update says that it was carried out, and does nothing.", undone("update")),
+        defect("splash-page-update-ignores-name", "An update ignores `name`.", ignores("name", "update"), S),
+        defect("domain-update-ignores-host", "An update ignores `host`.", ignores("host", "update"), D),
+        defect("domain-update-ignores-custom-index-url", "An update ignores `custom_index_url`.",
+               ignores("custom_index_url", "update"), D),
+        defect("handler-update-ignores-name", "An update ignores `name`.", ignores("name", "update"), N),
+        defect("handler-update-ignores-type", "An update ignores `type`.", ignores("type", "update"), N,
+               needs={"other-types-fields": "ignored"}),
+        defect("update-ignores-email", "An update ignores `email` where it is the only field.",
+               form("update", loses("email"), lambda f: list(f) == ["email"]), N),
+        defect("update-with-many-fields-ignores-the-name", "An update of many fields ignores `name`.",
+               form("update", loses("name"), lambda f: len(f) > special.MANY), S),
+        defect("update-with-files-ignores-the-name", "An update with a file ignores `name`.",
+               form("update", loses("name"), has("logo", "favicon", "opengraph")), S),
+    ],
+    "lifecycle.update-leaves-other-fields": [
+        defect("update-clears-the-index-url", "An update without `custom_index_url` clears it.",
+               form("update", lambda f: {"custom_index_url": ""} | f), D, needs={"cleared-text": "emptied"}),
+        defect("update-resets-the-name", "An update without `name` gives the record another.",
+               form("update", lambda f: {"name": "Untitled"} | f), S, N),
+        defect("update-clears-the-other-setting", "An update of a bot's token alone clears its chat, and vice versa.",
+               form("update", lambda f: {"telegram": "", "telegram_chat_id": ""} | f,
+                    lambda f: ("telegram" in f) != ("telegram_chat_id" in f)), N,
+               needs={"other-types-fields": "ignored", "cleared-text": "emptied"}),
+        defect("update-clears-the-settings", "An update of other fields clears the address of a webhook or of Slack.",
+               form("update", lambda f: {"webhook": "", "slack": ""} | f), N,
+               needs={"other-types-fields": "ignored", "cleared-text": "emptied"}),
+        defect("update-resets-the-type", "An update without `type` makes the handler one for Slack.",
+               form("update", lambda f: {"type": "slack"} | f), N, needs={"other-types-fields": "ignored"}),
+    ],
+    "lifecycle.update-keeps-datetime": [
+        defect("update-changes-datetime", "An update sets `datetime` too.",
+               special.updated_shows("datetime", lambda _: special.LATER)),
+        defect("update-swaps-the-times", "After an update, `datetime` is the time of the update.",
+               special.updated_shows("datetime", lambda row: row["last_datetime"] or special.LATER)),
+    ],
+    "lifecycle.update-leaves-other-records": [
+        defect("update-renames-another", "An update renames another record too.",
+               also("update", changes_a_neighbour(renamed))),
+        defect("update-toggles-another", "An update enables or disables another record.",
+               also("update", changes_a_neighbour(toggled)), N),
+        defect("update-removes-another", "An update removes another record.", also("update", removes_a_neighbour)),
+        defect("update-changes-all-of-the-same-name", "An update changes each record of the same name.",
+               alike("update"), S, N),
+        defect("update-changes-all-of-the-same-host",
+               "An update changes each record of the same host, whatever its capital letters.", alike("update"), D,
+               needs={"host-taken": "accepted", "host-letters": "lowered"}),
+        defect("update-adds-a-record", "An update adds a record.", also("update", adds_another)),
+    ],
+    "lifecycle.deleted-record-is-not-read": [
+        defect("deletes-do-nothing", "A delete says that it was carried out, and does nothing.", undone("delete")),
+        defect("deleted-records-are-read", "Deleted records are still read, but not listed.",
+               special.still_read(until_updated=False)),
+        defect("reads-of-deleted-records-show-another", "A read of a deleted record shows the one before it.",
+               special.shows_another_when_gone),
+    ],
+    "lifecycle.deleted-record-is-not-listed": [
+        defect("deleted-records-are-listed", "Deleted records are still listed, but not read.", special.still_listed),
+        defect("third-delete-does-nothing", "From the third on, deletes do nothing.", special.tires),
+    ],
+    "lifecycle.deleted-record-stays-deleted": [
+        defect("update-brings-back", "A deleted record is read again once it was updated.",
+               special.still_read(until_updated=True)),
+    ],
+    "lifecycle.delete-leaves-other-records": [
+        defect("delete-removes-another-too", "A delete removes another record too.",
+               also("delete", removes_a_neighbour)),
+        defect("delete-renames-another", "A delete renames another record.",
+               also("delete", changes_a_neighbour(renamed))),
+    ],
+    "lifecycle.reads-change-nothing": [
+        defect("lists-touch-a-record", "A list sets `last_datetime` of its first record.",
+               also("list", touches(lambda call: next(iter(call.records), None)))),
+        defect("lists-rename-the-oldest", "A list of the largest size renames the oldest record.",
+               also("list", special.renames_the_oldest, special.is_largest)),
+        defect("reads-touch-the-record", "A read sets `last_datetime`.",
+               also("read", touches(lambda call: call.record))),
+    ],
+    "accounts.bearer-key-is-accepted": [
+        defect("key-is-not-understood", "The account's key opens no splash page.",
+               answers("list create read update delete", 401), S),
+        defect("key-is-forbidden", "The account's key may read no handler.", answers("list read", 403), N),
+    ],
+    "accounts.strangers-see-no-list": [
+        defect("nobody-lists", "Who sends no key can list the account's records.",
+               special.let_in("list", special.has_no_key)),
+        defect("wrong-key-lists", "Who sends any key can list the account's records.",
+               special.let_in("list", special.has_wrong_key)),
+        defect("shorter-key-lists", "Who sends the beginning of the key can list the account's records.",
+               special.let_in("list", special.key_that(special.is_prefix))),
+        defect("another-scheme-lists", "Who sends the key under another scheme can list the account's records.",
+               special.let_in("list", special.uses_another_scheme), S),
+        defect("token-scheme-lists", "Who sends the key under the scheme Token can list the account's records.",
+               special.let_in("list", special.uses_token_scheme)),
+        defect("key-in-the-query-lists", "Who sends the key in the query can list the account's records.",
+               special.let_in("list", special.sends_key_in_the_query)),
+    ],
+    "accounts.strangers-read-no-record": [
+        defect("nobody-reads", "Who sends no key can read the account's records.",
+               special.let_in("read", special.has_no_key)),
+        defect("wrong-key-reads", "Who sends any key can read the account's records.",
+               special.let_in("read", special.has_wrong_key)),
+        defect("shorter-key-reads", "Who sends the beginning of the key can read the account's records.",
+               special.let_in("read", special.key_that(special.is_prefix))),
+        defect("longer-key-reads", "Who sends the key and more can read the account's records.",
+               special.let_in("read", special.key_that(special.is_longer)), D),
+        defect("key-in-capitals-reads", "Who sends the key in capital letters can read the account's records.",
+               special.let_in("read", special.key_that(lambda sent, key: sent != key and sent.lower() == key.lower())),
+               N),
+        defect("key-in-a-cookie-reads", "Who sends the key in a cookie can read the account's records.",
+               special.let_in("read", special.sends_key_in_a_cookie), D),
+        defect("key-as-a-parameter-reads", "Who sends the key as a parameter of Bearer can read the records.",
+               special.let_in("read", special.sends_key_as_parameter), N),
+    ],
+    "accounts.strangers-create-nothing": [
+        defect("nobody-creates", "Who sends no key can make records in the account.",
+               special.let_in("create", special.has_no_key)),
+        defect("wrong-key-creates", "Who sends any key can make records in the account.",
+               special.let_in("create", special.has_wrong_key)),
+        defect("shorter-key-creates", "Who sends the beginning of the key can make records in the account.",
+               special.let_in("create", special.key_that(special.is_prefix))),
+        defect("nobody-is-refused-and-creates", "Who sends no key is refused, and makes a record all the same.",
+               special.refuses_and_does("create", 401, special.has_no_key)),
+    ],
+    "accounts.strangers-update-nothing": [
+        defect("nobody-updates", "Who sends no key can change the account's records.",
+               special.let_in("update", special.has_no_key)),
+        defect("wrong-key-updates", "Who sends any key can change the account's records.",
+               special.let_in("update", special.has_wrong_key)),
+        defect("shorter-key-updates", "Who sends the beginning of the key can change the account's records.",
+               special.let_in("update", special.key_that(special.is_prefix))),
+        defect("nobody-is-refused-and-updates", "Who sends no key is refused, and changes the record all the same.",
+               special.refuses_and_does("update", 401, special.has_no_key)),
+    ],
+    "accounts.strangers-delete-nothing": [
+        defect("nobody-deletes", "Who sends no key can remove the account's records.",
+               special.let_in("delete", special.has_no_key)),
+        defect("wrong-key-deletes", "Who sends any key can remove the account's records.",
+               special.let_in("delete", special.has_wrong_key)),
+        defect("shorter-key-deletes", "Who sends the beginning of the key can remove the account's records.",
+               special.let_in("delete", special.key_that(special.is_prefix))),
+        defect("nobody-is-refused-and-deletes", "Who sends no key is refused, and removes the record all the same.",
+               special.refuses_and_does("delete", 401, special.has_no_key)),
+    ],
+    "accounts.other-account-sees-no-list": [
+        defect("other-account-lists", "Another account's lists show this account's records.",
+               special.let_in("list", special.is_other_account)),
+        defect("other-account-lists-one", "Another account's lists begin with this account's newest record.",
+               special.mixed_lists),
+    ],
+    "accounts.other-account-reads-nothing": [
+        defect("other-account-reads", "Another account can read this account's records.",
+               special.let_in("read", special.is_other_account)),
+        defect("other-account-is-forbidden-and-shown",
+               "Another account's read is refused, and shows the record in its body.", special.forbids_and_shows),
+    ],
+    "accounts.other-account-creates-apart": [
+        defect("other-account-creates", "Another account's create makes a record in this account.",
+               special.let_in("create", special.is_other_account)),
+    ],
+    "accounts.other-account-updates-nothing": [
+        defect("other-account-updates", "Another account can change this account's records.",
+               special.let_in("update", special.is_other_account)),
+        defect("other-account-is-refused-and-updates",
+               "Another account's update is refused, and changes the record all the same.",
+               special.refuses_and_does("update", 404, special.is_other_account)),
+    ],
+    "accounts.other-account-deletes-nothing": [
+        defect("other-account-deletes", "Another account can remove this account's records.",
+               special.let_in("delete", special.is_other_account)),
+        defect("other-account-is-refused-and-deletes",
+               "Another account's delete is refused, and removes the record all the same.",
+               special.refuses_and_does("delete", 404, special.is_other_account)),
+    ],
+    "robustness.odd-pages-do-not-fail": [
+        defect("odd-page-fails", "A page that is no number, or not above 0, makes a list fail.",
+               special.fails("list", special.odd_page)),
+        defect("odd-size-fails", "A page size that is not allowed makes a list fail.",
+               special.fails("list", special.odd_size)),
+    ],
+    "robustness.odd-ids-do-not-fail": [
+        defect("unknown-id-fails", "A read of an id that no record has fails.", special.unknown_id_fails),
+    ],
+    "robustness.odd-text-does-not-fail": [
+        defect("markup-fails", "A create with markup in a text fails.",
+               special.fails("create", lambda call: any("<b>" in text for text in call.form.values()))),
+        defect("long-text-fails", "A create with a text of over 200 characters fails.",
+               special.fails("create", lambda call: any(len(text) > special.LONG for text in call.form.values()))),
+    ],
+    "robustness.odd-forms-do-not-fail": [
+        defect("update-without-a-body-fails", "An update without a body fails.",
+               special.fails("update", lambda call: not call.body)),
+        defect("malformed-form-fails", "A create whose form is empty or cut off fails.",
+               special.fails("create", special.empty_form)),
+    ],
+    "concurrency.updates-leave-other-fields": [
+        defect("update-undoes-one-under-way", "Of two updates that overlap, the second undoes the first.",
+               special.undoes, D, N),
+        defect("update-undoes-a-setting", "Of two updates of one handler's settings that overlap, one is lost.",
+               special.undoes_a_setting, N),
+    ],
+    "concurrency.reads-show-whole-records": [
+        defect("read-shows-half-an-update", "A read while a record is updated shows one field new and the others old.",
+               special.tears, D, N),
+    ],
+    "concurrency.deleted-record-stays-deleted": [
+        defect("overlapping-update-brings-back", "A delete and an update that overlap leave the record there.",
+               special.brings_back),
+    ],
+    "concurrency.creates-answer-different-ids": [
+        defect("creates-that-overlap-answer-one-id", "Creates that overlap answer the same id.",
+               special.answers_one_id),
+    ],
+    "concurrency.created-records-are-listed-once": [
+        defect("create-that-overlaps-is-lost", "Of creates that overlap, one record alone is kept.",
+               special.loses_overlapping),
+    ],
+    "concurrency.totals-come-right": [
+        defect("total-drifts", "Creates or deletes that overlap raise `total` for good.", special.counts_once_more),
+    ],
+    "concurrency.lists-show-a-record-once": [
+        defect("list-shows-a-row-twice-during-creates", "A list while a record is created shows a record twice.",
+               special.during_creates(special.shows_twice)),
+    ],
+    "concurrency.lists-agree-with-themselves": [
+        defect("total-runs-ahead-during-creates", "A list while a record is created counts one more than it shows.",
+               special.during_creates(special.counts_one_more)),
+    ],
+    "robustness.requests-work-in-parallel": [
+        defect("requests-fail-while-another-resource-is-written", "Requests fail while another resource is written to.",
+               special.is_busy),
+    ],
+    "concurrency.accounts-stay-apart": [
+        defect("create-lands-in-another-account", "A record lands in an account that sends lists during its create.",
+               special.lands_elsewhere),
+    ],
+    "concurrency.requests-do-not-fail": [
+        defect("write-fails-while-another-is-under-way", "A write fails while another of its resource is carried out.",
+               special.is_locked),
+    ],
+    "concurrency.bursts-of-reads-are-answered": [
+        defect("reads-fail-beyond-thirty-at-a-time", "Of more than 30 reads at a time, the others fail.",
+               special.locks_up),
+    ],
+}
+# fmt: on
+
+
+def by_name(table: Table, rules: Mapping[str, Rule]) -> dict[str, Defect]:
+    """The defects of a table, by name.
+
+    Args:
+        table: the defects of each rule.
+        rules: the rules of the contract by id.
+
+    Raises:
+        ValueError: if a name is used twice, or a rule is unknown.
+    """
+    defects: dict[str, Defect] = {}
+    for rule, row in ((rule, row) for rule, rows in table.items() for row in rows):
+        defect = row(rule)
+        if defect.name in defects:
+            raise ValueError(f'two defects are called "{defect.name}"; name one of them otherwise')
+        if rule not in rules:
+            raise ValueError(
+                f'the defect "{defect.name}" breaks "{rule}", which is no rule of openapi.yaml; add it to x-rules'
+            )
+        defects[defect.name] = replace(defect, resources=defect.resources or rules[rule].resources)
+    return defects
+
+
+DEFECTS = by_name(TABLE, RULES)
+
+
+def defects_named(names: Iterable[str]) -> list[Defect]:
+    """The defects of these names.
+
+    Raises:
+        SettingsError: if a name is unknown or given twice, or there are too many.
+    """
+    names = list(names)
+    if len(set(names)) < len(names) or len(names) > MOST_AT_A_TIME:
+        raise SettingsError(f"there are {len(names)} defects; give each once, and {MOST_AT_A_TIME} at most")
+    unknown = [name for name in names if name not in DEFECTS]
+    if unknown:
+        near = get_close_matches(unknown[0], DEFECTS, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server --list-defects` names them all"
+        raise SettingsError(f'no defect "{unknown[0]}"; {hint}')
+    return [DEFECTS[name] for name in names]
+
+
+def needs(defects: Iterable[Defect], choices: Mapping[str, str]) -> dict[str, str]:
+    """The values of open points without which some defects do not show.
+
+    Raises:
+        SettingsError: if another value was chosen.
+    """
+    needed = {point: (value, defect.name) for defect in defects for point, value in defect.needs.items()}
+    for point, (value, name) in needed.items():
+        given = choices.get(point, choices.get(f"open.{point}", value))
+        if given != value:
+            raise SettingsError(f'the defect "{name}" does not show with {point}={given}; leave that out')
+    return {point: value for point, (value, _) in needed.items()}
