@@ -22,11 +22,10 @@ from mock_server.api.representations import Representations
 from mock_server.api.routes import create_elsewhere
 from mock_server.client_contract import client_contract
 from mock_server.defects import defects_named, needs
-from mock_server.defects.call import Transformation
 from mock_server.documents import write_document
+from mock_server.effects import conditions
+from mock_server.effects.layer import EffectLayer
 from mock_server.errors import REFUSAL, SettingsError
-from mock_server.faults import conditions
-from mock_server.faults.middleware import Faults
 from mock_server.forwarding.front import Front
 from mock_server.http.cors import Cors, KnownHosts
 from mock_server.http.lean_flask import LeanFlask
@@ -86,7 +85,7 @@ def create_app(
     settings = settings or Settings()
     if settings.store and not space:
         raise SettingsError("create_app keeps all in memory; serve what is in a store with MockServer")
-    conditions.check(settings.conditions, forwarded=settings.deployment is not None)
+    conditions.check(settings.conditions, forwarded=settings.deployment is not None, shared=bool(settings.store))
     service = _service(settings, before, space)
     app = LeanFlask(__name__, static_folder=None)
     app.extensions["mock_server"] = service
@@ -96,7 +95,7 @@ def create_app(
     if settings.deployment:
         return _in_front(app, service, settings.deployment)
     _add_api(app, service)
-    another = partial(_another, replace(settings, conditions={}), before, space)
+    another = partial(_another, replace(settings, conditions={}), service)
     surrounded: WSGIApplication = app.wsgi_app
     for layer in reversed(list(_layers(app.url_map, service, recording, another))):
         surrounded = layer(surrounded)
@@ -112,15 +111,9 @@ def _add_api(app: Flask, service: Service) -> None:
     app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
 
 
-def _another(settings: Settings, before: Service | None, space: Space | None) -> Flask:
-    """A second mock with records of its own.
-
-    Raises:
-        SettingsError: if they cannot be its own.
-    """
-    if space:
-        raise SettingsError("this condition needs a second mock, with records of its own; leave --store out")
-    return create_app(settings, before and replace(before, accounts=before.accounts.copy()))
+def _another(settings: Settings, service: Service) -> Flask:
+    """A second mock with records of its own."""
+    return create_app(settings, replace(service, accounts=service.accounts.copy()))
 
 
 def _add_contract(app: Flask, service: Service) -> None:
@@ -134,10 +127,8 @@ def _in_front(app: Flask, service: Service, deployment: Deployment) -> Flask:
     """An application that notes which requests are to be forwarded, and answers with the contract itself."""
     settings, own = service.settings, [rule.rule for rule in app.url_map.iter_rules()]
     front: WSGIApplication = Front(app.wsgi_app, deployment, settings.base_path, own)
-    front = Faults(front, app.url_map, service)
-    for layer in reversed([_cors(settings), *conditions.around(settings.conditions, lambda: app)]):
-        front = layer(front)
-    app.wsgi_app = front  # type: ignore[assignment, method-assign]
+    front = EffectLayer(front, app.url_map, service, measures=settings.conditions)
+    app.wsgi_app = _cors(settings)(front)  # type: ignore[assignment, method-assign]
     return app
 
 
@@ -187,11 +178,16 @@ def _layers(
     if recording:
         yield partial(Recorder, service=service, recording=recording)
     yield _cors(settings)
-    yield from conditions.around(settings.conditions, another)
     if settings.grease is not None:
         yield partial(Grease, seed=settings.grease)
-    transformations: list[Transformation] = [*conditions.within(settings.conditions), *defects_named(settings.defects)]
-    yield partial(Faults, routes=routes, service=service, transformations=transformations)
+    yield partial(
+        EffectLayer,
+        routes=routes,
+        service=service,
+        transformations=defects_named(settings.defects),
+        measures=settings.conditions,
+        another=another,
+    )
 
 
 def _cors(settings: Settings) -> Layer:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mock_server.faults.conditions import CONDITIONS
+from mock_server.effects.conditions import parsed
 from mock_server.settings import SECONDS_TO_ANSWER, Settings
 
 HIGHEST_PORT = 65535
@@ -77,11 +77,10 @@ def _processes(text: str) -> int:
 
 
 def _condition(text: str) -> tuple[str, float]:
-    name, equals, measure = text.partition("=")
     try:
-        return name, float(measure) if equals or name not in CONDITIONS else CONDITIONS[name].measures[0]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}" is no condition; give NAME or NAME=N, such as lag=0.3') from None
+        return parsed(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _rate(text: str) -> int:

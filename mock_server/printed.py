@@ -15,8 +15,8 @@ from mock_server.client_contract import client_contract
 from mock_server.control import is_loopback
 from mock_server.defects import DEFECTS
 from mock_server.documents import write_document
+from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError, shown_url
-from mock_server.faults.conditions import CONDITIONS
 from mock_server.forwarding.sightings import Sightings
 from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import HEADER

@@ -46,7 +46,7 @@ def mock_account(mock_server: MockServer, request: pytest.FixtureRequest) -> Ite
         for each in entry.remarks
         if not each.is_meant
     ]
-    mock_server.running.forced.remove_of(account.api_key)
+    mock_server.running.effects.remove_of(account.api_key)
     if made:
         pytest.fail(
             "the client made mistakes; where they are meant, mark the test with mock_meant:\n" + "\n".join(made)
@@ -90,7 +90,7 @@ class MockAccount:
         return self.server.running.journal.find(account=self.api_key, **filters)
 
     def force(self, prefer: str = "", **more: Any) -> None:
-        """Force an answer on its next request, or on more: see `mock_server.faults.forced.Forced`.
+        """Force an answer on its next request, or on more: see `mock_server.effects.effect.Effect`.
 
         Raises:
             SettingsError: if it is invalid.

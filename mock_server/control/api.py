@@ -18,8 +18,8 @@ from mock_server.control.instance import Instance
 from mock_server.control.switches import read_switches, told
 from mock_server.defects import DEFECTS
 from mock_server.documents import read_document
+from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError
-from mock_server.faults.conditions import CONDITIONS
 from mock_server.journal.journal import FILTERS
 from mock_server.store.new_record import TIME_FORMAT
 
@@ -199,7 +199,7 @@ def _events(running: Instance, filters: dict[str, str]) -> Iterator[str]:
 def _add_forced(api: Blueprint, running: Instance) -> None:
     @api.get("/forced")
     def forced_answers() -> Response:
-        return jsonify([asdict(each) for each in running.forced.every])
+        return jsonify([asdict(each) for each in running.effects.every])
 
     @api.post("/forced")
     def force() -> Response:
@@ -208,7 +208,7 @@ def _add_forced(api: Blueprint, running: Instance) -> None:
     @api.delete("/forced")
     @api.delete("/forced/<int:number>")
     def take_back(number: int | None = None) -> Response:
-        running.forced.remove(number)
+        running.effects.remove(number)
         return Response(status=204)
 
 

@@ -16,8 +16,8 @@ from mock_server.control.instance import Instance
 from mock_server.control.journal_pages import add_journal
 from mock_server.control.switches import told
 from mock_server.defects import DEFECTS
+from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError
-from mock_server.faults.conditions import CONDITIONS
 from mock_server.options import SWITCHES
 from mock_server.store.accounts import Account
 from mock_server.store.collection import UnknownIdError
@@ -232,7 +232,7 @@ def _add_switches(console: Blueprint, running: Instance) -> None:
 
     @console.post("/_mock/console/forced/<int:number>/remove")
     def free(number: int) -> AnyResponse:
-        running.forced.remove(number)
+        running.effects.remove(number)
         return _back("switches", "freed")
 
     @console.post("/_mock/console/clock")

@@ -14,15 +14,15 @@ from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
 from mock_server.app import contract_of, create_app
 from mock_server.documents import read_document, write_document
+from mock_server.effects.effect import Effect, Effects
 from mock_server.errors import SettingsError
-from mock_server.faults.forced import Forced, ForcedAnswers
 from mock_server.forwarding.callers import Callers
 from mock_server.forwarding.sightings import Sightings
 from mock_server.journal.har import archive
 from mock_server.journal.journal import Entry, Journal
 from mock_server.journal.recorder import Keeper, Recording
 from mock_server.journal.remarks import Remarks
-from mock_server.settings import FORWARDS, Settings
+from mock_server.settings import Settings
 from mock_server.store.accounts import Account, Accounts
 from mock_server.store.fixtures import SHIPPED, FixtureReader
 from mock_server.store.snapshots import fixture_of, size_of_fixture
@@ -45,7 +45,7 @@ class Instance:
         settings: its present settings.
         journal: the latest requests.
         remarks: makes the remarks about requests.
-        forced: answers that are forced on requests.
+        effects: what is forced on requests.
         snapshots: fixtures by name, as YAML.
         keeper: keeps requests that are forwarded to a deployment.
         sightings: what a deployment's lists and reads have shown, if that is recorded.
@@ -54,7 +54,7 @@ class Instance:
     def __init__(self, settings: Settings) -> None:
         self._start = self.settings = settings
         contract = contract_of(settings)
-        self.journal, self.forced, self.snapshots = self._kept(contract)
+        self.journal, self.effects, self.snapshots = self._kept(contract)
         self._lock = threading.Lock()
         self.remarks = Remarks(contract, settings.base_path, settings.ignore_remarks)
         self._callers = Callers()
@@ -63,10 +63,10 @@ class Instance:
         self.sightings = Sightings(contract, settings.base_path) if is_recorded else None
         self._put(settings)
 
-    def _kept(self, contract: Contract) -> tuple[Journal, ForcedAnswers, MutableMapping[str, str]]:
+    def _kept(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:
         """Where requests, forced answers and snapshots are kept."""
         settings = self.settings
-        return Journal(settings.journal), ForcedAnswers(contract.resources.values(), settings.base_path), {}
+        return Journal(settings.journal), Effects(contract.resources.values(), settings), {}
 
     def follow(self) -> None:
         """Take over what other processes have changed; in memory, there are none."""
@@ -101,7 +101,7 @@ class Instance:
         with self._lock:
             settings = replace(self._start, **switches)
             self._put(settings)
-            self.forced.remove()
+            self.effects.remove()
             self._forget()
 
     def reset_account(self, key: str, given: Any = None) -> Account:
@@ -120,7 +120,7 @@ class Instance:
             if fixture is not None:
                 like = self._account_in(fixture, key)
             account = self.service.accounts.start_again(key, like)
-            self.forced.remove_of(account.name)
+            self.effects.remove_of(account.name)
             self._forget(account.name)
         return account
 
@@ -169,19 +169,15 @@ class Instance:
             settings = replace(self.settings, **switches)
             self._put(settings, self.service)
 
-    def force(self, given: Any) -> Forced:
-        """Force an answer; the account may also be given by its key.
+    def force(self, given: Any) -> Effect:
+        """Add an effect; the account may also be given by its key.
 
         Raises:
             SettingsError: if it is invalid.
         """
         if isinstance(given, dict) and isinstance(given.get("account"), str):
             given = given | {"account": self.account_named(given["account"])}
-        forced = self.forced.add(given)
-        if self.settings.deployment and forced.preferred.defects:
-            self.forced.remove(forced.number)
-            raise SettingsError(f"defects do not apply: {FORWARDS.format(self.settings.deployment.url)}")
-        return forced
+        return self.effects.add(given)
 
     def mean(self, key: str, patterns: Sequence[str]) -> None:
         """Say which mistakes of an account, by its name or its key, are meant.
@@ -271,4 +267,4 @@ class Instance:
 
     @property
     def _recording(self) -> Recording:
-        return Recording(self.journal, self.remarks, self.forced)
+        return Recording(self.journal, self.remarks, self.effects)

@@ -14,11 +14,11 @@ from mock_server.api.operations import Service
 from mock_server.app import create_app
 from mock_server.control.instance import MOST_BYTES, MOST_SNAPSHOTS, Instance
 from mock_server.control.switches import read_switches, told
+from mock_server.effects.effect import Effects
 from mock_server.errors import SettingsError
-from mock_server.faults.forced import ForcedAnswers
 from mock_server.journal.journal import Journal
 from mock_server.settings import Settings
-from mock_server.shared.journal import SharedForcedAnswers, SharedJournal, SharedSnapshots
+from mock_server.shared.journal import SharedEffects, SharedJournal, SharedSnapshots
 from mock_server.shared.store import Space, Store, StoreError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class SharedInstance(Instance):
                 return self._begin()
             if (head["epoch"], head["switches"]) != (self._epoch, self._switches):
                 self._take_over(head)
-            self._forced_here.follow(head)
+            self._effects_here.follow(head)
             for account in self._meant.keys() - head["meant"].keys():
                 self.remarks.forget(account)
             for account, patterns in head["meant"].items():
@@ -103,12 +103,12 @@ class SharedInstance(Instance):
         self.journal.clear()
         self._forget()
 
-    def _kept(self, contract: Contract) -> tuple[Journal, ForcedAnswers, MutableMapping[str, str]]:
+    def _kept(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:
         settings = self.settings
-        self._forced_here = SharedForcedAnswers(contract.resources.values(), settings.base_path, self._store)
+        self._effects_here = SharedEffects(contract.resources.values(), settings, self._store)
         return (
             SharedJournal(self._store, settings.journal),
-            self._forced_here,
+            self._effects_here,
             SharedSnapshots(self._store, MOST_SNAPSHOTS, MOST_BYTES),
         )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from mock_server.errors import Refusal
 from mock_server.http.form_parts import Part
@@ -22,7 +22,8 @@ class Notes:
     Attributes:
         ignored: the names of parts of its form that had no influence.
         refusal: how it was refused, if the client is to blame, or None.
-        forced: the preference that was forced on it, or an empty string.
+        effects: what it gets of what is forced, and the conditions for it: `mock_server.effects.effect.Effect`.
+        around: the conditions that still surround it.
         broken: how its answer breaks off on purpose, or an empty string.
         parts: the parts of its form, if an operation read them.
         unread: why its body is not used, or None.
@@ -33,7 +34,8 @@ class Notes:
 
     ignored: tuple[str, ...] = ()
     refusal: Refusal | None = None
-    forced: str = ""
+    effects: tuple[Any, ...] = ()  # of a higher layer
+    around: list[Any] = field(default_factory=list)
     broken: str = ""
     parts: Mapping[str, Part] | None = None
     unread: Refusal | None = None

@@ -21,7 +21,7 @@ from werkzeug.http import parse_options_header
 from mock_server.api.authentication import scheme_and_key
 from mock_server.api.forms import MULTIPART, URLENCODED
 from mock_server.api.operations import Service
-from mock_server.faults.forced import FORCED, ForcedAnswers
+from mock_server.effects.effect import Effects
 from mock_server.http.answers import whole
 from mock_server.http.codings import plain
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
@@ -79,12 +79,12 @@ class Recording:
     Attributes:
         journal: the latest requests.
         remarks: makes the remarks about requests.
-        forced: answers that are forced on requests.
+        effects: what is forced on requests.
     """
 
     journal: Journal
     remarks: Remarks
-    forced: ForcedAnswers
+    effects: Effects
 
 
 class Keeper:
@@ -96,19 +96,17 @@ class Keeper:
     """
 
     def __init__(self, recording: Recording, name_of: Callable[[str], str]) -> None:
-        self._journal, self._remarks, self._forced = recording.journal, recording.remarks, recording.forced
+        self._journal, self._remarks, self._effects = recording.journal, recording.remarks, recording.effects
         self._name_of = name_of
         self.reads_bodies = bool(self._journal.most_entries)
 
     def force(self, environ: WSGIEnvironment) -> None:
         """Give a request the answer that is forced on it, unless it prefers one itself."""
-        if not self._forced.every or {"HTTP_PREFER", BY_HAND} & environ.keys():
+        if not self._effects.every or {"HTTP_PREFER", BY_HAND} & environ.keys():
             return
         if environ["REQUEST_METHOD"] != "OPTIONS":
-            forced = self._forced.take(environ["REQUEST_METHOD"], _path(environ), self.account_of(environ))
-            if forced:
-                environ[FORCED] = forced
-                notes_of(environ).forced = forced.what
+            effects = self._effects.take(environ["REQUEST_METHOD"], _path(environ), self.account_of(environ))
+            notes_of(environ).effects = effects
 
     def read_form(self, environ: WSGIEnvironment, sent: bytes) -> None:
         """Read the form of a request for the journal before it is answered, while nothing else is to be done."""
@@ -155,7 +153,7 @@ class Keeper:
             query=_query(key, environ),
             headers=_masked(key, headers),
             status=None if notes.broken == "dropped" else head.status,
-            forced=notes.forced,
+            forced=_forced(notes),
             broken=notes.broken,
             own=head.is_own,
             answer_headers=_masked(key, head.headers),
@@ -297,10 +295,15 @@ def _target(key: str, environ: WSGIEnvironment) -> str:
     return shown + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")
 
 
+def _forced(notes: Notes) -> str:
+    """What was forced on a request, for people."""
+    return ", ".join(effect.what for effect in notes.effects)
+
+
 def _more(notes: Notes, account: str) -> str:
     """Who sent a request, what was done to its answer on purpose, and which parts of its form had no influence."""
     parts = [account] if account else []
-    parts += [f"forced: {notes.forced}"] if notes.forced else []
+    parts += [f"forced: {forced}"] if (forced := _forced(notes)) else []
     parts += [notes.broken] if notes.broken else []
     parts += [f"ignored: {', '.join(ascii(name)[1:-1] for name in notes.ignored)}"] if notes.ignored else []
     return "".join(f"  {part}" for part in parts)

@@ -1,4 +1,4 @@
-"""The journal and the forced answers of several processes, in Redis."""
+"""The journal and the effects of several processes, in Redis."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
 from link_management_contract import Resource
+from mock_server.effects.effect import Effect, Effects, State
 from mock_server.errors import SettingsError
-from mock_server.faults.forced import Forced, ForcedAnswers, State
 from mock_server.journal.journal import MOST_BYTES, MOST_OF_ANSWERS, Count, Entry, File, Journal, Remark, matches
+from mock_server.settings import Settings
 from mock_server.shared.store import FullStoreError, Store, StoreError
 
 SECONDS_TO_LOOK = 0.2  # for new requests, while somebody follows them
@@ -162,17 +163,17 @@ def _entry(number: int, found: bytes) -> Entry:
     return Entry(**{each.name: told[each.name] for each in fields(Entry) if each.name in told})
 
 
-class SharedForcedAnswers(ForcedAnswers):
-    """The answers that are forced at present, in the head that all processes look at before each request.
+class SharedEffects(Effects):
+    """The effects at present, in the head that all processes look at before each request.
 
     Args:
         resources: whose paths requests may have.
-        base_path: the prefix of all paths.
+        settings: the prefix of all paths, and what can be in effect.
         store: where the head is.
     """
 
-    def __init__(self, resources: Collection[Resource], base_path: str, store: Store) -> None:
-        super().__init__(resources, base_path)
+    def __init__(self, resources: Collection[Resource], settings: Settings, store: Store) -> None:
+        super().__init__(resources, settings)
         self._store = store
 
     def follow(self, head: dict[str, Any]) -> None:
@@ -190,7 +191,7 @@ class SharedForcedAnswers(ForcedAnswers):
 
 
 def _state(head: dict[str, Any]) -> State:
-    return State([Forced(**each) for each in head.get("forced", ())], head.get("forced_count", 0))
+    return State([Effect(**each) for each in head.get("forced", ())], head.get("forced_count", 0))
 
 
 # Keeps a snapshot if there is room for it: 1, or 0.

@@ -64,7 +64,7 @@ def busy() -> Iterator[MockServer]:
         client.request("GET", "/api/domains/1", headers={"Prefer": "code=503"})
         Client(over_network(server.base_url), "sandbox-busy").get("/api/domains/1")
         server.running.keep("one")
-        server.running.forced.add({"prefer": "code=429", "path": "/api/projects", "times": None})
+        server.running.effects.add({"prefer": "code=429", "path": "/api/projects", "times": None})
         server.running.change(
             choices={"order": "oldest-first"}, defects=("total-is-one-more",), conditions={"quota": 99}
         )

@@ -14,8 +14,8 @@ import requests
 from upstream import Upstream, answer, kept
 
 from mock_server import MockServer
+from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError
-from mock_server.faults.conditions import CONDITIONS
 from mock_server.settings import Deployment
 
 KEY = {"Authorization": "Bearer the-key-of-a-deployment"}

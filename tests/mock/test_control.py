@@ -21,7 +21,7 @@ from mock_server import MockServer, Settings
 from mock_server.control.guard import Guard
 from mock_server.control.plane import Control, create_plane
 from mock_server.defects import DEFECTS
-from mock_server.faults.conditions import CONDITIONS
+from mock_server.effects.conditions import CONDITIONS
 from mock_server.http.request_notes import notes_of
 
 pytestmark = pytest.mark.usefixtures("store")

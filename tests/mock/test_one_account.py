@@ -41,10 +41,10 @@ def test_one_account_starts_again_and_no_other(server: MockServer, key: str) -> 
         ).json()["meta"]["total"]
     )
     assert hosts(server, key) == before[key]
-    assert {each.account for each in server.running.forced.every} == {
+    assert {each.account for each in server.running.effects.every} == {
         server.running.account_named(each) for each in keys if each != key
     }
-    server.running.forced.remove()
+    server.running.effects.remove()
     for each in set(keys) - {key}:
         assert "later.example.com" in hosts(server, each)
 

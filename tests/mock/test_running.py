@@ -76,7 +76,7 @@ def test_what_is_forced_for_ever_is_taken_back(server: MockServer, client: Clien
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({}, "expected an object with one or more of prefer, status, headers, body, field"),
+        ({}, "expected an object with one or more of prefer, condition, status, headers, body, field"),
         ({"prefer": "code=429", "when": "now"}, "expected an object with one or more of prefer"),
         ({"prefer": "code=99"}, 'Prefer: code is "99"; give a status from 400 to 599.'),
         ({"prefer": "respond-async"}, "nothing is forced"),

@@ -26,7 +26,7 @@ from mock_server import Settings
 from mock_server.control.instance import Instance
 from mock_server.control.shared_instance import SharedInstance
 from mock_server.defects.call import Call, Serve, Transformation
-from mock_server.faults.middleware import Faults
+from mock_server.effects.layer import EffectLayer
 
 CONTRACT = shipped_contract()
 BASE_URL = "http://localhost"
@@ -47,7 +47,7 @@ class FaultyTarget(Target):
         super().__init__(BASE_URL, identities("demo-key-harbour", "demo-key-alpine"), Ledger(), limits)
         settings = replace(settings, journal=0)
         running = SharedInstance(settings) if settings.store else Instance(settings)
-        faults = Faults(running, running.app.url_map, running.service, [fault])
+        faults = EffectLayer(running, running.app.url_map, running.service, [fault])
         self.wsgi = WsgiClient(faults, use_cookies=False)  # so that it sends those it is given
 
     def _next_request(self, request: Request) -> Any:

@@ -1,8 +1,8 @@
-"""The layer in front of the honest server that carries out preferences, and changes calls or answers."""
+"""The layer in front of the honest server in which all effects come about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from io import BytesIO
@@ -16,9 +16,10 @@ from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
 from mock_server.defects import DEFECTS
 from mock_server.defects.call import Call, Serve, Transformation
+from mock_server.effects.conditions import CONDITIONS
+from mock_server.effects.effect import MOST, Effect
+from mock_server.effects.preferences import Preferred, preferences_of
 from mock_server.errors import REFUSAL, Refusal
-from mock_server.faults.forced import FORCED, Forced
-from mock_server.faults.preferences import Preferred, preferences_of
 from mock_server.http.broken_answers import dropped, dropped_after
 from mock_server.http.request_notes import notes_of
 from mock_server.settings import FORWARDS
@@ -26,48 +27,98 @@ from mock_server.settings import FORWARDS
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-NOT_FORCED = Forced()
+NO_EFFECT = Effect()
 LONGEST_TARGET = 4000  # characters
 TOO_MANY = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
 
 
-class Faults:
-    """Carries out what each request prefers, and passes the calls of operations through transformations.
+class EffectLayer:
+    """Gives requests what is in effect for them: conditions around, answers instead, defects in front of operations.
 
     Args:
         inner: the honest application.
         routes: the paths of its operations.
         service: what its operations work with.
         transformations: the first is nearest to the application.
+        measures: the measure of each condition for all requests.
+        another: makes a second server like this one, for the conditions that need it.
     """
 
-    def __init__(
-        self, inner: WSGIApplication, routes: Map, service: Service, transformations: Sequence[Transformation] = ()
+    def __init__(  # noqa: PLR0913, PLR0917 - what either kind needs
+        self,
+        inner: WSGIApplication,
+        routes: Map,
+        service: Service,
+        transformations: Sequence[Transformation] = (),
+        measures: Mapping[str, float] | None = None,
+        another: Callable[[], WSGIApplication] | None = None,
     ) -> None:
         self._inner = inner
         self._routes = routes.bind("")
         self._service = service
         self._resources = service.contract.resources
         self._url = service.settings.deployment.url if service.settings.deployment else ""
-        self._is_needed = bool(transformations)
+        self._another = another or (lambda: inner)
+        self._usual = [Effect(condition=f"{name}={measure}") for name, measure in (measures or {}).items()]
+        self._made: dict[tuple[int, str], Any] = {}
+        within = [each for effect in self._usual if (each := self._within(effect))]
+        self._is_needed = bool(transformations or within)
         self._serve: Serve = self._honest
-        for transformation in transformations:
+        for transformation in (*within, *transformations):
             self._serve = _remembering(transformation, self._serve)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request; refuse one with invalid preferences without carrying it out."""
-        forced: Forced | None = environ.get(FORCED)
-        if not forced and not environ.get("HTTP_PREFER"):
+        """Answer a request."""
+        effects = notes_of(environ).effects
+        if self._usual or effects:
+            around = [*self._usual, *(each for each in effects if each.condition)]
+            notes_of(environ).around = sorted(around, key=_place, reverse=True)
+        return self._onward(environ, start_response)
+
+    def _onward(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request under the conditions that still surround it, the outermost first."""
+        notes = notes_of(environ)
+        while notes.around:
+            effect = notes.around.pop(0)
+            if layer := self._around(effect):
+                return layer(environ, start_response)
+        return self._preferring(environ, start_response)
+
+    def _around(self, effect: Effect) -> WSGIApplication | None:
+        """The layer of a condition, which is the same for all requests that it surrounds."""
+        name, measure = effect.measured
+        make = CONDITIONS[name].around
+        return self._once(effect, lambda: make(self._onward, measure, self._another)) if make else None
+
+    def _within(self, effect: Effect) -> Transformation | None:
+        """The transformation of a condition, which is the same for all requests that it changes."""
+        name, measure = effect.measured
+        make = CONDITIONS[name].within
+        return self._once(effect, lambda: make(measure)) if make else None
+
+    def _once(self, effect: Effect, make: Callable[[], Any]) -> Any:
+        key = (effect.number, effect.condition)
+        if key not in self._made:
+            while len(self._made) > MOST:
+                self._made.pop(next(iter(self._made)))
+            self._made[key] = make()
+        return self._made[key]
+
+    def _preferring(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request as it prefers, or as is forced on it; refuse one with invalid preferences."""
+        effects = notes_of(environ).effects
+        if not effects and not environ.get("HTTP_PREFER"):
             return (self._called if self._is_needed else self._inner)(environ, start_response)
+        forced = next((each for each in effects if not each.condition), None)
         try:
-            preferred = forced.preferred if forced else preferences_of(environ["HTTP_PREFER"])
+            preferred = forced.preferred if forced else preferences_of(environ.get("HTTP_PREFER", ""))
         except ValueError as error:
             environ[REFUSAL] = Refusal("400", str(error), mistake=False)
             return self._inner(environ, start_response)
-        return self._preferred(preferred, forced or NOT_FORCED, environ, start_response)
+        return self._preferred(preferred, forced or NO_EFFECT, environ, start_response)
 
     def _preferred(
-        self, preferred: Preferred, forced: Forced, environ: WSGIEnvironment, start_response: StartResponse
+        self, preferred: Preferred, forced: Effect, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
         """Answer a request as it prefers, or as is forced on it; only answers to known accounts are held back."""
         if preferred.code:
@@ -103,6 +154,9 @@ class Faults:
         if call is None:
             return self._inner(environ, start_response)
         serve = self._serve
+        for effect in notes_of(environ).effects:
+            if effect.condition and (transformation := self._within(effect)):
+                serve = _remembering(transformation, serve, transformation)
         for name in defects:
             serve = _remembering(DEFECTS[name], serve)
         return serve(call)(environ, start_response)
@@ -130,11 +184,17 @@ def _is_long(environ: WSGIEnvironment) -> bool:
     return len(environ["PATH_INFO"]) + len(environ["QUERY_STRING"]) > LONGEST_TARGET
 
 
-def _remembering(transformation: Transformation, inner: Serve) -> Serve:
+def _remembering(transformation: Transformation, inner: Serve, owner: Any = None) -> Serve:
+    """Give a transformation what it remembers of each account, for as long as its owner lives."""
     strangers: dict[str, Any] = {}
 
     def serve(call: Call) -> Response:
-        memory = call.account.memories.setdefault(serve, {}) if call.account else strangers
+        memory = call.account.memories.setdefault(owner or serve, {}) if call.account else strangers
         return transformation(replace(call, memory=memory), inner)
 
     return serve
+
+
+def _place(effect: Effect) -> int:
+    """Where a condition stands among others: the later in the table, the farther out."""
+    return list(CONDITIONS).index(effect.measured[0])

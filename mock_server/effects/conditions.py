@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING
 
 from mock_server.defects.call import Transformation
+from mock_server.effects import limits, network
 from mock_server.errors import SettingsError
-from mock_server.faults.conditions import limits, network
 from mock_server.http.broken_answers import cut_off, dropped, dropped_after
 
 if TYPE_CHECKING:
@@ -119,12 +119,26 @@ CONDITIONS = {
 }
 
 
-def check(measures: Mapping[str, float], *, forwarded: bool = False) -> None:
+def parsed(text: str) -> tuple[str, float]:
+    """The name and the measure of a condition, such as `lag=0.3`; the usual measure if none is given.
+
+    Raises:
+        ValueError: if the measure is no number.
+    """
+    name, equals, measure = text.partition("=")
+    try:
+        return name, float(measure) if equals or name not in CONDITIONS else CONDITIONS[name].measures[0]
+    except ValueError:
+        raise ValueError(f'"{text}" is no condition; give NAME or NAME=N, such as lag=0.3') from None
+
+
+def check(measures: Mapping[str, float], *, forwarded: bool = False, shared: bool = False) -> None:
     """Refuse unknown conditions and invalid measures.
 
     Args:
         measures: the measure of each condition.
         forwarded: whether requests are forwarded to a deployment.
+        shared: whether several processes share the records.
 
     Raises:
         SettingsError: if there is one; the message names it.
@@ -135,6 +149,10 @@ def check(measures: Mapping[str, float], *, forwarded: bool = False) -> None:
         if forwarded and not CONDITIONS[name].travels:
             known = ", ".join(each for each, condition in CONDITIONS.items() if condition.travels)
             raise SettingsError(f'the condition "{name}" does not apply in front of a deployment; these do: {known}')
+        if shared and CONDITIONS[name].around is network.Replica:
+            raise SettingsError(
+                f'the condition "{name}" needs a second mock with records of its own; leave --store out'
+            )
         allowed = CONDITIONS[name].allowed
         if allowed and measure not in allowed:
             raise SettingsError(
@@ -142,17 +160,3 @@ def check(measures: Mapping[str, float], *, forwarded: bool = False) -> None:
             )
         if isinstance(measure, bool) or not isinstance(measure, int | float) or not 0 <= measure <= MOST:
             raise SettingsError(f'the condition "{name}" is {measure!r}; expected a number from 0 to {MOST}')
-
-
-def within(measures: Mapping[str, float]) -> list[Transformation]:
-    """The transformations of calls under some conditions, each with its measure."""
-    return [make(measure) for name, measure in measures.items() if (make := CONDITIONS[name].within)]
-
-
-def around(
-    measures: Mapping[str, float], another: Callable[[], WSGIApplication]
-) -> Iterator[Callable[[WSGIApplication], WSGIApplication]]:
-    """The layers of some conditions, each with its measure, the outermost first."""
-    for name, condition in reversed(CONDITIONS.items()):
-        if name in measures and (make := condition.around):
-            yield lambda inner, make=make, measure=measures[name]: make(inner, measure, another)  # type: ignore[misc]

@@ -1,0 +1,363 @@
+"""Effects: which requests get what, an answer or trouble on the way."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from dataclasses import field as attribute
+from fnmatch import fnmatchcase
+from http import HTTPStatus
+from time import time
+from typing import Any, TypeVar
+
+from werkzeug.wrappers import Response
+
+from link_management_contract import Resource
+from mock_server.effects import conditions
+from mock_server.effects.preferences import Preferred, preferences_of
+from mock_server.errors import Refusal, SettingsError
+from mock_server.settings import FORWARDS, Settings
+
+MOST, MOST_HEADERS = 100, 50
+LONGEST_BODY = 2**20  # bytes of JSON
+DEEPEST = 100  # levels of a body
+LONGEST = 10**7  # seconds
+METHODS = ("*", "GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
+LEAST_STATUS, MOST_STATUS = 200, 599
+WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT, HTTPStatus.NOT_MODIFIED)
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~\w-]{1,100}", re.ASCII)
+HEADER = re.compile(r"[ -~]{0,4000}")
+OF_THE_CONNECTION = frozenset({"connection", "content-length", "date", "transfer-encoding", "upgrade"})
+WILD = re.compile(r"[*?\[]")
+QUERY = re.compile(r"\?[\w.]+=")
+
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Which requests get what.
+
+    Attributes:
+        prefer: as in a `Prefer` header: `code=429`, `delay=2`, `lost=after`, `defect=NAME`.
+        condition: trouble around the answer, as `--condition` takes it: `latency=0.5`.
+        status: the status of an answer of its own, or None.
+        headers: further headers of the answer.
+        body: its JSON, or a text if `headers` name another media type; None if it has no body of its own.
+        field: the form field that the answer reports as wrong, or an empty string.
+        method: the method of requests that match, or `*`.
+        path: their path, with `*` for anything.
+        account: the name of their account, with `*` for anything.
+        times: how often it is used, or None to use it until it is removed.
+        seconds: for how long it is used, or None.
+        every: of how many matching requests one gets it.
+        number: by which it is removed.
+        ends: when it ends, in seconds since 1970, or None.
+        seen: how many requests have matched.
+    """
+
+    prefer: str = ""
+    condition: str = ""
+    status: int | None = None
+    headers: Mapping[str, str] = attribute(default_factory=dict)
+    body: Any = None
+    field: str = ""
+    method: str = "*"
+    path: str = "*"
+    account: str = "*"
+    times: int | None = 1
+    seconds: float | None = None
+    every: int = 1
+    number: int = 0
+    ends: float | None = None
+    seen: int = 0
+
+    @property
+    def what(self) -> str:
+        """What it does, for people."""
+        told = [text for text in (self.prefer, self.condition) if text]
+        told += [f"status={self.status}"] if self.status else []
+        told += [f"field={self.field}"] if self.field else []
+        told += [f"{name}: {value}" for name, value in self.headers.items()]
+        told += ["with a body"] if self.body is not None else []
+        return ", ".join(told)
+
+    @property
+    def preferred(self) -> Preferred:
+        """What it asks for besides an answer of its own."""
+        return preferences_of(self.prefer)
+
+    @property
+    def measured(self) -> tuple[str, float]:
+        """The name and the measure of its condition."""
+        return conditions.parsed(self.condition)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it depends on how many requests have matched."""
+        return self.times is not None or self.every > 1
+
+    def matches(self, method: str, path: str, account: str) -> bool:
+        """Whether a request may get it."""
+        return (
+            self.method.upper() in ("*", method)
+            and fnmatchcase(path, self.path)
+            and fnmatchcase(account, self.account)
+            and (self.ends is None or time() < self.ends)
+        )
+
+    def used(self) -> tuple[bool, Effect | None]:
+        """Whether the next request that matches gets it, and what remains of it then."""
+        is_due = (self.seen + 1) % self.every == 0
+        if is_due and self.times == 1:
+            return True, None
+        left = self.times - 1 if is_due and self.times else self.times
+        return is_due, replace(self, seen=self.seen + 1, times=left)
+
+    def refusal(self, usual: str) -> Refusal | None:
+        """The refusal of a form field, with the usual status of those unless it has another; None without a field."""
+        if not self.field:
+            return None
+        title = f'The field "{self.field}" is refused, because a test asked for that.'
+        return Refusal(str(self.status or usual), title, field=self.field, mistake=False)
+
+    def response(self) -> Response | None:
+        """The answer of its own, or None."""
+        if self.field or (self.status is None and self.body is None):
+            return None
+        own = {name.lower(): value for name, value in self.headers.items()}
+        is_text = isinstance(self.body, str) and not own.get("content-type", "application/json").startswith(
+            "application/json"
+        )
+        content = "" if self.body is None else self.body if is_text else json.dumps(self.body, ensure_ascii=False)
+        answer = Response(content, self.status or HTTPStatus.OK, content_type="application/json")
+        if not content:
+            del answer.headers["Content-Type"]
+        return answer
+
+
+@dataclass
+class State:
+    """The effects at present, and how many there ever were."""
+
+    every: list[Effect] = attribute(default_factory=list)
+    count: int = 0
+
+    def add(self, effect: Effect) -> Effect:
+        """Add an effect, which gets a number.
+
+        Raises:
+            SettingsError: if there are too many.
+        """
+        self.keep(lambda effect: effect.ends is None or time() < effect.ends)
+        if len(self.every) >= MOST:
+            raise SettingsError(f"{MOST} answers are forced already; take some back")
+        self.count += 1
+        ends = None if effect.seconds is None else time() + effect.seconds
+        self.every.append(replace(effect, number=self.count, ends=ends))
+        return self.every[-1]
+
+    def take(self, method: str, path: str, account: str) -> tuple[Effect, ...]:
+        """What a request gets: the first answer that matches, and all conditions; they then count as used."""
+        taken, left = list[Effect](), list[Effect]()
+        for effect in self.every:
+            is_answered = not effect.condition and any(not each.condition for each in taken)
+            if is_answered or not effect.matches(method, path, account):
+                left.append(effect)
+                continue
+            is_due, remaining = effect.used()
+            taken += [effect] if is_due else []
+            left += [remaining] if remaining else []
+        self.every = left
+        return tuple(taken)
+
+    def keep(self, is_kept: Callable[[Effect], bool]) -> None:
+        """Remove the others."""
+        self.every = list(filter(is_kept, self.every))
+
+
+class Effects:
+    """All effects at present.
+
+    Args:
+        resources: whose paths requests may have.
+        settings: the prefix of all paths, and what can be in effect.
+    """
+
+    def __init__(self, resources: Collection[Resource], settings: Settings) -> None:
+        self._settings, base_path = settings, settings.base_path
+        self._paths = {base_path + path.rstrip("/") for each in resources for path in each.paths.values()}
+        self._lock = threading.Lock()
+        self._state = State()
+
+    @property
+    def every(self) -> list[Effect]:
+        """All effects that have not ended."""
+        now = time()
+        return [effect for effect in self._state.every if effect.ends is None or now < effect.ends]
+
+    def add(self, given: Any) -> Effect:
+        """Add an effect.
+
+        Args:
+            given: an object with attributes of `Effect`, at least one of which says what requests get.
+
+        Raises:
+            SettingsError: if it is invalid, or can match no request.
+        """
+        effect = Effect(**_checked(given))
+        if problem := next(_problems(effect), "") or self._problem_here(effect):
+            raise SettingsError(problem)
+        return self._change(lambda state: state.add(effect))
+
+    def _problem_here(self, effect: Effect) -> str:
+        """Why this mock can't do it, or no request could ever have its path; an answer with a body may be anywhere."""
+        deployment = self._settings.deployment
+        if deployment and effect.preferred.defects:
+            return f"defects do not apply: {FORWARDS.format(deployment.url)}"
+        if effect.condition:
+            is_shared = bool(self._settings.store)
+            conditions.check(dict([effect.measured]), forwarded=deployment is not None, shared=is_shared)
+        literal = WILD.split(effect.path, maxsplit=1)[0]
+        is_known = effect.body is not None or any(
+            _may_be(path, literal, whole=literal == effect.path) for path in self._paths
+        )
+        if is_known and not QUERY.search(effect.path):
+            return ""
+        return (
+            f'"path" is "{effect.path}", which no request to this API has; give one such as {self._settings.base_path}'
+            '/api/domains/*, without a query, or a "body" for an endpoint that is yet to come'
+        )
+
+    def take(self, method: str, path: str, account: str) -> tuple[Effect, ...]:
+        """What a request gets: the first answer that matches, and all conditions; they then count as used."""
+        matching = [effect for effect in self._state.every if effect.matches(method, path, account)]
+        if not any(effect.counts for effect in matching):  # then nothing changes
+            answers = [effect for effect in matching if not effect.condition]
+            return (*answers[:1], *(effect for effect in matching if effect.condition))
+        return self._change(lambda state: state.take(method, path, account))
+
+    def remove(self, number: int | None = None) -> None:
+        """Remove one effect, or all."""
+        self._change(lambda state: state.keep(lambda effect: number is not None and effect.number != number))
+
+    def remove_of(self, account: str) -> None:
+        """Remove those of one account alone."""
+        self._change(lambda state: state.keep(lambda effect: effect.account != account))
+
+    def _change(self, change: Callable[[State], Result]) -> Result:
+        """Change the effects, with no other change in between."""
+        with self._lock:
+            return change(self._state)
+
+
+def _checked(given: Any) -> dict[str, Any]:
+    """The attributes that are given.
+
+    Raises:
+        SettingsError: if one is unknown, or of another type.
+    """
+    names = [name for name in asdict(Effect()) if name not in ("number", "ends", "seen")]
+    answers = ("prefer", "condition", "status", "headers", "body", "field")
+    if not isinstance(given, dict) or set(given) - set(names) or not set(given) & set(answers):
+        raise SettingsError(
+            f"expected an object with one or more of {', '.join(answers)}, which say what to answer, and perhaps"
+            f" {', '.join(names[len(answers) :])}, no others"
+        )
+    for name in ("prefer", "condition", "field", "method", "path", "account"):
+        value = given.get(name)
+        if value is not None and not (isinstance(value, str) and value.isprintable()):
+            raise SettingsError(f'"{name}" is {value!r}; expected a text')
+    stays = {"times": None} if given.get("condition") or given.get("seconds") is not None else {}
+    return stays | {name: value for name, value in given.items() if value is not None or name in ("times", "body")}
+
+
+def _problems(effect: Effect) -> Iterator[str]:
+    """Why an effect is invalid."""
+    yield from _problems_of_numbers(effect)
+    if effect.method.upper() not in METHODS:
+        yield f'"method" is "{effect.method}"; expected one of {", ".join(METHODS)}'
+    try:
+        preferred = effect.preferred
+    except ValueError as error:
+        yield str(error)
+        return
+    status = effect.status
+    if effect.condition:
+        yield from _problems_of_condition(effect)
+    elif status is not None and (type(status) is not int or not LEAST_STATUS <= status <= MOST_STATUS):
+        yield f'"status" is {status!r}; expected a number from {LEAST_STATUS} to {MOST_STATUS}'
+    elif preferred.code and (status or effect.field or effect.body is not None):
+        yield f'"prefer" asks for code={preferred.code}, and the answer is given, too; give "status" instead'
+    elif not preferred.applied and not status and not effect.field and effect.body is None:
+        yield 'nothing is forced; give "prefer" such as "code=429", or "condition", "status", "body" or "field"'
+    elif effect.body is not None and (status in WITHOUT_BODY or effect.field):
+        yield '"body" is given for an answer that has none of its own; leave it out'
+    yield from _problems_of_headers(effect.headers)
+    yield from _problems_of_body(effect.body)
+    if effect.field and status and status < HTTPStatus.BAD_REQUEST:
+        yield f'"status" is {status}, and a field is refused; give a status from 400 on'
+
+
+def _problems_of_numbers(effect: Effect) -> Iterator[str]:
+    if effect.times is not None and (type(effect.times) is not int or effect.times < 1):
+        yield f'"times" is {effect.times!r}; expected 1 or more, or null for ever'
+    if effect.seconds is not None and (type(effect.seconds) not in (int, float) or not 0 < effect.seconds < LONGEST):
+        yield f'"seconds" is {effect.seconds!r}; expected a number above 0, and below {LONGEST:,}'
+    if type(effect.every) is not int or not 1 <= effect.every <= conditions.MOST:
+        yield f'"every" is {effect.every!r}; expected a whole number from 1 to {conditions.MOST}'
+
+
+def _problems_of_condition(effect: Effect) -> Iterator[str]:
+    if effect.prefer or effect.status or effect.field or effect.headers or effect.body is not None:
+        yield '"condition" surrounds whatever is answered; force an answer apart from it'
+    try:
+        conditions.check(dict([effect.measured]))
+    except ValueError as error:  # a SettingsError is one
+        yield str(error)
+
+
+def _problems_of_body(body: Any) -> Iterator[str]:
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+        if len(text.encode()) > LONGEST_BODY or _is_deep(body):
+            yield f'"body" is longer than {LONGEST_BODY:,} bytes of JSON, or nested too deep'
+    except (ValueError, RecursionError) as error:  # a UnicodeError is a ValueError
+        yield f'"body" cannot be written as JSON: {error}'
+
+
+def _is_deep(body: Any) -> bool:
+    """Whether JSON is nested deeper than is safe to write again and again."""
+    level = [body]
+    for _ in range(DEEPEST):
+        level = [
+            each
+            for node in level
+            for each in (node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
+        ]
+    return bool(level)
+
+
+def _problems_of_headers(headers: Any) -> Iterator[str]:
+    if not isinstance(headers, dict) or len(headers) > MOST_HEADERS:
+        yield f'"headers" is not an object of at most {MOST_HEADERS} names with texts'
+        return
+    for name, value in headers.items():
+        if not TOKEN.fullmatch(name) or not isinstance(value, str) or not HEADER.fullmatch(value):
+            yield f'the header "{name}" is {value!r}; expected a name, and a text of visible ASCII characters'
+        elif name.lower() in OF_THE_CONNECTION:
+            yield f'the header "{name}" is the server\'s own; leave it out'
+
+
+def _may_be(path: str, literal: str, *, whole: bool) -> bool:
+    """Whether a documented path, with any id, may begin with a text, or be it."""
+    prefix, brace, _ = path.partition("{")
+    literal = literal if literal == "/" or not whole else literal.rstrip("/")
+    identifier = literal.removeprefix(prefix) if brace and literal.startswith(prefix) else ""
+    if whole:
+        return literal == path if not brace else identifier.isdecimal()
+    return path.startswith(literal) or f"{path}/" == literal or identifier.isdecimal()
