@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from dataclasses import field as attribute
 from fnmatch import fnmatchcase
+from functools import partial
 from http import HTTPStatus
 from time import time
 from typing import Any, TypeVar
@@ -161,12 +162,12 @@ class State:
         self.every.append(replace(effect, number=self.count, ends=ends))
         return self.every[-1]
 
-    def take(self, method: str, path: str, account: str) -> tuple[Effect, ...]:
-        """What a request gets: the first answer that matches, and all conditions; they then count as used."""
+    def take(self, method: str, path: str, account: str, *, is_answered: bool) -> tuple[Effect, ...]:
+        """What a request gets; that then counts as used."""
         taken, left = list[Effect](), list[Effect]()
         for effect in self.every:
-            is_answered = not effect.condition and any(not each.condition for each in taken)
-            if is_answered or not effect.matches(method, path, account):
+            is_late = not effect.condition and (is_answered or any(not each.condition for each in taken))
+            if is_late or not effect.matches(method, path, account):
                 left.append(effect)
                 continue
             is_due, remaining = effect.used()
@@ -233,13 +234,20 @@ class Effects:
             '/api/domains/*, without a query, or a "body" for an endpoint that is yet to come'
         )
 
-    def take(self, method: str, path: str, account: str) -> tuple[Effect, ...]:
-        """What a request gets: the first answer that matches, and all conditions; they then count as used."""
+    def take(self, method: str, path: str, account: str, *, is_answered: bool = False) -> tuple[Effect, ...]:
+        """What a request gets: the first answer that matches, and all conditions; they then count as used.
+
+        Args:
+            method: of the request.
+            path: of the request.
+            account: the name of its account, or an empty string.
+            is_answered: whether it prefers an answer itself, and so gets no other.
+        """
         matching = [effect for effect in self._state.every if effect.matches(method, path, account)]
-        if not any(effect.counts for effect in matching):  # then nothing changes
-            answers = [effect for effect in matching if not effect.condition]
-            return (*answers[:1], *(effect for effect in matching if effect.condition))
-        return self._change(lambda state: state.take(method, path, account))
+        if not matching:
+            return ()
+        take = partial(State.take, method=method, path=path, account=account, is_answered=is_answered)
+        return self._change(take) if any(effect.counts for effect in matching) else take(State(matching))
 
     def remove(self, number: int | None = None) -> None:
         """Remove one effect, or all."""

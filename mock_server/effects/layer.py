@@ -69,10 +69,10 @@ class EffectLayer:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
-        effects = notes_of(environ).effects
-        if self._usual or effects:
-            around = [*self._usual, *(each for each in effects if each.condition)]
-            notes_of(environ).around = sorted(around, key=_place, reverse=True)
+        notes = notes_of(environ)
+        if notes.around is None and (self._usual or notes.effects):  # else, a condition asks a second server
+            around = [*self._usual, *(effect for effect in notes.effects if effect.condition)]
+            notes.around = sorted(around, key=_place, reverse=True)
         return self._onward(environ, start_response)
 
     def _onward(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

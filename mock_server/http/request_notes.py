@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mock_server.errors import Refusal
@@ -23,7 +23,7 @@ class Notes:
         ignored: the names of parts of its form that had no influence.
         refusal: how it was refused, if the client is to blame, or None.
         effects: what it gets of what is forced, and the conditions for it: `mock_server.effects.effect.Effect`.
-        around: the conditions that still surround it.
+        around: the conditions that still surround it; None before they are known.
         broken: how its answer breaks off on purpose, or an empty string.
         parts: the parts of its form, if an operation read them.
         unread: why its body is not used, or None.
@@ -35,7 +35,7 @@ class Notes:
     ignored: tuple[str, ...] = ()
     refusal: Refusal | None = None
     effects: tuple[Any, ...] = ()  # of a higher layer
-    around: list[Any] = field(default_factory=list)
+    around: list[Any] | None = None
     broken: str = ""
     parts: Mapping[str, Part] | None = None
     unread: Refusal | None = None

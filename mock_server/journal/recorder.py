@@ -101,12 +101,11 @@ class Keeper:
         self.reads_bodies = bool(self._journal.most_entries)
 
     def force(self, environ: WSGIEnvironment) -> None:
-        """Give a request the answer that is forced on it, unless it prefers one itself."""
-        if not self._effects.every or {"HTTP_PREFER", BY_HAND} & environ.keys():
-            return
-        if environ["REQUEST_METHOD"] != "OPTIONS":
-            effects = self._effects.take(environ["REQUEST_METHOD"], _path(environ), self.account_of(environ))
-            notes_of(environ).effects = effects
+        """Give a request what is in effect for it; an answer that is forced on it only if it prefers none itself."""
+        method = environ["REQUEST_METHOD"]
+        if self._effects.every and BY_HAND not in environ and method != "OPTIONS":
+            request, is_answered = (method, _path(environ), self.account_of(environ)), "HTTP_PREFER" in environ
+            notes_of(environ).effects = self._effects.take(*request, is_answered=is_answered)
 
     def read_form(self, environ: WSGIEnvironment, sent: bytes) -> None:
         """Read the form of a request for the journal before it is answered, while nothing else is to be done."""
