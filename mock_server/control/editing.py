@@ -135,14 +135,17 @@ def forced(form: Mapping[str, str]) -> dict[str, Any]:
     wanted = [f"{name}={text[name]}" for name in ("delay", "lost") if name in text]
     given |= {"prefer": ", ".join(wanted)} if wanted else {}
     given |= {"status": _whole("status", text["status"])} if "status" in text else {}
-    given |= {"field": text["field"]} if "field" in text else {}
+    given |= {name: text[name] for name in ("field", "condition") if name in text}
+    given |= {"seconds": _number("seconds", text["seconds"])} if "seconds" in text else {}
+    given |= {"every": _whole("every", text["every"])} if "every" in text else {}
     given |= {"headers": {"Retry-After": text["wait"]}} if "wait" in text else {}
     if "body" in text:
         given["body"] = _parsed(text["body"])
     elif "field" not in text and given.get("status", 0) >= LEAST_ERROR:
         given["body"] = {"errors": [{"title": "A test asked for this answer.", "status": given["status"]}]}
-    times = text.get("times", "1")
-    return given | {"times": None if times == "*" else _whole("times", times)}
+    if "times" in text:
+        given["times"] = None if text["times"] == "*" else _whole("times", text["times"])
+    return given
 
 
 def _parsed(text: str) -> Any:

@@ -149,10 +149,6 @@ def check(measures: Mapping[str, float], *, forwarded: bool = False, shared: boo
         if forwarded and not CONDITIONS[name].travels:
             known = ", ".join(each for each, condition in CONDITIONS.items() if condition.travels)
             raise SettingsError(f'the condition "{name}" does not apply in front of a deployment; these do: {known}')
-        if shared and CONDITIONS[name].around is network.Replica:
-            raise SettingsError(
-                f'the condition "{name}" needs a second mock with records of its own; leave --store out'
-            )
         allowed = CONDITIONS[name].allowed
         if allowed and measure not in allowed:
             raise SettingsError(
@@ -160,3 +156,7 @@ def check(measures: Mapping[str, float], *, forwarded: bool = False, shared: boo
             )
         if isinstance(measure, bool) or not isinstance(measure, int | float) or not 0 <= measure <= MOST:
             raise SettingsError(f'the condition "{name}" is {measure!r}; expected a number from 0 to {MOST}')
+        if shared and CONDITIONS[name].around is network.Replica:
+            raise SettingsError(
+                f'the condition "{name}" needs a second mock with records of its own; leave --store out'
+            )

@@ -216,7 +216,7 @@ class Effects:
         return self._change(lambda state: state.add(effect))
 
     def _problem_here(self, effect: Effect) -> str:
-        """Why this mock can't do it, or no request could ever have its path; an answer with a body may be anywhere."""
+        """Why this mock can't do it, or no request could ever have its path; a success with a body may be anywhere."""
         deployment = self._settings.deployment
         if deployment and effect.preferred.defects:
             return f"defects do not apply: {FORWARDS.format(deployment.url)}"
@@ -224,9 +224,8 @@ class Effects:
             is_shared = bool(self._settings.store)
             conditions.check(dict([effect.measured]), forwarded=deployment is not None, shared=is_shared)
         literal = WILD.split(effect.path, maxsplit=1)[0]
-        is_known = effect.body is not None or any(
-            _may_be(path, literal, whole=literal == effect.path) for path in self._paths
-        )
+        is_success = effect.body is not None and (effect.status or HTTPStatus.OK) < HTTPStatus.BAD_REQUEST
+        is_known = is_success or any(_may_be(path, literal, whole=literal == effect.path) for path in self._paths)
         if is_known and not QUERY.search(effect.path):
             return ""
         return (

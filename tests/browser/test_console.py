@@ -275,7 +275,7 @@ def test_an_answer_is_forced_and_taken_back(page: Page, client: Client) -> None:
     expect(page.get_by_role("status")).to_have_text("The forced answer was removed.")
     assert client.get("/api/domains/1").status == 200
     page.get_by_role("button", name="Force").click()
-    expect(page.get_by_role("alert")).to_contain_text("expected an object with one or more of prefer, status")
+    expect(page.get_by_role("alert")).to_contain_text("expected an object with one or more of prefer, condition")
     page.get_by_role("textbox", name="Path").fill("/api/domain")
     page.get_by_role("textbox", name="Status", exact=True).fill("503")
     page.get_by_role("button", name="Force").click()
