@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
-import re
 import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+import click
+
 from link_management_contract.texts import printable
 from mock_server import printed
-from mock_server.command_line import settings_of
+from mock_server.command_line import parse, settings_of
 from mock_server.errors import Refusal, SettingsError
 from mock_server.http.log import BatchHandler
-from mock_server.options import ENVIRONMENT, OPTIONS
+from mock_server.options import ENVIRONMENT
 from mock_server.server import MockServer, listen
 from mock_server.store.fixtures import SHIPPED
 from mock_server.workers import Workers
 
 REMARKED, USAGE_ERROR = 1, 2
 SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
-
-
-class _Parser(argparse.ArgumentParser):
-    """Reports a mistake in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message)
-        if unknown:
-            near = get_close_matches(unknown[1], set(self._option_string_actions), n=2, cutoff=0.5)
-            message += f"; did you mean {' or '.join(near)}?" if near else "; --help lists all options"
-        self.exit(USAGE_ERROR, f"{self.prog}: {message}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -53,14 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SystemExit: with status 0 when the mock is stopped; 1 if there were remarks and `--fail-on-remarks` is given, or
             a file could not be written; 2 if it cannot start.
     """
-    parser = _parser()
-    options = parser.parse_args(arguments)
     with suppress(AttributeError):  # a stream that replaces stdout may have no encoding
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
+        options = parse(arguments)
         text = _asked_for(options)
+    except click.exceptions.Exit:  # help or the version was printed
+        return None
+    except click.ClickException as error:
+        _end(error.format_message())
     except SettingsError as error:
-        parser.error(str(error))
+        _end(str(error))
     if text is not None:
         return _say(text)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
@@ -77,12 +68,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with Workers(options.workers - 1, listener, partial(_log, options.log_level), given) as workers:
                 _serve(server, options, came, workers)
     except (SettingsError, Refusal) as error:  # a refusal by the store
-        parser.error(str(error))
+        _end(str(error))
     handler.finish()
     os._exit(_finish(server, options))  # even if threads hang
 
 
-def _finish(server: MockServer, options: argparse.Namespace) -> int:
+def _end(message: str) -> NoReturn:
+    """End with a mistake of the user's, told in one line."""
+    print(f"mock-server: {' '.join(message.split())}", file=sys.stderr)
+    raise SystemExit(USAGE_ERROR)
+
+
+def _finish(server: MockServer, options: SimpleNamespace) -> int:
     """Write and say what is asked for at the end, and return the exit status."""
     try:
         written = list(_written(server, options))
@@ -96,7 +93,7 @@ def _finish(server: MockServer, options: argparse.Namespace) -> int:
     return REMARKED if is_remarked or not all(is_written for _, is_written in written) else 0
 
 
-def _written(server: MockServer, options: argparse.Namespace) -> Iterator[tuple[str, bool]]:
+def _written(server: MockServer, options: SimpleNamespace) -> Iterator[tuple[str, bool]]:
     """Write the files that are asked for at the end; what is said of each, and whether it could be written."""
     if options.har:
         archive = server.running.archive(urlsplit(server.base_url).scheme)
@@ -114,7 +111,7 @@ def _log(level: str) -> BatchHandler:
     return handler
 
 
-def _given(options: argparse.Namespace) -> dict[str, Any]:
+def _given(options: SimpleNamespace) -> dict[str, Any]:
     """The arguments of the server that a command line asks for.
 
     Raises:
@@ -142,7 +139,7 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _serve(server: MockServer, options: argparse.Namespace, came: list[int], workers: Workers) -> None:
+def _serve(server: MockServer, options: SimpleNamespace, came: list[int], workers: Workers) -> None:
     """Serve until a signal comes; read the fixture again when its file has changed, if that is asked for."""
     file = Path(options.fixture)
     before = _state(file) if options.watch else None
@@ -173,7 +170,7 @@ def _reloaded(server: MockServer, file: Path) -> str:
     return printable(f"{file} has changed: the mock has started again with it.")
 
 
-def _asked_for(options: argparse.Namespace) -> str | None:
+def _asked_for(options: SimpleNamespace) -> str | None:
     """What to print instead of serving, if that is asked for.
 
     Raises:
@@ -190,12 +187,12 @@ def _asked_for(options: argparse.Namespace) -> str | None:
     return printed.conditions() if options.list_conditions else None
 
 
-def _base_url(options: argparse.Namespace) -> str:
+def _base_url(options: SimpleNamespace) -> str:
     """The base URL that a mock with these options has."""
     return options.public_base_url or f"http://{options.host}:{options.port}{options.base_path}"
 
 
-def _token(options: argparse.Namespace) -> str | None:
+def _token(options: SimpleNamespace) -> str | None:
     """The control token, best given where neither other users nor logs see it.
 
     Raises:
@@ -216,21 +213,3 @@ def _say(text: str) -> None:
     """Print if possible: a closed pipe or a full disk is no reason to stop serving."""
     with suppress(OSError):
         print(text, flush=True)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="mock-server", description="A stateful mock of the link-management service API.")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
-    for title in dict.fromkeys(option.group for option in OPTIONS):
-        group = parser.add_argument_group(title)
-        for option in OPTIONS:
-            if option.group == title:
-                group.add_argument(option.flag, help=option.help, **option.how)
-    return parser
-
-
-def _version() -> str:
-    try:
-        return version("link-management-contract")
-    except PackageNotFoundError:
-        return "that is not installed"

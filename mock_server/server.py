@@ -145,7 +145,7 @@ class MockServer:
         self._address = listener.getsockname()[:2]
         if self.settings.deployment and _is_the_same(self.settings.deployment.url, self._address):
             listener.close()
-            raise SettingsError(f"--forward-to {self.settings.deployment.url} is this server itself; give another URL")
+            raise SettingsError(f"{self.settings.deployment.url} is this server itself; give another URL")
         self._worker = _Worker(listener, self._tls)
         self._worker.start(self._gateway)
         return self
@@ -176,7 +176,7 @@ def _gateway(site: Site, running: Instance, token: str | None) -> Gateway:
         forwarding = import_module("mock_server.forwarding.gateway")
     except ImportError as error:
         raise SettingsError(
-            f"--forward-to needs aiohttp 3.14 or later; install it, or the extra [forward]: {error}"
+            f"`mock-server forward` needs aiohttp 3.14 or later; install it, or the extra [forward]: {error}"
         ) from error
     kept = running.keeper, running.sightings
     gateway: Gateway = forwarding.ForwardingGateway(site, running.settings, deployment, *kept, token)

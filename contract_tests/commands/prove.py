@@ -74,7 +74,7 @@ def _trials(
     unknown = [name for name in options.defect if name not in known]
     if unknown:
         near = get_close_matches(unknown[0], known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server --list-defects` names them all"
+        hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server list defects` names them all"
         raise UsageError(f'no defect "{unknown[0]}"; {hint}')
     resources = tuple(contract.resources)
     chosen = options.defect or (list(known)[::SHORT_DEFECTS] if options.short else list(known))

@@ -1274,7 +1274,7 @@ def defects_named(names: Iterable[str]) -> list[Defect]:
     unknown = [name for name in names if name not in DEFECTS]
     if unknown:
         near = get_close_matches(unknown[0], DEFECTS, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server --list-defects` names them all"
+        hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server list defects` names them all"
         raise SettingsError(f'no defect "{unknown[0]}"; {hint}')
     return [DEFECTS[name] for name in names]
 

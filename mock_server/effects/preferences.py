@@ -53,7 +53,7 @@ def preferences_of(header: str) -> Preferred:
                 preferred.defects += (value,)
             case "defect":
                 near = get_close_matches(value, DEFECTS, n=2, cutoff=0.5)
-                hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server --list-defects` names them all."
+                hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server list defects` names them all."
                 raise ValueError(f'Prefer: there is no defect "{value}"; {hint}')
             case _ if name in OF_OTHERS:
                 continue

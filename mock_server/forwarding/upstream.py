@@ -175,7 +175,7 @@ class Upstream:
         there, seconds = self._deployment.url + by, f"{self._deployment.timeout:g} seconds"
         match error:
             case aiohttp.ClientConnectorDNSError():
-                told = (502, "dns_error", f"The name of {there} is not known; check --forward-to.")
+                told = (502, "dns_error", f"The name of {there} is not known; check the URL to forward to.")
             case aiohttp.ClientConnectorCertificateError():
                 title = f"The certificate of {there} is not trusted: {error.certificate_error}; give --ca-bundle."
                 told = (502, "tls_certificate_error", title)

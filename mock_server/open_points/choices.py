@@ -36,4 +36,4 @@ class Choices(dict[str, str]):
 
 def _hint(name: str, points: Mapping[str, OpenPoint]) -> str:
     near = get_close_matches(name, points, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}?" if near else "`mock-server --list-open` names them all"
+    return f"did you mean {' or '.join(near)}?" if near else "`mock-server list open` names them all"

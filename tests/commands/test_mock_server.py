@@ -83,13 +83,13 @@ def test_a_port_in_use_by_a_mock_is_told_with_its_console(token: str | None) -> 
 @pytest.mark.parametrize(
     ("option", "hint"),
     [
-        ("--fixtrue", "; did you mean --fixture"),
-        ("--defects", "; did you mean --defect"),
-        ("--zzzzz", "; --help lists all options"),
+        ("--fixtrue", "Did you mean one of: '--fixture'"),
+        ("--defects", "Did you mean one of: '--defect'"),
+        ("--zzzzz", "No such option '--zzzzz'"),
     ],
 )
 def test_an_unknown_option_gets_a_hint(option: str, hint: str) -> None:
-    assert failure(option, "demo").startswith(f"mock-server: unrecognized arguments: {option} demo{hint}")
+    assert hint in failure(option, "demo")
 
 
 @pytest.mark.slow
@@ -101,12 +101,12 @@ def test_two_servers_never_share_a_port() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--port", "x"], 'argument --port: "x" is no port; give a number from 0 to 65535'),
-        (["--port", "65536"], 'argument --port: "65536" is no port'),
+        (["--port", "x"], "'--port': 'x' is not a valid integer range"),
+        (["--port", "65536"], "'--port': 65536 is not in the range 0<=x<=65535"),
         (["--open", "delete-status"], "give POINT=VALUE, such as create-status=200"),
         (["--open", "delete-states=204"], 'no open point "delete-states"; did you mean delete-status'),
         (["--open", "delete-status=500"], "it takes 200-empty, 200-json, 200-text, 202-empty, 204"),
-        (["--records", "-1"], 'argument --records: "-1" is no count'),
+        (["--records", "-1"], "'--records': -1 is not in the range x>=0"),
         (["--sandboxes", "0"], "sandboxes is 0; give 1 or more"),
         (["--api-key", "sandbox-1"], "cannot be a key"),
         (["--api-key", ""], "cannot be a key"),
@@ -114,11 +114,11 @@ def test_two_servers_never_share_a_port() -> None:
         (["--public-base-url", "example.com"], "is no base URL; give one such as https://"),
         (["--fixture", "nowhere.yaml"], 'fixture "nowhere.yaml" cannot be read'),
         (["--host", "256.0.0.1"], "cannot listen on 256.0.0.1"),
-        (["--seed", "x"], '"x" is no seed; give a whole number'),
+        (["--seed", "x"], "'--seed': 'x' is not a valid integer"),
         (["--base-path", "/it's"], "is no path prefix"),
         (["--public-base-url", "http://[::1"], "is no base URL"),
         (["--api-key", HARBOUR], "is the fixture's already; give another"),
-        (["--colour"], "unrecognized arguments: --colour"),
+        (["--colour"], "No such option '--colour'"),
         (["--defect", "total-is-1-more"], 'no defect "total-is-1-more"; did you mean total-is-one-more'),
         (["--condition", "rain"], '"rain" is no condition; give NAME or NAME=N, such as lag=0.3'),
         (["--condition", "rain=1"], 'no condition "rain"; conditions are latency, lag'),
@@ -170,7 +170,7 @@ def test_it_runs_as_a_module_too() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "mock_server", "--help"], capture_output=True, text=True, check=True, env=os.environ
     )
-    assert ended.stdout.startswith("usage: mock-server ")
+    assert ended.stdout.startswith("Usage: mock-server ")
 
 
 def test_it_says_what_is_wrong_with_it_and_what_befalls_it() -> None:
@@ -185,14 +185,15 @@ def test_it_says_what_is_wrong_with_it_and_what_befalls_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "lines"),
+    ("line", "lines"),
     [
-        ("--list-defects", ["total-is-one-more: `total` is one too high. (pagination.total-counts-the-records)"]),
-        ("--list-conditions", ["lag=0.3: reads show a write N seconds after it was made"]),
+        (("list", "defects"), ["total-is-one-more: `total` is one too high. (pagination.total-counts-the-records)"]),
+        (("list", "conditions"), ["lag=0.3: reads show a write N seconds after it was made"]),
+        (("--list-conditions",), ["lag=0.3: reads show a write N seconds after it was made"]),
     ],
 )
-def test_it_lists_defects_and_conditions(option: str, lines: list[str]) -> None:
-    assert set(lines) <= set(printed(option).splitlines())
+def test_it_lists_defects_and_conditions(line: tuple[str, ...], lines: list[str]) -> None:
+    assert set(lines) <= set(printed(*line).splitlines())
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 0), (("--fail-on-remarks",), 1)], ids=["told", "failed"])
@@ -303,13 +304,14 @@ def test_nothing_in_a_remark_is_taken_for_a_command() -> None:
 
 def test_the_contract_is_printed_whole_or_for_clients() -> None:
     for form, version in (("whole", "3.1.0"), ("client", "3.0.3")):
-        document = yaml.safe_load(printed("--print-contract", form, "--port", "9000", "--base-path", "/v1"))
+        document = yaml.safe_load(printed("contract", form, "--port", "9000", "--base-path", "/v1"))
         assert document["openapi"] == version
         assert "http://127.0.0.1:9000/v1" in str(document["servers"])
+        assert document == yaml.safe_load(printed("--print-contract", form, "--port", "9000", "--base-path", "/v1"))
 
 
 def test_the_choices_of_a_grease_are_listed() -> None:
-    listed = printed("--grease", "7", "--list-open", "--open", "ids=large")
+    listed = printed("list", "open", "--grease", "7", "--open", "ids=large")
     assert re.search(r"^  large \(chosen\): ", listed, re.MULTILINE)
     assert len(re.findall(r"^  \S+ \(chosen\): ", listed, re.MULTILINE)) > 5
     assert 'open point "ids" has no value' in failure("--list-open", "--open", "ids=none")
@@ -317,11 +319,11 @@ def test_the_choices_of_a_grease_are_listed() -> None:
 
 def test_a_fixture_is_begun_served_and_read_again_when_it_changes(tmp_path: Path) -> None:
     fixture = tmp_path / "mine.yaml"
-    said = printed("--write-fixture", fixture)
+    said = printed("fixture", fixture)
     serve = f"Serve it: mock-server --fixture {fixture} --watch"
     assert said == f"Wrote {fixture}, and {tmp_path}/mine.schema.json for editors. {serve}\n"
     assert f"{fixture} is there already" in failure("--write-fixture", str(fixture))
-    assert "is not the name of a file" in failure("--write-fixture", ".")
+    assert "is not the name of a file" in failure("fixture", ".")
     assert "cannot be written: File name too long" in failure("--write-fixture", "x" * 300)
     with running("--fixture", str(fixture), "--watch") as (process, lines):
         assert process.stdout

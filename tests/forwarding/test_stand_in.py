@@ -118,7 +118,7 @@ def test_a_stand_in_answers_a_clients_walk_as_the_deployment_did(
     with made() as there:
         ran = command("run", "--base-url", there, "--report-dir", tmp_path / "deployment")
         assert ran.returncode == 0, ran.stdout
-        with running("--forward-to", there, "--record", str(recording)) as (process, lines):
+        with running("forward", there, "--record", str(recording)) as (process, lines):
             send = over_network(lines[0].split()[2].rstrip(","))
             ids = [row["id"] for row in Client(send).get(f"/api/domains/{SIZES}").json["data"]]
             for key in (HARBOUR, ALPINE):
@@ -276,8 +276,8 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (["--read-only"], "--read-only goes with --forward-to URL; give both"),
-            (["--record", "a.yaml"], "--record goes with --forward-to URL; give both"),
+            (["--read-only"], "--read-only goes with `mock-server forward URL`; give both"),
+            (["--record", "a.yaml"], "--record goes with `mock-server forward URL`; give both"),
             (["--forward-to", "example.com"], '"example.com" is no base URL to forward to; give one such as https://'),
             (["--forward-to", "https://user:pass@example.com"], "is no base URL to forward to"),
             (["--forward-to", "http://127.0.0.1:1", "--defect", "null-data"], "--defect does not apply: requests are"),
@@ -288,7 +288,7 @@ class TestCommand:
             (["--forward-to", "http://127.0.0.1:1", "--verbatim"], "--verbatim goes with --record FILE; give both"),
             (["--forward-to", "http://127.0.0.1:1", "--client-key", "k"], "--client-key goes with --client-cert FILE"),
             (["--forward-to", "http://127.0.0.1:1", "--timeout", "0"], "the timeout is 0; give seconds, more than 0"),
-            (["--forward-to", "http://127.0.0.1:1", "--timeout", "x"], '"x" is no number of seconds'),
+            (["--forward-to", "http://127.0.0.1:1", "--timeout", "x"], "'--timeout': 'x' is not a valid float"),
             (["--forward-to", "https://a.example.com", "--ca-bundle", "none.pem"], "none.pem cannot be used as a CA"),
             (["--forward-to", "http://127.0.0.1:99999"], '"http://127.0.0.1:99999" has no valid port'),
             (["--har", "a", "--journal", "0"], "--har needs a journal; leave --journal 0 out"),
@@ -302,7 +302,7 @@ class TestCommand:
         assert told.count("\n") == 1
 
     def test_what_is_unsafe_is_said_at_the_start(self) -> None:
-        with running("--forward-to", "https://localhost:1", "--insecure", "--host", "0.0.0.0") as (_, lines):
+        with running("forward", "https://localhost:1", "--insecure", "--host", "0.0.0.0") as (_, lines):
             text = "".join(lines)
         assert "WARNING      --insecure" in text
         assert "WARNING      others can reach this server" in text
