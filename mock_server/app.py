@@ -16,10 +16,9 @@ from werkzeug.routing import Map, RequestRedirect
 from link_management_contract import Contract, shipped_contract
 from mock_server.api.error_pages import ErrorPages
 from mock_server.api.forms import Forms
-from mock_server.api.operations import Service, create_blueprint
+from mock_server.api.operations import Service, create_blueprint, create_elsewhere
 from mock_server.api.paging import Paging
 from mock_server.api.representations import Representations
-from mock_server.api.routes import create_elsewhere
 from mock_server.client_contract import client_contract
 from mock_server.defects import defects_named, needs
 from mock_server.documents import write_document
@@ -34,12 +33,12 @@ from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import Grease, Voice
 from mock_server.settings import Deployment, Settings
 from mock_server.shared.accounts import SharedAccounts
-from mock_server.shared.loading import begin
+from mock_server.shared.collection import begin
 from mock_server.shared.store import Space
 from mock_server.shared.uploads import SharedUploads
 from mock_server.store.accounts import Accounts
 from mock_server.store.fixtures import FixtureReader
-from mock_server.store.new_record import NewRecords
+from mock_server.store.records import NewRecords
 from mock_server.store.uploads import Uploads
 
 YAML = "application/yaml"

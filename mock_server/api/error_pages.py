@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from mock_server.api.representations import Representations
 from mock_server.errors import Refusal
-from mock_server.http.request_notes import notes_of
+from mock_server.http.context import notes_of
 from mock_server.open_points.choices import Choices
 
 HTML = "text/html; charset=utf-8"

@@ -13,9 +13,9 @@ from flask import Request
 
 from link_management_contract import Field, Resource
 from mock_server.errors import Refusal
+from mock_server.http.context import notes_of
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
-from mock_server.http.request_body import read_body
-from mock_server.http.request_notes import notes_of
+from mock_server.http.incoming import read_body
 from mock_server.open_points.choices import Choices
 from mock_server.store.uploads import Uploads
 

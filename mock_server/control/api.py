@@ -14,14 +14,13 @@ from typing import Any
 from flask import Blueprint, Response, abort, jsonify, request
 
 from mock_server.app import YAML
-from mock_server.control.instance import Instance
-from mock_server.control.switches import read_switches, told
+from mock_server.control.instance import Instance, read_switches, told
 from mock_server.defects import DEFECTS
 from mock_server.documents import read_document
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError
 from mock_server.journal.journal import FILTERS
-from mock_server.store.new_record import TIME_FORMAT
+from mock_server.store.records import TIME_FORMAT
 
 MOST_FOLLOWERS = 16
 LONGEST_NUMBER = 15  # digits

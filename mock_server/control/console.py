@@ -1,27 +1,196 @@
-"""The console: pages for people that show what a mock holds, what it was asked and how it is switched."""
+"""The console: pages for people, rendered here, without anything from elsewhere."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import flask_swagger_ui
 from flask import Blueprint, Response, abort, redirect, render_template, request, send_from_directory, url_for
 from markupsafe import Markup, escape
+from werkzeug.test import Client
 from werkzeug.wrappers import Response as AnyResponse
 
-from link_management_contract import Resource
-from mock_server.control import editing
-from mock_server.control.instance import Instance
+from link_management_contract import Field, Resource
+from mock_server.control.instance import Instance, told
 from mock_server.control.journal_pages import add_journal
-from mock_server.control.switches import told
 from mock_server.defects import DEFECTS
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError
+from mock_server.http.answers import NO_LENGTH
+from mock_server.journal.recorder import BY_HAND
 from mock_server.options import SWITCHES
 from mock_server.store.accounts import Account
 from mock_server.store.collection import UnknownIdError
 from mock_server.store.uploads import Upload
+
+LEAST_ERROR = 400  # among statuses
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a form was refused, and the field at fault, if one is."""
+
+    what: str
+    field: str = ""
+
+
+def _save_record(
+    running: Instance, key: str, resource: Resource, identifier: int | None, present: Mapping[str, Any]
+) -> Problem | None:
+    """Create or update a record with the form that was sent, without the fields that have not changed.
+
+    Args:
+        running: the mock.
+        key: the key of the account.
+        resource: the resource of the record.
+        identifier: the id of the record to update, or None to create one.
+        present: the present values of the record.
+
+    Returns:
+        Why it was refused, or None.
+    """
+    operation = "create" if identifier is None else "update"
+    sent: dict[str, Any] = {
+        name: text
+        for name, field in resource.fields.items()
+        if operation in field.operations and (text := _text(field, present)) is not None
+    }
+    for name, file in request.files.items():
+        if file.filename and name in resource.fields:
+            sent[name] = (BytesIO(file.read()), file.filename, file.mimetype)
+    path = resource.paths[operation].replace("{id}", str(identifier))
+    return _ask(running, key, "POST", path, sent)
+
+
+def _delete_record(running: Instance, key: str, resource: Resource, identifier: int) -> Problem | None:
+    """Delete a record, and return why that was refused, or None."""
+    return _ask(running, key, "DELETE", resource.paths["delete"].replace("{id}", str(identifier)), None)
+
+
+def _text(field: Field, present: Mapping[str, Any]) -> str | None:
+    """The text to send for a field, or None to leave it out."""
+    text = request.form.get(field.name)
+    if field.kind == "file" or text is None:
+        return None
+    now = present.get(field.name, "")
+    if text == {True: "1", False: "0"}.get(now, str(now)):
+        return None
+    return text
+
+
+def _ask(running: Instance, key: str, method: str, path: str, form: dict[str, Any] | None) -> Problem | None:
+    headers = {"Authorization": f"Bearer {key}", "User-Agent": "mock-server console"}
+    prefix = running.settings.base_path
+    answer = Client(running).open(
+        prefix + path,
+        method=method,
+        headers=headers,
+        data=form,
+        content_type=None if form is None else "multipart/form-data",
+        base_url=request.host_url,
+        environ_overrides={BY_HAND: True},
+    )
+    if answer.headers.get("Content-Length") == NO_LENGTH:
+        return Problem("The connection was closed without an answer, as a switch has it.")
+    return _problem(answer.status_code, answer.text)
+
+
+def _problem(status: int, text: str) -> Problem | None:
+    """The error that an answer reports, or None; a service may report errors with a success status, too."""
+    field = ""
+    try:
+        error = json.loads(text)["errors"][0]
+        title, field = error["title"], str(error.get("field", ""))
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        title = "" if status < LEAST_ERROR else text[:200] or "no body"
+    return Problem(f"The API answered {status}: {title}", field) if title else None
+
+
+def _given_switches(running: Instance, form: Mapping[str, str]) -> dict[str, Any]:
+    """Settings from the form of the switches.
+
+    Raises:
+        SettingsError: if a number is invalid.
+    """
+    points = running.service.contract.open_points.values()
+    choices = {point.name: value for point in points if (value := form.get(f"open.{point.name}"))}
+    conditions = {
+        name.removeprefix("condition."): _number(name, text)
+        for name, text in form.items()
+        if name.startswith("condition.") and text.strip()
+    }
+    defects = tuple(name.removeprefix("defect.") for name in form if name.startswith("defect."))
+    grease = form.get("grease", "").strip()
+    return {
+        "choices": choices,
+        "conditions": conditions,
+        "defects": defects,
+        "grease": _whole("grease", grease) if grease else None,
+    }
+
+
+def _given_effect(form: Mapping[str, str]) -> dict[str, Any]:
+    """An answer to force, from its form.
+
+    Raises:
+        SettingsError: if a number is invalid, or the body is no JSON.
+    """
+    text = {name: value.strip() for name, value in form.items() if value.strip()}
+    given: dict[str, Any] = {name: text.get(name, "*") for name in ("method", "path", "account")}
+    wanted = [f"{name}={text[name]}" for name in ("delay", "lost") if name in text]
+    given |= {"prefer": ", ".join(wanted)} if wanted else {}
+    given |= {"status": _whole("status", text["status"])} if "status" in text else {}
+    given |= {name: text[name] for name in ("field", "condition") if name in text}
+    given |= {"seconds": _number("seconds", text["seconds"])} if "seconds" in text else {}
+    given |= {"every": _whole("every", text["every"])} if "every" in text else {}
+    given |= {"headers": {"Retry-After": text["wait"]}} if "wait" in text else {}
+    if "body" in text:
+        given["body"] = _parsed(text["body"])
+    elif "field" not in text and given.get("status", 0) >= LEAST_ERROR:
+        given["body"] = {"errors": [{"title": "A test asked for this answer.", "status": given["status"]}]}
+    if "times" in text:
+        given["times"] = None if text["times"] == "*" else _whole("times", text["times"])
+    return given
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"the body is not JSON: {error}") from error
+
+
+def moment(text: str) -> datetime:
+    """Read a time as the contract writes it, or as browsers do.
+
+    Raises:
+        SettingsError: if it is neither.
+    """
+    try:
+        return datetime.fromisoformat(text.strip()).replace(tzinfo=None, microsecond=0)
+    except ValueError as error:
+        raise SettingsError(f'"{text}" is no time; give one such as 2026-03-02 09:00:00') from error
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise SettingsError(f'{name} is "{text}"; expected a whole number') from error
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise SettingsError(f'{name} is "{text}"; expected a number') from error
+
 
 PAGE_SIZE = 25
 LONG = ("description", "custom_css", "custom_js", "ads_header", "ads_footer")  # texts of several lines
@@ -166,7 +335,7 @@ def _add_records(console: Blueprint, running: Instance) -> None:
     @console.post("/_mock/console/records/<resource>/<int:identifier>/delete")
     def delete(resource: str, identifier: int) -> str | AnyResponse:
         key, chosen = _account(running)[0], _resource(running, resource)
-        if problem := editing.delete(running, key, chosen, identifier):
+        if problem := _delete_record(running, key, chosen, identifier):
             return _form(running, chosen, identifier, problem)
         return redirect(url_for("console.records", account=key, resource=resource, done="deleted"), 303)
 
@@ -176,13 +345,13 @@ def _edited(running: Instance, resource: Resource, identifier: int | None) -> st
     if request.method == "GET":
         return _form(running, resource, identifier, None)
     key, present = _account(running)[0], _values(running, resource, identifier)
-    if problem := editing.save(running, key, resource, identifier, present):
+    if problem := _save_record(running, key, resource, identifier, present):
         return _form(running, resource, identifier, problem)
     done = "created" if identifier is None else "updated"
     return redirect(url_for("console.records", account=key, resource=resource.name, done=done), 303)
 
 
-def _form(running: Instance, resource: Resource, identifier: int | None, problem: editing.Problem | None) -> str:
+def _form(running: Instance, resource: Resource, identifier: int | None, problem: Problem | None) -> str:
     key, account = _account(running)
     values = _values(running, resource, identifier)
     operation = "create" if identifier is None else "update"
@@ -217,7 +386,7 @@ def _add_switches(console: Blueprint, running: Instance) -> None:
     @console.post("/_mock/console/switches")
     def switch() -> str | AnyResponse:
         try:
-            running.change(**editing.switches(running, request.form))
+            running.change(**_given_switches(running, request.form))
         except SettingsError as error:
             return _switches(running, str(error))
         return _back("switches", "switched")
@@ -225,7 +394,7 @@ def _add_switches(console: Blueprint, running: Instance) -> None:
     @console.post("/_mock/console/forced")
     def force() -> str | AnyResponse:
         try:
-            running.force(editing.forced(request.form))
+            running.force(_given_effect(request.form))
         except SettingsError as error:
             return _switches(running, str(error))
         return _back("switches", "forced")
@@ -238,7 +407,7 @@ def _add_switches(console: Blueprint, running: Instance) -> None:
     @console.post("/_mock/console/clock")
     def clock() -> str | AnyResponse:
         try:
-            running.service.accounts.set_clocks(editing.moment(request.form.get("now", "")))
+            running.service.accounts.set_clocks(moment(request.form.get("now", "")))
         except SettingsError as error:
             return _switches(running, str(error))
         return _back("switches", "set")

@@ -12,7 +12,7 @@ from flask import Flask, Response, abort, request
 from werkzeug.wrappers import Request
 
 from mock_server.errors import SettingsError
-from mock_server.http.request_notes import notes_of
+from mock_server.http.context import notes_of
 from mock_server.http.tokens import shows_token
 from mock_server.settings import ORIGIN
 

@@ -10,18 +10,18 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from link_management_contract import Contract
-from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
 from mock_server.app import contract_of, create_app
 from mock_server.documents import read_document, write_document
 from mock_server.effects.effect import Effect, Effects
 from mock_server.errors import SettingsError
-from mock_server.forwarding.callers import Callers
-from mock_server.forwarding.sightings import Sightings
+from mock_server.forwarding.sightings import Callers, Sightings
+from mock_server.http.context import key_of
 from mock_server.journal.har import archive
 from mock_server.journal.journal import Entry, Journal
 from mock_server.journal.recorder import Keeper, Recording
 from mock_server.journal.remarks import Remarks
+from mock_server.options import SWITCHES
 from mock_server.settings import Settings
 from mock_server.store.accounts import Account, Accounts
 from mock_server.store.fixtures import SHIPPED, FixtureReader
@@ -29,6 +29,48 @@ from mock_server.store.snapshots import fixture_of, size_of_fixture
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+MOST_RECORDS = 100_000
+
+
+def read_switches(given: Any, *, at_the_start: bool = True) -> dict[str, Any]:
+    """Read settings from switches.
+
+    Args:
+        given: the switches, as an object.
+        at_the_start: whether switches for what a mock begins with are allowed.
+
+    Raises:
+        SettingsError: if a switch is unknown, or its value is invalid.
+    """
+    known = {name: each for name, each in SWITCHES.items() if at_the_start or not each.is_for_the_start}
+    if not isinstance(given, Mapping):
+        raise SettingsError(f"expected an object with any of {', '.join(known)}")
+    for name, value in given.items():
+        if name not in known:
+            raise SettingsError(f'no switch "{name}"; switches are {", ".join(known)}')
+        if not isinstance(value, known[name].switch) or (isinstance(value, bool) and known[name].switch is not bool):
+            raise SettingsError(f'the switch "{name}" is {value!r}; expected {_named(known[name].switch)}')
+    texts = [*given.get("defects", ()), *given.get("open", {}).values()]
+    if not all(isinstance(each, str) for each in texts):
+        raise SettingsError("the names of defects and the values of open points are texts")
+    if given.get("records", 0) > MOST_RECORDS:
+        raise SettingsError(f"records is {given['records']}; a reset takes {MOST_RECORDS:,} at most")
+    if given.get("fixture", "demo") not in ("demo", "empty"):
+        raise SettingsError(f'no fixture "{given["fixture"]}"; a reset takes demo or empty')
+    return {known[name].setting: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+
+
+def told(settings: Settings) -> dict[str, Any]:
+    """The values of all switches in these settings."""
+    state = {name: getattr(settings, switch.setting) for name, switch in SWITCHES.items()}
+    return state | {"open": dict(state["open"]), "fixture": str(state["fixture"])}
+
+
+def _named(kind: Any) -> str:
+    names = {dict: "an object", list: "an array", str: "a text", bool: "true or false", int: "a whole number"}
+    return names.get(kind, "a whole number or null")
+
 
 LONGEST_OF_STRANGERS = 16 * 2**10  # bytes of a body
 ACCOUNT = re.compile(r"account \d+|another account|.*[*?\[].*|")  # how accounts of a deployment are called

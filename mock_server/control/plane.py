@@ -17,7 +17,7 @@ from mock_server.control.guard import Guard, protect
 from mock_server.control.instance import Instance
 from mock_server.control.shared_instance import SharedInstance
 from mock_server.errors import Refusal, SettingsError
-from mock_server.http.request_notes import notes_of
+from mock_server.http.context import notes_of
 from mock_server.settings import FORWARDS, Settings
 from mock_server.shared.store import DamagedHeadError
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from link_management_contract import Contract
 from mock_server.api.operations import Service
 from mock_server.app import create_app
-from mock_server.control.instance import MOST_BYTES, MOST_SNAPSHOTS, Instance
-from mock_server.control.switches import read_switches, told
+from mock_server.control.instance import MOST_BYTES, MOST_SNAPSHOTS, Instance, read_switches, told
 from mock_server.effects.effect import Effects
 from mock_server.errors import SettingsError
 from mock_server.journal.journal import Journal

@@ -15,9 +15,9 @@ from werkzeug.test import encode_multipart
 from werkzeug.wrappers import Request, Response
 
 from link_management_contract import Resource
-from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
 from mock_server.errors import REFUSAL, Refusal
+from mock_server.http.context import key_of
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart
 from mock_server.store.accounts import Account
 from mock_server.store.collection import Collection, UnknownIdError

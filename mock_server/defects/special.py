@@ -34,7 +34,7 @@ from mock_server.defects.means import (
     says,
     turns,
 )
-from mock_server.http.request_notes import notes_of
+from mock_server.http.context import notes_of
 from mock_server.store.records import Record
 
 # Operations that are refused, fail, or are moved elsewhere.

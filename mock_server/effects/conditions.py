@@ -2,18 +2,289 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import gzip
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import repeat
-from typing import TYPE_CHECKING
+from io import BytesIO
+from itertools import count, repeat
+from math import ceil
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from mock_server.defects.call import Transformation
-from mock_server.effects import limits, network
-from mock_server.errors import SettingsError
-from mock_server.http.broken_answers import cut_off, dropped, dropped_after
+from werkzeug.wrappers import Request, Response
+
+from mock_server.defects.call import Call, Serve, Transformation
+from mock_server.errors import REFUSAL, Refusal, SettingsError
+from mock_server.http.answers import cut_off, dropped, dropped_after, slowly
+from mock_server.http.context import KEY as NOTES
+from mock_server.http.context import notes_of
+from mock_server.store.collection import UnknownIdError, ValueTakenError
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+MINUTE = 60.0  # seconds
+MOST_OF_OTHERS = 100  # records
+
+
+def rate_limit(most: float) -> Transformation:
+    """Limit how many requests each account may send in a minute, which begins with its first one."""
+    lock = threading.Lock()
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if not call.account:
+            return serve(call)
+        now = time.monotonic()
+        with lock:
+            if now - call.memory.get("began", -MINUTE) >= MINUTE:
+                call.memory.update(began=now, count=0)
+            call.memory["count"] += 1
+            left, ends = int(most) - call.memory["count"], ceil(call.memory["began"] + MINUTE - now)
+        if left >= 0:
+            answer = serve(call)
+        else:
+            title = f"This is more than {int(most)} requests in a minute; wait for {ends} seconds."
+            answer = serve(call.refused(429, title))
+            answer.headers["X-RateLimit-Reset"] = str(ends)
+        answer.headers["X-RateLimit-Limit"] = str(int(most))
+        answer.headers["X-RateLimit-Remaining"] = str(max(0, left))
+        return answer
+
+    return transformation
+
+
+def refusing(status: int, when: Callable[[Call], bool]) -> Transformation:
+    """Refuse some calls of clients that have an account."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.account and when(call):
+            return serve(call.refused(status, "Your plan does not cover this."))
+        return serve(call)
+
+    return transformation
+
+
+def writes(call: Call) -> bool:
+    """Whether a call would write."""
+    return call.operation in ("create", "update", "delete")
+
+
+def quota(most: float) -> Transformation:
+    """Refuse creates once the account has `most` records of the resource."""
+    return refusing(403, lambda call: call.operation == "create" and len(call.records) >= most)
+
+
+def plan_without_types(_: float) -> Transformation:
+    """Refuse creates of Discord and Telegram handlers."""
+    return refusing(403, lambda call: call.operation == "create" and call.form.get("type") in ("discord", "telegram"))
+
+
+def on_old_records(operation: str) -> Callable[[float], Transformation]:
+    """Let another user of the first account update or delete, now and then, a record that was there at first."""
+
+    def make(every: float) -> Transformation:
+        numbers, first = count(1), dict[str, list[int]]()
+
+        def transformation(call: Call, serve: Serve) -> Response:
+            turn, left = divmod(next(numbers), max(1, int(every)))
+            theirs = call.by(f"Bearer {next(iter(call.service.accounts.keys))}")
+            old = first.setdefault(call.resource.name, [record.id for record in theirs.records])
+            if not left and old:
+                identifier = old[turn % len(old)] if operation == "update" else old.pop()
+                serve(theirs.at(operation, identifier).sending({call.resource.label: f"colleague-{turn}.example.com"}))
+            return serve(call)
+
+        return transformation
+
+    return make
+
+
+def others(every: float) -> Transformation:
+    """Let another user of the first account add two records and remove one of theirs, over and over."""
+    numbers, made = count(1), dict[str, deque[int]]()
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        turn, left = divmod(next(numbers), max(1, int(every)))
+        account = call.service.accounts.get(next(iter(call.service.accounts.keys)))
+        if not left and account:
+            collection, theirs = account.collections[call.resource.name], made.setdefault(call.resource.name, deque())
+            with suppress(UnknownIdError, ValueTakenError):  # the client may have deleted it, or made one like it
+                if theirs and (turn % 3 == 0 or len(theirs) >= MOST_OF_OTHERS):
+                    collection.delete(theirs.popleft())
+                    return serve(call)
+                form = {"name": f"Colleague's {turn}", "host": f"colleague-{turn}.example.com", "type": "slack"}
+                given = {name: form[name] for name, field in call.resource.fields.items() if field.required}
+                resource, new_records = call.resource, call.service.new_records
+                record = collection.add(lambda number: new_records.values(resource, number) | given, account.clock)
+                theirs.append(record.id)
+        return serve(call)
+
+    return transformation
+
+
+BEHIND = "/behind-the-proxy"
+PIECES = 7
+MOST_PENDING = 8 * 2**20  # bytes of writes that a replica has yet to make
+
+
+def waiting(times: Callable[[float], Iterator[float]]) -> Callable[..., WSGIApplication]:
+    """Hold each answer back, for times derived from the measure."""
+
+    def around(inner: WSGIApplication, measure: float, _another: Any) -> WSGIApplication:
+        seconds = times(measure)
+
+        def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            notes_of(environ).delay += next(seconds)
+            return inner(environ, start_response)
+
+        return app
+
+    return around
+
+
+def answering(change: Callable[[WSGIEnvironment, Response], Response]) -> Callable[..., WSGIApplication]:
+    """Change answers on their way out."""
+
+    def around(inner: WSGIApplication, _measure: float, _another: Any) -> WSGIApplication:
+        def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            answer = Response.from_app(inner, environ, buffered=True)
+            broken = notes_of(environ).broken  # an answer that breaks off is sent unchanged
+            return (answer if broken else change(environ, answer))(environ, start_response)
+
+        return app
+
+    return around
+
+
+def closed(_: WSGIEnvironment, answer: Response) -> Response:
+    """Announce that the connection is closed after the answer."""
+    answer.headers["Connection"] = "close"
+    return answer
+
+
+def chunked(_: WSGIEnvironment, answer: Response) -> Response:
+    """Send an answer in pieces, without its length."""
+    body = answer.get_data()
+    step = max(1, len(body) // PIECES)
+    pieces = [body[start : start + step] for start in range(0, len(body), step)]
+    if pieces:
+        answer.response = iter(pieces)
+        answer.headers.remove("Content-Length")
+    return answer
+
+
+def compressed(environ: WSGIEnvironment, answer: Response) -> Response:
+    """Compress an answer, if the client accepts that."""
+    if Request(environ).accept_encodings["gzip"] and answer.get_data():
+        answer.set_data(gzip.compress(answer.get_data()))
+        answer.headers["Content-Encoding"] = "gzip"
+        answer.headers.add("Vary", "Accept-Encoding")
+    return answer
+
+
+def now_and_then(how: Callable[..., Iterable[bytes]]) -> Callable[..., WSGIApplication]:
+    """Answer one request in N in another way, with the measure as N.
+
+    Args:
+        how: takes the number of such requests so far, the application and the request, and returns the answer.
+    """
+
+    def around(inner: WSGIApplication, every: float, _: Any) -> WSGIApplication:
+        numbers = count(1)
+
+        def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            turn, left = divmod(next(numbers), max(1, int(every)))
+            return inner(environ, start_response) if left else how(turn, inner, environ, start_response)
+
+        return app
+
+    return around
+
+
+def failed(
+    turn: int, inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
+) -> Iterable[bytes]:
+    """The page of a gateway that got no answer, although the server does its work every other time."""
+    if turn % 2:
+        Response.from_app(inner, environ, buffered=True)
+    return Response("<h1>502 Bad Gateway</h1>", 502, content_type="text/html")(environ, start_response)
+
+
+def limited(**headers: str) -> Callable[..., WSGIApplication]:
+    """Report a rate limit now and then, with these headers."""
+    told = [(name.replace("_", "-"), text) for name, text in headers.items()]
+
+    def refused(
+        _turn: int, inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        environ[REFUSAL] = Refusal("429", "This is one request too many.", mistake=False)
+        return inner(environ, lambda status, sent, *more: start_response(status, [*sent, *told], *more))
+
+    return now_and_then(refused)
+
+
+def redirected(inner: WSGIApplication, status: float, _: Any) -> WSGIApplication:
+    """Redirect reads to another path of the host, with their query, as a proxy may do."""
+
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if path.startswith(BEHIND):
+            return inner(environ | {"PATH_INFO": path.removeprefix(BEHIND)}, start_response)
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return inner(environ, start_response)
+        query = environ.get("QUERY_STRING")
+        location = f"{BEHIND}{quote(path.encode('latin-1'))}{f'?{query}' if query else ''}"
+        return Response(status=int(status), headers={"Location": location})(environ, start_response)
+
+    return app
+
+
+class Replica:
+    """Takes reads from another server, which repeats each write some time after it was made."""
+
+    def __init__(self, inner: WSGIApplication, seconds: float, another: Callable[[], WSGIApplication]) -> None:
+        self._inner, self._seconds, self._replica = inner, seconds, another()
+        self._pending: deque[tuple[float, WSGIEnvironment, bytes]] = deque()
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request: a read with the state of a while ago, a write at once."""
+        with self._lock:
+            while self._pending and self._pending[0][0] <= time.monotonic():
+                self._catch_up()
+            if environ["REQUEST_METHOD"] in ("GET", "HEAD"):
+                return self._replica(environ, start_response)
+            body = environ["wsgi.input"].read()
+            while self._pending and sum(len(each[2]) for each in self._pending) + len(body) > MOST_PENDING:
+                self._catch_up()
+            request = {name: value for name, value in environ.items() if name != NOTES}
+            self._pending.append((time.monotonic() + self._seconds, request, body))
+            return self._inner(environ | {"wsgi.input": BytesIO(body)}, start_response)
+
+    def _catch_up(self) -> None:
+        """Repeat the oldest pending write on the replica."""
+        _, written, body = self._pending.popleft()
+        Response.from_app(self._replica, written | {"wsgi.input": BytesIO(body)}, buffered=True)
+
+
+def by_chance(most: float) -> Iterator[float]:
+    """Random times up to a measure, the same in each run."""
+    return map(random.Random(0).uniform, repeat(0), repeat(most))  # noqa: S311 - nobody is to be surprised
+
+
+def late_body(inner: WSGIApplication, seconds: float, _: Any) -> WSGIApplication:
+    """Send the body of each answer some seconds after its head."""
+
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return slowly(seconds, inner, environ, start_response)
+
+    return app
+
 
 MOST = 1000
 
@@ -41,81 +312,73 @@ class Condition:
 
 
 CONDITIONS = {
-    "latency": Condition("each answer takes N seconds longer", (0.05,), network.waiting(repeat), travels=True),
-    "lag": Condition("reads show a write N seconds after it was made", (0.3, 0.9), network.Replica),
+    "latency": Condition("each answer takes N seconds longer", (0.05,), waiting(repeat), travels=True),
+    "lag": Condition("reads show a write N seconds after it was made", (0.3, 0.9), Replica),
     "gateway-errors": Condition(
         "one request in N is answered with 502, every other time once the server did its work",
         (40,),
-        network.now_and_then(network.failed),
+        now_and_then(failed),
         travels=True,
     ),
     "retry-after": Condition(
         "one request in N is one too many, and told in how many seconds it may be sent again",
         (40,),
-        network.limited(Retry_After="1"),
+        limited(Retry_After="1"),
         travels=True,
     ),
     "rate-limit-reset": Condition(
-        "likewise, told by X-RateLimit-Reset alone", (40,), network.limited(X_RateLimit_Reset="1"), travels=True
+        "likewise, told by X-RateLimit-Reset alone", (40,), limited(X_RateLimit_Reset="1"), travels=True
     ),
-    "too-many": Condition("likewise, and not told when", (40,), network.limited(), travels=True),
-    "rate-limit": Condition("an account may send N requests in a minute", (600,), within=limits.rate_limit),
+    "too-many": Condition("likewise, and not told when", (40,), limited(), travels=True),
+    "rate-limit": Condition("an account may send N requests in a minute", (600,), within=rate_limit),
     "latency-up-to": Condition(
-        "each answer takes up to N seconds longer, by chance", (0.05,), network.waiting(network.by_chance), travels=True
+        "each answer takes up to N seconds longer, by chance", (0.05,), waiting(by_chance), travels=True
     ),
-    "slow-body": Condition(
-        "the body of each answer comes N seconds behind its head", (0.02,), network.late_body, travels=True
-    ),
+    "slow-body": Condition("the body of each answer comes N seconds behind its head", (0.02,), late_body, travels=True),
     "dropped-before": Condition(
         "one request in N is not carried out, and its connection closed",
         (40,),
-        network.now_and_then(lambda _turn, _inner, *request: dropped(*request)),
+        now_and_then(lambda _turn, _inner, *request: dropped(*request)),
         travels=True,
     ),
     "dropped-after": Condition(
         "one request in N is carried out, and its connection closed without an answer",
         (40,),
-        network.now_and_then(lambda _turn, *rest: dropped_after(*rest)),
+        now_and_then(lambda _turn, *rest: dropped_after(*rest)),
         travels=True,
     ),
     "cut-off": Condition(
         "one answer in N breaks off in the middle of its body",
         (40,),
-        network.now_and_then(lambda _turn, *rest: cut_off(*rest)),
+        now_and_then(lambda _turn, *rest: cut_off(*rest)),
         travels=True,
     ),
     "connection-close": Condition(
-        "each connection is closed behind its answer", around=network.answering(network.closed), travels=True
+        "each connection is closed behind its answer", around=answering(closed), travels=True
     ),
-    "compressed": Condition(
-        "each answer is compressed, if the client takes that", around=network.answering(network.compressed)
-    ),
+    "compressed": Condition("each answer is compressed, if the client takes that", around=answering(compressed)),
     "redirecting-proxy": Condition(
-        "a proxy redirects each read, with status N", (307,), network.redirected, allowed=(301, 302, 303, 307, 308)
+        "a proxy redirects each read, with status N", (307,), redirected, allowed=(301, 302, 303, 307, 308)
     ),
-    "quota": Condition("an account may have N records of each resource", (6,), within=limits.quota),
-    "plan-without-writes": Condition(
-        "the account's plan has no writes", within=lambda _: limits.refusing(402, limits.writes)
-    ),
-    "plan-without-types": Condition(
-        "the plan has no handlers for Discord and Telegram", within=limits.plan_without_types
-    ),
+    "quota": Condition("an account may have N records of each resource", (6,), within=quota),
+    "plan-without-writes": Condition("the account's plan has no writes", within=lambda _: refusing(402, writes)),
+    "plan-without-types": Condition("the plan has no handlers for Discord and Telegram", within=plan_without_types),
     "other-writer": Condition(
         "with one call in N, another user adds a record to the first account, or removes one",
         (11, 25, 60),
-        within=limits.others,
+        within=others,
     ),
     "other-editor": Condition(
         "with one call in N, another user changes one of the first account's older records",
         (25, 10, 60),
-        within=limits.on_old_records("update"),
+        within=on_old_records("update"),
     ),
     "other-remover": Condition(
         "with one call in N, another user deletes one of the first account's older records",
         (25, 10, 60),
-        within=limits.on_old_records("delete"),
+        within=on_old_records("delete"),
     ),
-    "chunked": Condition("each answer comes in pieces", around=network.answering(network.chunked)),
+    "chunked": Condition("each answer comes in pieces", around=answering(chunked)),
 }
 
 
@@ -156,7 +419,7 @@ def check(measures: Mapping[str, float], *, forwarded: bool = False, shared: boo
             )
         if isinstance(measure, bool) or not isinstance(measure, int | float) or not 0 <= measure <= MOST:
             raise SettingsError(f'the condition "{name}" is {measure!r}; expected a number from 0 to {MOST}')
-        if shared and CONDITIONS[name].around is network.Replica:
+        if shared and CONDITIONS[name].around is Replica:
             raise SettingsError(
                 f'the condition "{name}" needs a second mock with records of its own; leave --store out'
             )

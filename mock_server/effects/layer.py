@@ -12,7 +12,6 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map
 from werkzeug.wrappers import Response
 
-from mock_server.api.authentication import key_of
 from mock_server.api.operations import Service
 from mock_server.defects import DEFECTS
 from mock_server.defects.call import Call, Serve, Transformation
@@ -20,8 +19,8 @@ from mock_server.effects.conditions import CONDITIONS
 from mock_server.effects.effect import MOST, Effect
 from mock_server.effects.preferences import Preferred, preferences_of
 from mock_server.errors import REFUSAL, Refusal
-from mock_server.http.broken_answers import dropped, dropped_after
-from mock_server.http.request_notes import notes_of
+from mock_server.http.answers import dropped, dropped_after
+from mock_server.http.context import key_of, notes_of
 from mock_server.settings import FORWARDS
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus, urlsplit
 
 from mock_server.errors import REFUSAL, Refusal
+from mock_server.http.context import notes_of
 from mock_server.http.incoming import has_body
-from mock_server.http.request_notes import notes_of
 from mock_server.settings import Deployment
 
 if TYPE_CHECKING:

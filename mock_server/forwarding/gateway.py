@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
-from mock_server.api.authentication import scheme_and_key
-from mock_server.forwarding.copies import Room
 from mock_server.forwarding.links import LONGEST, links_here, location_here
-from mock_server.forwarding.passage import CUT_SHORT, GONE, LONGEST_SENT, Passage, SlowClientError, chained
+from mock_server.forwarding.passage import CUT_SHORT, GONE, LONGEST_SENT, Passage, Room, SlowClientError, chained
 from mock_server.forwarding.sightings import Sightings
 from mock_server.forwarding.upstream import Upstream, UpstreamError, kept_headers
-from mock_server.http.codings import plain
+from mock_server.http.answers import plain
+from mock_server.http.context import scheme_and_key
 from mock_server.http.gateway import Gateway, Receive, Send, Site, called
 from mock_server.http.incoming import Message, environ_of, has_body
 from mock_server.http.masking import masked_key

@@ -1,21 +1,74 @@
-"""One request on its way to the deployment, and its answer on the way back."""
+"""One request on its way through to the deployment, and its answer back, with bounded copies for the journal."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from mock_server.forwarding.copies import Copy, Room
 from mock_server.http import incoming
+from mock_server.http.context import notes_of
 from mock_server.http.gateway import Receive, Send, client_gone
 from mock_server.http.incoming import Message, has_body
-from mock_server.http.request_notes import notes_of
 from mock_server.journal.recorder import Head
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
+
+BEGINNING = 64 * 2**10  # bytes
+
+
+@dataclass
+class Room:
+    """How many more bytes all copies together may take."""
+
+    left: int
+
+
+class Copy:
+    """What is kept of one body.
+
+    Args:
+        room: what all copies share.
+        longest: how many bytes of one body are kept whole.
+
+    Attributes:
+        came: how many bytes of the body have passed.
+        is_whole: whether all of them are kept.
+    """
+
+    def __init__(self, room: Room, longest: int) -> None:
+        self._room, self._longest = room, longest
+        self._kept = bytearray()
+        self._taken = self.came = 0
+        self.is_whole = True
+
+    @property
+    def content(self) -> bytes:
+        """What is kept."""
+        return bytes(self._kept)
+
+    def add(self, part: bytes) -> None:
+        """Keep a part of the body that passes."""
+        self.came += len(part)
+        if not self.is_whole:
+            return
+        if self.came <= self._longest and len(part) <= self._room.left:
+            self._room.left -= len(part)
+            self._taken += len(part)
+            self._kept += part
+        else:
+            self.is_whole = False
+            self._kept = (self._kept + part)[:BEGINNING]
+            self.release()
+
+    def release(self) -> None:
+        """Give the room back."""
+        self._room.left += self._taken
+        self._taken = 0
+
 
 LONGEST_SENT, LONGEST_ANSWER = 16 * 2**20, 4 * 2**20  # bytes of one body that are kept whole
 MOST_PASSED = 2**30  # bytes of an answer; one that is longer never ends

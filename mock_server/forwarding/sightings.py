@@ -1,23 +1,106 @@
-"""What a deployment's lists and reads have shown, as a fixture for a stand-in."""
+"""What a deployment has shown to whom, as a fixture: keys and texts by other names."""
 
 from __future__ import annotations
 
 import json
+import random
+import re
+import string
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from hashlib import blake2b
+from secrets import randbits
 from typing import TYPE_CHECKING, Any
 
 from link_management_contract import Contract, Resource
 from mock_server.api.representations import GENERIC_KEYS
 from mock_server.errors import SettingsError
-from mock_server.forwarding.callers import UNNAMED
-from mock_server.forwarding.disguise import Disguise
-from mock_server.store.fixture_reading import HIGHEST_ID, TIMES, checked, is_id, moment_of
-from mock_server.store.new_record import TIME_FORMAT
+from mock_server.store.fixtures import HIGHEST_ID, TIMES, checked, is_id, moment_of
+from mock_server.store.records import TIME_FORMAT
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
+
+MOST, UNNAMED = 1000, "another account"
+
+
+class Callers:
+    """Names each key by the order in which it came; the keys themselves are not kept."""
+
+    def __init__(self) -> None:
+        self._names: dict[bytes, str] = {}
+
+    def name_of(self, key: str) -> str:
+        """The name of the account with a key; empty without a key."""
+        if not key:
+            return ""
+        digest = blake2b(key.encode(), digest_size=16).digest()
+        if digest not in self._names and len(self._names) < MOST:
+            self._names[digest] = f"account {len(self._names) + 1}"
+        return self._names.get(digest, UNNAMED)
+
+
+AS_THEY_ARE = frozenset({"color", "datetime", "last_datetime", "scheme", "type"})  # fields that say nothing of anybody
+HOST = re.compile(r"(?<=://)[^/?#:@\s]+|(?<=@)[^/?#:@\s]+\.[^/?#:@\s]+")  # in URLs and addresses
+SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+OTHERS = "áéíóúäöüñçåøłßğ"
+RESERVED = ".example.com"
+MOST_TRIES = 100
+
+
+class Disguise:
+    """Replaces each text by one of the same shape: letters by letters, digits by digits, all else kept.
+
+    The same text is always replaced by the same one, different texts by different ones, and nobody can tell from a
+    recording what it was.
+    """
+
+    def __init__(self) -> None:
+        self._random = random.Random(randbits(64))  # noqa: S311 - which letters come is no secret
+        self._replaced: dict[tuple[str, str], str] = {}
+        self._used: set[tuple[str, str]] = set()
+
+    def of(self, field: str, text: str) -> str:
+        """The text that stands for another one.
+
+        Args:
+            field: the field that holds it.
+            text: what it holds.
+        """
+        if field in AS_THEY_ARE or not text:
+            return text
+        if (field, text) not in self._replaced:
+            tries = (self._made(field, text) for _ in range(MOST_TRIES))
+            made = next((each for each in tries if (field, each.casefold()) not in self._used), None)
+            made = made or f"{len(self._used)}-{self._made(field, text)}"
+            self._used.add((field, made.casefold()))
+            self._replaced[field, text] = made
+        return self._replaced[field, text]
+
+    def _made(self, field: str, text: str) -> str:
+        if field == "host":
+            return _reserved("".join(map(self._like, text)))
+        begins = SCHEME.match(text)
+        kept = begins[0] if begins else ""
+        made = kept + "".join(map(self._like, text[len(kept) :]))
+        return HOST.sub(lambda found: _reserved(found[0]), made)
+
+    def _like(self, letter: str) -> str:
+        for alphabet in ALPHABETS:
+            if letter in alphabet:
+                return self._random.choice(alphabet)
+        if letter.isnumeric():
+            return self._random.choice(string.digits)
+        return self._random.choice(OTHERS) if letter.isalpha() else letter
+
+
+def _reserved(host: str) -> str:
+    """A host under a name that is reserved for examples, and nobody's."""
+    first, dot, _ = host.partition(".")
+    return f"{first}{RESERVED}" if dot else host
+
 
 MOST_RECORDS, MOST_BYTES = 50_000, 32 * 2**20  # kept of all accounts together; bytes of JSON
 LONGEST_ID = len(str(HIGHEST_ID))

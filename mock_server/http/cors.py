@@ -11,7 +11,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Response
 
 from mock_server.errors import REFUSAL, Refusal
-from mock_server.http.request_notes import notes_of
+from mock_server.http.context import notes_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mock_server.http import incoming
 from mock_server.http.answers import close, whole
+from mock_server.http.context import notes_of
 from mock_server.http.incoming import Body, Message, environ_of, has_body
-from mock_server.http.request_notes import notes_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from mock_server.errors import REFUSAL, Refusal
+from mock_server.http.context import notes_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -132,3 +133,21 @@ def environ_of(scope: Message) -> WSGIEnvironment:
     if environ["SERVER_PROTOCOL"] == "HTTP/1.1" and "," in (environ.get("HTTP_HOST") or ","):
         environ[REFUSAL] = Refusal("400", "This request has no Host header, or several; send one.")
     return environ
+
+
+def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
+    """The body of a request.
+
+    Args:
+        environ: the request's WSGI environment.
+        limit: how long it may be, in bytes.
+
+    Raises:
+        Refusal: if it is longer, or did not arrive whole.
+    """
+    if unread := notes_of(environ).unread:
+        raise unread
+    body: bytes = environ["wsgi.input"].read(limit + 1)
+    if len(body) > limit:
+        raise Refusal("413", f"The body is too long; send {limit:,} bytes at most.")
+    return body

@@ -18,12 +18,11 @@ from urllib.parse import quote
 
 from werkzeug.http import parse_options_header
 
-from mock_server.api.authentication import scheme_and_key
 from mock_server.api.forms import MULTIPART, URLENCODED
 from mock_server.api.operations import Service
 from mock_server.effects.effect import Effects
-from mock_server.http.answers import whole
-from mock_server.http.codings import plain
+from mock_server.http.answers import plain, whole
+from mock_server.http.context import Notes, notes_of, scheme_and_key
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.incoming import has_body
 from mock_server.http.masking import (
@@ -38,7 +37,6 @@ from mock_server.http.masking import (
     masked_query,
     masked_text,
 )
-from mock_server.http.request_notes import Notes, notes_of
 from mock_server.journal.journal import Entry, File, Journal, is_preflight
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import is_sandbox

@@ -3,21 +3,184 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from http import HTTPStatus
+from time import monotonic
 from urllib.parse import parse_qsl
 
-from link_management_contract import Contract, Resource
+from link_management_contract import Contract, Field, Resource
 from mock_server.errors import SettingsError
-from mock_server.http.request_notes import Notes
-from mock_server.journal.habits import Habits
+from mock_server.http.context import Notes
+from mock_server.http.form_parts import Part
 from mock_server.journal.journal import Entry, Remark
-from mock_server.journal.mistakes import SLIPS, about_form, slip
+
+SLIPS = frozenset({"undefined", "null", "NaN", "[object Object]", "[object File]", "[object Blob]"})  # of scripts
+URLENCODED = "application/x-www-form-urlencoded"
+SPACE_FOR_PLUS = re.compile(r"[^\s,;@]+ [^\s,;@]+@[^\s,;@]+")
+IMAGE = re.compile(
+    rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|\x00\x00\x01\x00|BM|....ftyp(avif|avis|mif1)|(\xef\xbb\xbf)?\s*<",
+    re.DOTALL,
+)
+
+
+def slip(where: str, text: str) -> Remark:
+    """The remark about a text that is one of SLIPS."""
+    cure = "it is what a script writes for a value that is missing or is no text; leave it out, or send its text"
+    return Remark(f'{where} is "{text}": {cure}.', "client.slip")
+
+
+def about_form(entry: Entry, resource: Resource, operation: str, notes: Notes) -> Iterator[Remark]:
+    """The remarks about the form of a create or update."""
+    if entry.media_type == "application/json":
+        yield Remark("The body is JSON; send a form, as multipart/form-data.", f"operations.{operation}-answers")
+    parts = notes.parts or {}
+    for name in {**entry.fields, **entry.files}:
+        part = parts.get(name)
+        if part and part.times > 1:
+            yield Remark(
+                f'The field "{name[:40]}" is sent {part.times} times; the last counts here, another service may take'
+                " the first: use set where you use append.",
+                "client.field-twice",
+            )
+        field, text = resource.fields.get(name), entry.fields.get(name)
+        if name == "_method":
+            yield Remark("The field _method has no influence; a delete is sent by DELETE.", "operations.delete-answers")
+        elif field is None:
+            yield Remark(
+                f'The field "{name[:40]}" is not a field of {resource.name}, and had no influence.',
+                "client.unknown-field",
+            )
+        elif field.kind == "boolean" and text not in ("0", "1"):
+            yield Remark(f'"{name}" is "{(text or "")[:40]}"; the contract knows 1 and 0.', "forms.one-enables")
+        else:
+            yield from _about_field(entry, field, part, notes)
+    if operation == "create":
+        yield from _about_type(resource, parts)
+
+
+def _about_field(entry: Entry, field: Field, part: Part | None, notes: Notes) -> Iterator[Remark]:
+    name = field.name
+    if name in notes.ignored:
+        why = "does not go with this record or operation" if entry.fields.get(name) else "is empty"
+        yield Remark(f'The field "{name}" {why}, and had no influence.', "client.ignored-field")
+    if part and field.kind == "file":
+        yield from _about_file(name, part)
+    elif part and isinstance(part.content, str):
+        text = part.content
+        if text in SLIPS:
+            yield slip(f'The field "{name}"', text)
+        if name == "host" and ("/" in text or ":" in text):
+            yield Remark(
+                "The host is a URL or has a port; send the name alone, such as new URL(text).hostname gives it.",
+                "client.url-as-host",
+            )
+        if name == "email" and entry.media_type == URLENCODED and SPACE_FOR_PLUS.fullmatch(text):
+            yield Remark(
+                f'The field "{name}" has a space before the "@": in an urlencoded form, a raw "+" stands for one;'
+                " encode it as %2B, as URLSearchParams does.",
+                "client.raw-plus",
+            )
+
+
+def _about_file(name: str, part: Part) -> Iterator[Remark]:
+    if not isinstance(part.content, bytes):
+        return
+    if not part.content:
+        yield Remark(f'The file "{name}" is empty; wait until it is read, or leave the field out.', "client.empty-file")
+    elif not IMAGE.match(part.content):
+        yield Remark(
+            f'The file "{name}" is no image that browsers show; check it before it is sent, by its first bytes.',
+            "client.no-image",
+        )
+
+
+def _about_type(resource: Resource, parts: Mapping[str, Part]) -> Iterator[Remark]:
+    """A type without the fields that go with it is of no use to the service."""
+    for field in resource.fields.values():
+        if field.applies_when is None or field.name in parts:
+            continue
+        on, value = field.applies_when
+        if on in parts and parts[on].content == value:
+            yield Remark(
+                f'The type is {value}, and its field "{field.name}" is not there; send both.',
+                "client.type-without-its-field",
+            )
+
+
+GRACE = 0.25  # seconds in which requests that were under way may still arrive
+LONGEST_WAIT = 3600.0  # seconds; a larger number is a time
+OFTEN, WITHIN = 60, 60.0  # the same request, so often in so many seconds
+
+
+class _Account:
+    """What an account did last: until when it has to wait, and what it reads again and again."""
+
+    __slots__ = ("again", "since", "target", "told", "wait")
+
+    def __init__(self) -> None:
+        self.told = self.wait = self.since = 0.0
+        self.target, self.again = "", 0
+
+
+class Habits:
+    """Looks at when each account sends what."""
+
+    def __init__(self) -> None:
+        self._accounts: OrderedDict[str, _Account] = OrderedDict()
+
+    def forget(self, account: str | None = None) -> None:
+        """Forget one account, or all."""
+        if account is None:
+            self._accounts.clear()
+        else:
+            self._accounts.pop(account, None)
+
+    def about(self, entry: Entry) -> Iterator[Remark]:
+        """The remarks about a request that has just been answered."""
+        if not entry.account:
+            return
+        now, known = monotonic(), self._accounts.setdefault(entry.account, _Account())
+        while len(self._accounts) > MOST_KNOWN:
+            self._accounts.popitem(last=False)
+        began = now - entry.milliseconds / 1000
+        if known.told + GRACE < began < known.told + known.wait:
+            yield Remark(
+                f"Sent {began - known.told:.1f} s after a 429 that asked to wait {known.wait:g} s; wait that long, then"
+                " send the same request again.",
+                "client.calls-on-after-429",
+            )
+        if entry.status == HTTPStatus.TOO_MANY_REQUESTS:
+            known.told, known.wait = now, _wait(entry)
+        yield from _polling(entry, known, now)
+
+
+def _polling(entry: Entry, known: _Account, now: float) -> Iterator[Remark]:
+    if entry.method != "GET" or entry.target != known.target or now > known.since + WITHIN:
+        known.target, known.since, known.again = entry.target if entry.method == "GET" else "", now, 0
+    known.again += 1
+    if known.again == OFTEN:
+        yield Remark(
+            f"{entry.method} {entry.target[:80]} came {OFTEN} times within {now - known.since:.0f} s, and nothing else;"
+            " ask again after a change, or less and less often.",
+            "client.polling",
+        )
+
+
+def _wait(entry: Entry) -> float:
+    """The seconds that a 429 asks to wait, as its headers say."""
+    for name in ("Retry-After", "X-RateLimit-Reset"):
+        text = entry.answer_headers.get(name, "")
+        if text.isascii() and text.isdecimal() and float(text) <= LONGEST_WAIT:
+            return float(text)
+    return 0.0
+
 
 BOTH = "beside the default size, "
-MOST_KNOWN = 5000  # pairs of an account and a resource
+MOST_KNOWN = 5000  # accounts, or pairs of one and a resource
 API = re.compile("/+api(/|$)")
 TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
 OF_CLIENTS = (  # rules of remarks where the contract has none

@@ -16,17 +16,14 @@ from mock_server.errors import SettingsError
 from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import ticking
 from mock_server.settings import Settings, is_sandbox
-from mock_server.shared.collection import SharedCollection
-from mock_server.shared.loading import beginning, load
+from mock_server.shared.collection import SharedCollection, beginning, load
 from mock_server.shared.places import Arrangement, Place, SharedClock, arranged, moment, seconds
 from mock_server.shared.store import FullStoreError, Space, StoreError
 from mock_server.store import accounts as in_memory
 from mock_server.store.accounts import Account, Accounts
-from mock_server.store.arrangement import following, unique_field
-from mock_server.store.collection import Collection, Tally
+from mock_server.store.collection import Collection, Tally, following, unique_field
 from mock_server.store.fixtures import FixtureReader
-from mock_server.store.new_record import check_clock
-from mock_server.store.records import NONE, Generated
+from mock_server.store.records import NONE, Generated, check_clock
 
 OF_A_PLACE = (":own", ":records", ":ids", ":names", ":hosts")
 MOST_KNOWN = 2000  # accounts that one process remembers

@@ -17,12 +17,9 @@ from mock_server.errors import Refusal, SettingsError
 from mock_server.open_points.choices import Choices
 from mock_server.open_points.grease import ticking
 from mock_server.settings import Settings, is_sandbox
-from mock_server.store.arrangement import following, order_of, unique_field
-from mock_server.store.collection import Collection, Contents, IdSequence, Tally
-from mock_server.store.fixture_reading import Fixture
-from mock_server.store.fixtures import FixtureReader
-from mock_server.store.new_record import check_clock
-from mock_server.store.records import NONE, Generated, Records
+from mock_server.store.collection import Collection, Contents, IdSequence, Tally, following, order_of, unique_field
+from mock_server.store.fixtures import Fixture, FixtureReader
+from mock_server.store.records import NONE, Generated, Records, check_clock
 
 MOST_OF_ONE, MOST_OF_ALL = 32 * 2**20, 64 * 2**20  # bytes that the writes of one account, and of all together, may take
 

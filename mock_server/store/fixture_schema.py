@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import Any
 
 from link_management_contract import Field, Resource
-from mock_server.store.fixture_reading import HIGHEST_ID, START, TIMES
-from mock_server.store.new_record import TIME_FORMAT
+from mock_server.store.fixtures import HIGHEST_ID, START, TIMES
+from mock_server.store.records import TIME_FORMAT
 
 TIME = {
     "type": "string",

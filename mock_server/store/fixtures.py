@@ -2,19 +2,296 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import mimetypes
+import re
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
+from urllib.parse import unquote
 
 from link_management_contract import Field, Resource, shipped
-from mock_server.documents import read_document
+from mock_server.documents import lines_of, read_document
 from mock_server.errors import SettingsError
-from mock_server.store.fixture_reading import Fixture, Reading
-from mock_server.store.new_record import NewRecords
-from mock_server.store.records import Generated, Record
+from mock_server.settings import check_key
+from mock_server.store.records import TIME_FORMAT, Generated, NewRecords, Record
 from mock_server.store.uploads import Uploads
+
+HIGHEST_ID = 10**15
+LONGEST_FILE = 16 * 2**20  # bytes
+EARLIEST, LATEST = 1970, 8999
+START = datetime(2026, 3, 2, 9)  # noqa: DTZ001 - the contract's times have no zone
+BETWEEN_RECORDS = timedelta(hours=1)  # that have no times of their own
+TIMES = ("datetime", "last_datetime")
+OF_AN_ACCOUNT = ("name", "api_key", "records")
+MOST_MISTAKES = 50  # that are told
+Place = tuple[str | int, ...]  # keys and positions on the way to a value
+EMBEDDED = re.compile(r"data:([^;,]+)(?:;name=([^;,]*))?;base64,(.*)", re.DOTALL)
+EXPECTED = {"integer": "a whole number", "boolean": "true or false", "string": "text", "file": "the path of a file"}
+JSON_TYPES = {"text": "string"}
+PYTHON_TYPES: dict[str, Any] = {"integer": int, "boolean": bool, "string": str, "file": str}
+
+
+@dataclass(frozen=True, slots=True)
+class FixtureAccount:
+    """An account as a fixture gives it: its name, its key and its records by resource."""
+
+    name: str
+    api_key: str
+    records: dict[str, list[Record]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """What a mock server starts with; `now` is where its clocks start (UTC)."""
+
+    now: datetime
+    accounts: tuple[FixtureAccount, ...]
+
+
+class Reading:
+    """One fixture while it is read: every mistake is noted, and the reading goes on.
+
+    Args:
+        resources: all resources.
+        new_records: the values of fields that a fixture leaves out.
+        uploads: stores the content of files.
+        path: the file, or None.
+        text: its text.
+    """
+
+    def __init__(
+        self,
+        resources: Collection[Resource],
+        new_records: NewRecords,
+        uploads: Uploads,
+        path: Path | None = None,
+        text: str = "",
+    ) -> None:
+        self._resources = {resource.name: resource for resource in resources}
+        self._new_records, self._uploads = new_records, uploads
+        self._path, self._text = path, text
+        self._mistakes: list[tuple[Place, str]] = []
+        self._ids: dict[str, int] = {}
+
+    def fixture(self, document: Any) -> Fixture:
+        """Read what a file holds.
+
+        Raises:
+            SettingsError: if there are mistakes; the message names each.
+        """
+        given = document.get("accounts") if isinstance(document, Mapping) else None
+        if not isinstance(given, list) or not given:
+            raise SettingsError("expected the keys now and accounts, with at least one account")
+        self._refuse_unknown(document, ("now", "accounts"), (), "the fixture")
+        now = self._moment(document.get("now", START), ("now",), "now") or START
+        self._ids = {name: _highest_id(given, name) for name in self._resources}
+        accounts = [self._account(entry, ("accounts", number), now) for number, entry in enumerate(given)]
+        keys = [account.api_key for account in accounts if account]
+        if len(set(keys)) < len(keys):
+            self._note(("accounts",), "two accounts have the same api_key")
+        if self._mistakes:
+            raise SettingsError(self._told())
+        return Fixture(now, tuple(account for account in accounts if account))
+
+    def _note(self, place: Place, mistake: str) -> None:
+        self._mistakes.append((place, mistake))
+
+    def _told(self) -> str:
+        """All mistakes; more than one stand on lines of their own."""
+        lines = lines_of(self._text, [place for place, _ in self._mistakes]) if self._text else {}
+        mistakes = sorted(self._mistakes, key=lambda each: lines.get(each[0], 0))[:MOST_MISTAKES]
+        told = [f"line {lines[place]}: {mistake}" if place in lines else mistake for place, mistake in mistakes]
+        if len(told) == 1:
+            return told[0]
+        more = len(self._mistakes) - len(told)
+        return "\n  ".join([f"{len(self._mistakes)} mistakes", *told, *([f"and {more} more"] if more else [])])
+
+    def _account(self, entry: Any, place: Place, now: datetime) -> FixtureAccount | None:
+        title = f"account {int(place[-1]) + 1}"
+        if not isinstance(entry, dict):
+            self._note(place, f"{title}: expected the keys {', '.join(OF_AN_ACCOUNT)}")
+            return None
+        self._refuse_unknown(entry, OF_AN_ACCOUNT, place, title)
+        key = entry.get("api_key")
+        if isinstance(key, str):
+            try:
+                check_key(key)
+            except SettingsError as error:
+                self._note((*place, "api_key"), f"{title}: {error}")
+        else:
+            self._note(place, f"{title}: expected api_key, a text; put a number in quotes")
+        given = entry.get("records") or {}
+        if not isinstance(given, dict) or not all(isinstance(each, list | None) for each in given.values()):
+            self._note((*place, "records"), f"{title}: records holds a list for each of {', '.join(self._resources)}")
+            return None
+        for name in given:
+            if name not in self._resources:
+                known = ", ".join(self._resources)
+                self._note((*place, "records", name), f'{title}: no resource "{name}"; resources are {known}')
+        name = str(entry.get("name", f"Account {int(place[-1]) + 1}"))
+        records = {
+            each.name: self._records(each, given.get(each.name) or [], (*place, "records", each.name), name, now)
+            for each in self._resources.values()
+        }
+        return FixtureAccount(name, str(key), records)
+
+    def _refuse_unknown(self, given: Mapping[Any, Any], known: Sequence[str], place: Place, title: str) -> None:
+        for name in given:
+            if name not in known:
+                self._note((*place, str(name)), f'{title}: no key "{name}"; keys are {", ".join(known)}')
+
+    def _records(self, resource: Resource, given: list[Any], place: Place, account: str, now: datetime) -> list[Record]:
+        made = []
+        for position, record in enumerate(given):
+            created = max(now - BETWEEN_RECORDS * (len(given) - position), datetime(EARLIEST, 1, 1))  # noqa: DTZ001 - no zone
+            made.append(self._record(resource, record, (*place, position), account, created))
+        records = [record for record in made if record]
+        self._refuse_twice(place, account, resource.name, "id", [record.id for record in records])
+        if self._path and "host" in resource.fields:  # a snapshot's mock may have accepted duplicates
+            hosts = [str(record.values["host"]).lower() for record in records]
+            self._refuse_twice(place, account, resource.name, "host", hosts)
+        return records
+
+    def _record(self, resource: Resource, given: Any, place: Place, account: str, created: datetime) -> Record | None:
+        title = f"{account}, {resource.name}, record {int(place[-1]) + 1}"
+        if not isinstance(given, dict):
+            self._note(place, f"{title}: expected fields and their values")
+            return None
+        title += f" (id {given['id']})" if "id" in given else ""
+        mistakes = len(self._mistakes)
+        for name in [field.name for field in resource.fields.values() if field.required and field.name not in given]:
+            self._note(place, f'{title}: the field "{name}" is missing')
+        identifier = given.get("id")
+        if "id" not in given:
+            identifier = self._ids[resource.name] = self._ids[resource.name] + 1
+        if not is_id(identifier):
+            expected = "a whole number from 1 to 10^15"
+            self._note((*place, "id"), f'{title}: the field "id" is {identifier!r}; expected {expected}')
+            return None
+        values = self._new_records.values(resource, identifier)
+        for name, value in given.items():
+            at = f'{title}: the field "{name}"'
+            try:
+                known = checked(resource, name, value, at)
+                field = resource.fields.get(name)
+                values[name] = self._file(known, at) if field and field.kind == "file" else known
+            except SettingsError as error:
+                self._note((*place, name), str(error))
+        for name in TIMES:
+            if given.get(name) is not None:
+                values[name] = self._moment(given[name], (*place, name), f'{title}: the field "{name}"')
+        if len(self._mistakes) > mistakes:
+            return None
+        times = values.pop("datetime", None) or created, values.pop("last_datetime", None)
+        values.pop("id", None)
+        return Record(identifier, values, *times)
+
+    def _moment(self, value: Any, place: Place, title: str) -> datetime | None:
+        moment = moment_of(value)
+        if moment is None:
+            expected = f"YYYY-MM-DD HH:MM:SS, {EARLIEST} to {LATEST}"
+            self._note(place, f"{title} is {str(value)!r}; expected {expected}")
+        return moment
+
+    def _refuse_twice(self, place: Place, account: str, resource: str, field: str, values: list[Any]) -> None:
+        for value, count in Counter(values).items():
+            if count > 1:
+                self._note(place, f"{account}, {resource}: {count} records have the {field} {value}")
+
+    def _file(self, value: str, place: str) -> Any:
+        if value.startswith("data:"):
+            return self._uploads.add(*self._embedded(value, place))
+        fixture = self._path
+        if fixture is None:
+            raise SettingsError(f"{place}: {value!r} is a path; here, give files as data:image/png;name=...;base64,...")
+        path = fixture.parent / value
+        try:
+            content = _content(path, fixture.parent)
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"{place}: {error}") from error
+        return self._uploads.add(path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream", content)
+
+    def _embedded(self, value: str, place: str) -> tuple[str, str, bytes]:
+        """The name, media type and content of a file that is embedded in the fixture."""
+        found = EMBEDDED.fullmatch(value)
+        if not found:
+            raise SettingsError(f"{place} is no data:image/png;name=...;base64,... URL")
+        try:
+            return unquote(found[2] or "file"), unquote(found[1]), b64decode(found[3], validate=True)
+        except ValueError as error:
+            raise SettingsError(f"{place} is a data: URL whose content is no base64") from error
+
+
+def is_id(value: Any) -> TypeGuard[int]:
+    """Whether a fixture can give a record this id."""
+    return type(value) is int and 0 < value <= HIGHEST_ID
+
+
+def moment_of(value: Any) -> datetime | None:
+    """A time as a fixture gives it, or None if it is none."""
+    try:
+        moment = value if isinstance(value, datetime) else datetime.strptime(value, TIME_FORMAT)  # noqa: DTZ007 - no zone
+    except (TypeError, ValueError):
+        return None
+    return None if moment.tzinfo or not EARLIEST <= moment.year <= LATEST else moment.replace(microsecond=0)
+
+
+def checked(resource: Resource, name: str, value: Any, place: str) -> Any:
+    """The value of a field, if a fixture can hold it; times and ids are checked elsewhere.
+
+    Raises:
+        SettingsError: if it cannot; the message begins with the place.
+    """
+    schema: Mapping[str, Any] = resource.shape.get(name, {})
+    field = resource.fields.get(name)
+    if (not schema and field is None) or schema.get("type") == "object":
+        raise SettingsError(f"{place} is not one that a fixture can set")
+    if name in (*TIMES, "id"):
+        return value
+    kind = schema.get("type") or (JSON_TYPES.get(field.kind, field.kind) if field else "")
+    if type(value) is not PYTHON_TYPES[kind]:
+        raise SettingsError(f"{place} is {value!r}; expected {EXPECTED[kind]}")
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        raise SettingsError(f"{place} is {value!r}; expected a match of {schema['pattern']}")
+    if field is not None and field.values and value not in field.values:
+        raise SettingsError(f"{place} is {value!r}; expected one of {', '.join(field.values)}")
+    return value
+
+
+def _content(path: Path, folder: Path) -> bytes:
+    """The content of a file that a fixture names.
+
+    Raises:
+        OSError: if it cannot be read.
+        ValueError: if it is not a regular file, in another folder or too long: the fixture may be somebody else's.
+    """
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f'"{path}" is not within the folder of the fixture; copy it there')
+    if path.exists() and not path.is_file():
+        raise ValueError(f'"{path}" is not a regular file')
+    with path.open("rb") as file:
+        content = file.read(LONGEST_FILE + 1)
+    if len(content) > LONGEST_FILE:
+        raise ValueError(f'"{path}" is longer than {LONGEST_FILE >> 20} MiB')
+    return content
+
+
+def _highest_id(accounts: list[Any], resource: str) -> int:
+    """The highest id that any account gives a record of a resource."""
+    lists = [
+        records
+        for each in accounts
+        if isinstance(each, dict) and isinstance(given := each.get("records"), dict)
+        if isinstance(records := given.get(resource), list)
+    ]
+    ids = [record.get("id") for records in lists for record in records if isinstance(record, dict)]
+    return max((each for each in ids if type(each) is int and each <= HIGHEST_ID), default=0)
+
 
 SHIPPED = ("demo", "empty")
 read_shipped = lru_cache(len(SHIPPED))(read_document)  # each reset reads one; parsing takes half of a reset's time

@@ -11,8 +11,7 @@ from urllib.parse import quote
 from link_management_contract import Resource
 from mock_server.clock import Ticking
 from mock_server.store.accounts import Account, Accounts
-from mock_server.store.new_record import TIME_FORMAT
-from mock_server.store.records import Record
+from mock_server.store.records import TIME_FORMAT, Record
 from mock_server.store.uploads import Upload, Uploads
 
 

@@ -22,7 +22,7 @@ from mock_server.control.guard import Guard
 from mock_server.control.plane import Control, create_plane
 from mock_server.defects import DEFECTS
 from mock_server.effects.conditions import CONDITIONS
-from mock_server.http.request_notes import notes_of
+from mock_server.http.context import notes_of
 
 pytestmark = pytest.mark.usefixtures("store")
 

@@ -8,7 +8,7 @@ from wire import HARBOUR
 
 from mock_server import Settings, create_app
 from mock_server.effects.preferences import preferences_of
-from mock_server.http.request_notes import notes_of
+from mock_server.http.context import notes_of
 
 KEY = {"Authorization": f"Bearer {HARBOUR}"}
 

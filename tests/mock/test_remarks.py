@@ -299,7 +299,7 @@ def test_who_calls_on_after_a_429_is_remarked_and_who_waits_is_not(
     server: MockServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
-    monkeypatch.setattr("mock_server.journal.habits.monotonic", lambda: now[0])
+    monkeypatch.setattr("mock_server.journal.remarks.monotonic", lambda: now[0])
     for wait in (0.5, 3.5):
         server.running.force({"status": 429, "headers": {"Retry-After": "3"}})
         ask(server, "GET", "/api/domains/1")

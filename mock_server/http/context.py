@@ -1,4 +1,4 @@
-"""What the layers learn about a request, for the log and the journal; they share one note for each request."""
+"""What is known of a request: its key, and what the layers learn about it, in one context that they share."""
 
 from __future__ import annotations
 
@@ -50,3 +50,18 @@ def notes_of(environ: WSGIEnvironment) -> Notes:
     if notes is None:
         notes = environ[KEY] = Notes()
     return notes
+
+
+SCHEME = "Bearer"
+
+
+def scheme_and_key(environ: WSGIEnvironment) -> tuple[str, str]:
+    """The scheme of a request's Authorization header, as it is spelled, and what follows it; both may be empty."""
+    scheme, _, key = environ.get("HTTP_AUTHORIZATION", "").strip().partition(" ")
+    return scheme, key.strip()
+
+
+def key_of(environ: WSGIEnvironment) -> str:
+    """The API key that a request carries, or an empty string."""
+    scheme, key = scheme_and_key(environ)
+    return key if scheme.capitalize() == SCHEME else ""
