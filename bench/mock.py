@@ -36,7 +36,7 @@ row is what the mock does; the others are multiples of it.
 
 {table}
 
-{notes}
+{context}
 
 ![The rates of each server as bars](speed.svg)
 
@@ -123,8 +123,8 @@ def _machine() -> str:
 
 
 def _write(figures: Mapping[str, Figures], table: str, growth: str) -> None:
-    notes = "\n".join(f"- {each.name}: {each.note}." for each in SERVERS)
-    text = TEXT.format(machine=_machine(), used=USED, table=table, growth=growth, notes=notes)
+    context = "\n".join(f"- {each.name}: {each.note}." for each in SERVERS)
+    text = TEXT.format(machine=_machine(), used=USED, table=table, growth=growth, context=context)
     (DOCS / "speed.md").write_text(text)
     plotted = {name: each for name, each in figures.items() if name != BARE.name}  # it would dwarf all others
     shown = {name: {what: each.get(what, 0) / figures[OURS][what] for what in RATES} for name, each in plotted.items()}

@@ -31,17 +31,15 @@ from contract_tests.reports import results
 from contract_tests.target.ledger import Ledger, is_finished
 from link_management_contract import shipped_contract
 from mock_server.api.forms import Forms
+from mock_server.choices import Choices
 from mock_server.documents import read_document, write_document
 from mock_server.errors import Refusal, SettingsError
+from mock_server.http.context import context_of
 from mock_server.http.form_parts import LONGEST_HEAD, LONGEST_URLENCODED, Part, multipart, urlencoded
-from mock_server.http.request_notes import notes_of
-from mock_server.open_points.choices import Choices
 from mock_server.settings import Settings
 from mock_server.store.accounts import Accounts
-from mock_server.store.fixture_reading import Fixture
-from mock_server.store.fixtures import FixtureReader
-from mock_server.store.new_record import NewRecords
-from mock_server.store.records import Record
+from mock_server.store.fixtures import Fixture, FixtureReader
+from mock_server.store.records import NewRecords, Record
 from mock_server.store.snapshots import fixture_of
 from mock_server.store.uploads import Upload, Uploads
 
@@ -61,7 +59,7 @@ def try_form(data: bytes) -> None:
             with suppress(Refusal):
                 form = forms.read(request, resource, operation)
                 forms.applicable(resource, form.values, form.values)
-    parts = {name: replace(part, times=1) for name, part in (notes_of(request.environ).parts or {}).items()}
+    parts = {name: replace(part, times=1) for name, part in (context_of(request.environ).parts or {}).items()}
     _check_form_written_again(parts, f"fuzz-{sha1(data, usedforsecurity=False).hexdigest()}")
 
 

@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from flask import Flask, Response, current_app, request
+from flask import Flask, Request, Response, current_app, request
+from flask.sessions import NullSession, SessionInterface
 from werkzeug.exceptions import MethodNotAllowed, NotFound
-from werkzeug.routing import Map, RequestRedirect
+from werkzeug.routing import Map, MapAdapter, RequestRedirect
 
 from link_management_contract import Contract, shipped_contract
 from mock_server.api.error_pages import ErrorPages
@@ -19,6 +20,7 @@ from mock_server.api.forms import Forms
 from mock_server.api.operations import Service, create_blueprint, create_elsewhere
 from mock_server.api.paging import Paging
 from mock_server.api.representations import Representations
+from mock_server.choices import Choices, Grease, Voice
 from mock_server.client_contract import client_contract
 from mock_server.defects import defects_named, needs
 from mock_server.documents import write_document
@@ -27,10 +29,7 @@ from mock_server.effects.layer import EffectLayer
 from mock_server.errors import REFUSAL, SettingsError
 from mock_server.forwarding.front import Front
 from mock_server.http.cors import Cors, KnownHosts
-from mock_server.http.lean_flask import LeanFlask
 from mock_server.journal.recorder import Recorder, Recording
-from mock_server.open_points.choices import Choices
-from mock_server.open_points.grease import Grease, Voice
 from mock_server.settings import Deployment, Settings
 from mock_server.shared.accounts import SharedAccounts
 from mock_server.shared.collection import begin
@@ -40,6 +39,49 @@ from mock_server.store.accounts import Accounts
 from mock_server.store.fixtures import FixtureReader
 from mock_server.store.records import NewRecords
 from mock_server.store.uploads import Uploads
+
+
+class _NoSessions(SessionInterface):
+    """Gives every request the same empty session."""
+
+    _EMPTY = NullSession()
+
+    def open_session(self, *_: Any) -> NullSession:
+        """An empty session."""
+        return self._EMPTY
+
+    def is_null_session(self, _: object) -> bool:
+        """Whether there is nothing to save; there never is."""
+        return True
+
+    def save_session(self, *_: Any) -> None:
+        """Save nothing."""
+
+
+class LeanFlask(Flask):
+    """A Flask application whose requests take two thirds of the usual time."""
+
+    session_interface = _NoSessions()
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, which is no coroutine here."""
+        return func
+
+    def do_teardown_request(self, *_: Any) -> None:
+        """Call no function, because none is registered."""
+
+    def do_teardown_appcontext(self, *_: Any) -> None:
+        """Call no function, because none is registered."""
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """The routes for a request, whatever host it names."""
+        if request is None:
+            return None
+        environ = request.environ
+        path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
+        scheme, method = environ["wsgi.url_scheme"], environ["REQUEST_METHOD"]
+        return MapAdapter(self.url_map, request.host, environ["SCRIPT_NAME"] or "/", "", scheme, path, method)
+
 
 YAML = "application/yaml"
 PLACEHOLDER = "https://the-base-url-of-each-request.invalid"

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from link_management_contract import shipped_contract
 from link_management_contract.texts import printable
+from mock_server.choices import HEADER, Choices
 from mock_server.client_contract import client_contract
 from mock_server.control import is_loopback
 from mock_server.defects import DEFECTS
@@ -18,8 +19,6 @@ from mock_server.documents import write_document
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError, shown_url
 from mock_server.forwarding.sightings import Sightings
-from mock_server.open_points.choices import Choices
-from mock_server.open_points.grease import HEADER
 from mock_server.server import MockServer
 from mock_server.settings import SANDBOX_PREFIX, Deployment
 from mock_server.store.fixture_schema import beginning, fixture_schema

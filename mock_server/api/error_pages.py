@@ -11,9 +11,9 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from mock_server.api.representations import Representations
+from mock_server.choices import Choices
 from mock_server.errors import Refusal
-from mock_server.http.context import notes_of
-from mock_server.open_points.choices import Choices
+from mock_server.http.context import context_of
 
 HTML = "text/html; charset=utf-8"
 LOGIN_PAGE = "<!doctype html><title>Log in</title><form><input name=email><input name=password></form>"
@@ -45,10 +45,10 @@ class ErrorPages:
     def response(self, refusal: Refusal) -> AnyResponse:
         """The answer to a request that is not carried out."""
         answer = self._body(refusal)
-        # Traceback frames hold the request, whose notes hold the refusal; breaking the cycle frees all of it at once.
+        # Traceback frames hold the request, whose context holds the refusal; this breaks the cycle, to free all at once.
         refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
         if refusal.mistake:
-            notes_of(request.environ).refusal = refusal
+            context_of(request.environ).refusal = refusal
         if refusal.status == HTTPStatus.UNAUTHORIZED:
             answer.headers["WWW-Authenticate"] = "Bearer"
         return answer

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from flask import Request
 
 from link_management_contract import Field, Resource
+from mock_server.choices import Choices
 from mock_server.errors import Refusal
-from mock_server.http.context import notes_of
+from mock_server.http.context import context_of
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.incoming import read_body
-from mock_server.open_points.choices import Choices
 from mock_server.store.uploads import Uploads
 
 MULTIPART, URLENCODED = "multipart/form-data", "application/x-www-form-urlencoded"
@@ -113,7 +113,7 @@ class Forms:
             raise Refusal("413", f"The form has too many parts; send {error} at most.") from error
         except MalformedFormError as error:
             raise Refusal("400", f"The form cannot be read: {error}.") from error
-        notes_of(request.environ).parts = parts
+        context_of(request.environ).parts = parts
         return parts
 
     def _value(self, field: Field, part: Part) -> Any:

@@ -16,9 +16,9 @@ from mock_server.api.error_pages import ErrorPages
 from mock_server.api.forms import Forms
 from mock_server.api.paging import Paging
 from mock_server.api.representations import Representations
+from mock_server.choices import Choices
 from mock_server.errors import Refusal
-from mock_server.http.context import SCHEME, notes_of, scheme_and_key
-from mock_server.open_points.choices import Choices
+from mock_server.http.context import SCHEME, context_of, scheme_and_key
 from mock_server.settings import Settings
 from mock_server.store.accounts import Account, Accounts
 from mock_server.store.collection import Collection, UnknownIdError, ValueTakenError
@@ -269,7 +269,7 @@ def _number(identifier: str) -> int:
 
 def _form(service: Service, resource: Resource, operation: str) -> Mapping[str, Any]:
     form = service.forms.read(request, resource, operation)
-    notes_of(request.environ).ignored = form.ignored
+    context_of(request.environ).ignored = form.ignored
     return form.values
 
 
@@ -277,7 +277,7 @@ def _applicable(
     service: Service, resource: Resource, form: Mapping[str, Any], record: Mapping[str, Any]
 ) -> dict[str, Any]:
     given = service.forms.applicable(resource, form, record)
-    notes_of(request.environ).ignored += tuple(name for name in form if name not in given)
+    context_of(request.environ).ignored += tuple(name for name in form if name not in given)
     return given
 
 

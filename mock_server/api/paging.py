@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from link_management_contract import Contract
+from mock_server.choices import Choices
 from mock_server.errors import Refusal
-from mock_server.open_points.choices import Choices
 
 NUMBER = re.compile(r"[0-9]{1,4000}", re.ASCII)
 

@@ -11,7 +11,7 @@ from typing import Any
 from flask import Response
 
 from link_management_contract import Field, Resource
-from mock_server.open_points.choices import Choices
+from mock_server.choices import Choices
 from mock_server.store.records import Record
 from mock_server.store.uploads import Upload
 

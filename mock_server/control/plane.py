@@ -1,11 +1,15 @@
-"""A mock under its control plane, which takes `/_mock` and the console; all other requests go to the mock."""
+"""A mock under its control plane, which takes `/_mock` and the console, and refuses who may not use them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
 
 from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException
@@ -13,16 +17,155 @@ from werkzeug.wrappers import Request
 
 from mock_server.control.api import create_api
 from mock_server.control.console import create_console
-from mock_server.control.guard import Guard, protect
 from mock_server.control.instance import Instance
 from mock_server.control.shared_instance import SharedInstance
 from mock_server.errors import Refusal, SettingsError
-from mock_server.http.context import notes_of
-from mock_server.settings import FORWARDS, Settings
+from mock_server.http.context import context_of, shows_token
+from mock_server.settings import FORWARDS, ORIGIN, Settings
 from mock_server.shared.store import DamagedHeadError
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
+OTHERS = "The control plane answers programs on this machine, and the mock's own pages, alone."
+BY_PROXY = "This request came by a proxy ({}), so anybody may have sent it: start the mock with a control token."
+UNAUTHORIZED = "The control plane of this mock asks for its control token."
+PROXIES = re.compile(r"HTTP_(FORWARDED|X_FORWARDED_\w+|X_REAL_IP|VIA)")
+POLICY = "default-src 'none'; {}; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+OWN = "img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; font-src 'self'"
+SHORTEST_TOKEN = 16  # characters
+SECONDS_FOR_A_WRONG_TOKEN = 1.0
+
+log = logging.getLogger("mock_server")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is a loopback name or address, which only this machine can reach."""
+    return LOOPBACK.fullmatch(host) is not None
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Refuses requests that may not control a mock.
+
+    Args:
+        token: what every request must show, as a bearer token or as the password of basic authentication; without one,
+            only requests to this machine under a loopback name are answered.
+        public_base_url: the mock's public base URL; if it has one, a proxy is in front of it.
+        origins: the origins whose pages may control the mock, beside its own.
+
+    Raises:
+        SettingsError: if the token could be guessed, or an origin is none.
+    """
+
+    token: str | None = None
+    public_base_url: str | None = None
+    origins: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a token that could be guessed, and what is no origin."""
+        for origin in self.origins:
+            if origin == "null" or not ORIGIN.fullmatch(origin):
+                raise SettingsError(f'"{origin}" is no origin; give one such as http://localhost:6006, without a path')
+        if self.token is not None and len(self.token) < SHORTEST_TOKEN:
+            raise SettingsError(
+                f"the control token has {len(self.token)} characters; give {SHORTEST_TOKEN} or more that nobody guesses"
+            )
+
+    def objection(self, given: Request) -> tuple[int, str] | None:
+        """Why a request is refused, as a status and a sentence, or None."""
+        reason = next(self._reasons(given), None)
+        if reason:
+            return 403, reason
+        return None if self.token is None or shows_token(given.environ, self.token) else (401, UNAUTHORIZED)
+
+    def _reasons(self, given: Request) -> Iterator[str]:
+        environ, host = given.environ, _host(f"//{given.host}")
+        if not self.token:
+            if self.public_base_url:
+                yield BY_PROXY.format(f"it has the public base URL {self.public_base_url}")
+            for name in filter(PROXIES.fullmatch, environ):
+                yield BY_PROXY.format(f"it has the header {name[5:].replace('_', '-').title()}")
+            if environ.get("SERVER_PROTOCOL") == "HTTP/1.0":
+                yield BY_PROXY.format("it speaks HTTP/1.0")
+            if not is_loopback(host.hostname or ""):
+                yield OTHERS
+        if given.headers.get("Origin") in self.origins:
+            return
+        if _host(given.headers.get("Origin", f"http://{given.host}")).netloc != given.host:
+            yield OTHERS
+        if given.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and not _is_a_visit(given):
+            yield OTHERS
+        if {"prefetch", "prerender"} & set(re.split(r"\W+", given.headers.get("Sec-Purpose", ""))):
+            yield "The control plane is not fetched before somebody asks for it."
+
+
+def protect(plane: Flask, guard: Guard) -> None:
+    """Put a guard in front of a control plane, and isolate its answers from other pages."""
+
+    @plane.before_request
+    def refuse() -> Response | None:
+        status, reason = guard.objection(request) or (0, "")
+        if status in (0, 401) and _is_preflight(request) and request.headers["Origin"] in guard.origins:
+            return Response(status=204)
+        if not status:
+            return None
+        if status != 401:  # noqa: PLR2004 - Unauthorized
+            abort(status, reason)
+        if "Authorization" in request.headers:
+            log.warning("control: a wrong token from %s", request.remote_addr)
+            context_of(request.environ).delay = SECONDS_FOR_A_WRONG_TOKEN
+        answer = Response(f"{reason}\n", status)
+        answer.headers["WWW-Authenticate"] = 'Basic realm="mock-server", charset="UTF-8"'
+        return answer
+
+    @plane.after_request
+    def close_in(response: Response) -> Response:
+        response.headers.setdefault("Content-Security-Policy", POLICY.format(OWN))
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["X-Frame-Options"] = "DENY"
+        response.headers["Referrer-Policy"] = "same-origin"
+        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        if guard.origins:
+            _let_in(response, guard.origins)
+        return response
+
+
+def _is_preflight(given: Request) -> bool:
+    return given.method == "OPTIONS" and {"Origin", "Access-Control-Request-Method"} <= set(given.headers.keys())
+
+
+def _let_in(response: Response, origins: tuple[str, ...]) -> None:
+    """Let pages of these origins read an answer (Fetch standard)."""
+    response.headers.add("Vary", "Origin")
+    origin = request.headers.get("Origin")
+    if origin in origins:
+        response.headers["Access-Control-Allow-Origin"] = origin
+        response.headers["Access-Control-Allow-Methods"] = "GET, POST, PUT, PATCH, DELETE"
+        response.headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type, Last-Event-ID"
+        if "Access-Control-Request-Private-Network" in request.headers:
+            response.headers["Access-Control-Allow-Private-Network"] = "true"
+
+
+def _host(url: str) -> SplitResult:
+    """The parts of a URL, all empty if it is invalid."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
+def _is_a_visit(given: Request) -> bool:
+    """Whether a person follows a link to a page of the console, which changes nothing."""
+    return (
+        given.method == "GET"
+        and given.headers.get("Sec-Fetch-Mode") == "navigate"
+        and given.headers.get("Sec-Fetch-Dest") == "document"
+        and (given.path == "/" or given.path.startswith("/_mock/console/"))
+    )
+
 
 PREFIX = "/_mock"
 OF_A_MOCK = (  # paths of the control plane and the console
@@ -114,7 +257,7 @@ def _refuse_what_needs_records(url: str) -> None:
 
 def _refuse_unread() -> None:
     """Refuse a request whose body was not read whole."""
-    if unread := notes_of(request.environ).unread:
+    if unread := context_of(request.environ).unread:
         abort(unread.status, unread.title)
 
 

@@ -34,7 +34,7 @@ from mock_server.defects.means import (
     says,
     turns,
 )
-from mock_server.http.context import notes_of
+from mock_server.http.context import context_of
 from mock_server.store.records import Record
 
 # Operations that are refused, fail, or are moved elsewhere.
@@ -702,7 +702,7 @@ TIMES = ("datetime", "last_datetime")
 def begin(call: Call, key: str, value: Any) -> None:
     """Note that something is under way, and answer it a moment later."""
     call.memory[key] = (monotonic() + MOMENT, value)
-    notes_of(call.environ).delay += MOMENT
+    context_of(call.environ).delay += MOMENT
 
 
 def under_way(call: Call, key: str) -> Any:
@@ -868,7 +868,7 @@ def locks_up(call: Call, serve: Serve) -> Response:
         return serve(call.refused(500, "There is no connection left to the store."))
     hold = MOMENT * (1 + len(reads)) / 2  # the more of them, the longer each, so that a burst fills up on any machine
     reads.append(monotonic() + hold)
-    notes_of(call.environ).delay += hold
+    context_of(call.environ).delay += hold
     return serve(call)
 
 

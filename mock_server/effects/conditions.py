@@ -21,8 +21,8 @@ from werkzeug.wrappers import Request, Response
 from mock_server.defects.call import Call, Serve, Transformation
 from mock_server.errors import REFUSAL, Refusal, SettingsError
 from mock_server.http.answers import cut_off, dropped, dropped_after, slowly
-from mock_server.http.context import KEY as NOTES
-from mock_server.http.context import notes_of
+from mock_server.http.context import KEY as CONTEXT
+from mock_server.http.context import context_of
 from mock_server.store.collection import UnknownIdError, ValueTakenError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def waiting(times: Callable[[float], Iterator[float]]) -> Callable[..., WSGIAppl
         seconds = times(measure)
 
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            notes_of(environ).delay += next(seconds)
+            context_of(environ).delay += next(seconds)
             return inner(environ, start_response)
 
         return app
@@ -153,7 +153,7 @@ def answering(change: Callable[[WSGIEnvironment, Response], Response]) -> Callab
     def around(inner: WSGIApplication, _measure: float, _another: Any) -> WSGIApplication:
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             answer = Response.from_app(inner, environ, buffered=True)
-            broken = notes_of(environ).broken  # an answer that breaks off is sent unchanged
+            broken = context_of(environ).broken  # an answer that breaks off is sent unchanged
             return (answer if broken else change(environ, answer))(environ, start_response)
 
         return app
@@ -262,7 +262,7 @@ class Replica:
             body = environ["wsgi.input"].read()
             while self._pending and sum(len(each[2]) for each in self._pending) + len(body) > MOST_PENDING:
                 self._catch_up()
-            request = {name: value for name, value in environ.items() if name != NOTES}
+            request = {name: value for name, value in environ.items() if name != CONTEXT}
             self._pending.append((time.monotonic() + self._seconds, request, body))
             return self._inner(environ | {"wsgi.input": BytesIO(body)}, start_response)
 

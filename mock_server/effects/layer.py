@@ -16,11 +16,10 @@ from mock_server.api.operations import Service
 from mock_server.defects import DEFECTS
 from mock_server.defects.call import Call, Serve, Transformation
 from mock_server.effects.conditions import CONDITIONS
-from mock_server.effects.effect import MOST, Effect
-from mock_server.effects.preferences import Preferred, preferences_of
+from mock_server.effects.effect import MOST, Effect, Preferred, preferences_of
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.answers import dropped, dropped_after
-from mock_server.http.context import key_of, notes_of
+from mock_server.http.context import context_of, key_of
 from mock_server.settings import FORWARDS
 
 if TYPE_CHECKING:
@@ -68,17 +67,17 @@ class EffectLayer:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
-        notes = notes_of(environ)
-        if notes.around is None and (self._usual or notes.effects):  # else, a condition asks a second server
-            around = [*self._usual, *(effect for effect in notes.effects if effect.condition)]
-            notes.around = sorted(around, key=_place, reverse=True)
+        context = context_of(environ)
+        if context.around is None and (self._usual or context.effects):  # else, a condition asks a second server
+            around = [*self._usual, *(effect for effect in context.effects if effect.condition)]
+            context.around = sorted(around, key=_place, reverse=True)
         return self._onward(environ, start_response)
 
     def _onward(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request under the conditions that still surround it, the outermost first."""
-        notes = notes_of(environ)
-        while notes.around:
-            effect = notes.around.pop(0)
+        context = context_of(environ)
+        while context.around:
+            effect = context.around.pop(0)
             if layer := self._around(effect):
                 return layer(environ, start_response)
         return self._preferring(environ, start_response)
@@ -105,7 +104,7 @@ class EffectLayer:
 
     def _preferring(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request as it prefers, or as is forced on it; refuse one with invalid preferences."""
-        effects = notes_of(environ).effects
+        effects = context_of(environ).effects
         if not effects and not environ.get("HTTP_PREFER"):
             return (self._called if self._is_needed else self._inner)(environ, start_response)
         forced = next((each for each in effects if not each.condition), None)
@@ -128,7 +127,7 @@ class EffectLayer:
             title = f"Prefer: defects do not apply: {FORWARDS.format(self._url)}."
             environ[REFUSAL] = Refusal("400", title, mistake=False)
         if preferred.delay and (key_of(environ) if self._url else self._service.accounts.knows(key_of(environ))):
-            notes_of(environ).delay += preferred.delay
+            context_of(environ).delay += preferred.delay
         if preferred.lost == "before":
             return dropped(environ, start_response)
 
@@ -153,7 +152,7 @@ class EffectLayer:
         if call is None:
             return self._inner(environ, start_response)
         serve = self._serve
-        for effect in notes_of(environ).effects:
+        for effect in context_of(environ).effects:
             if effect.condition and (transformation := self._within(effect)):
                 serve = _remembering(transformation, serve, transformation)
         for name in defects:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus, urlsplit
 
 from mock_server.errors import REFUSAL, Refusal
-from mock_server.http.context import notes_of
+from mock_server.http.context import context_of
 from mock_server.http.incoming import has_body
 from mock_server.settings import Deployment
 
@@ -23,7 +23,7 @@ PLACEHOLDER = b"to be forwarded"
 
 
 class Front:
-    """Notes that a request is to be forwarded, unless it is refused or for a path of this server's own.
+    """Context that a request is to be forwarded, unless it is refused or for a path of this server's own.
 
     Args:
         inner: the application that answers the others.
@@ -45,7 +45,7 @@ class Front:
             environ[REFUSAL] = refusal
         if REFUSAL in environ or is_elsewhere or path in self._own:
             return self._inner(environ, start_response)
-        notes_of(environ).forwarded = True
+        context_of(environ).forwarded = True
         start_response("200 OK", [])
         return [PLACEHOLDER]
 

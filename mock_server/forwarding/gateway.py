@@ -4,28 +4,65 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import aiohttp
 
-from mock_server.forwarding.links import LONGEST, links_here, location_here
 from mock_server.forwarding.passage import CUT_SHORT, GONE, LONGEST_SENT, Passage, Room, SlowClientError, chained
 from mock_server.forwarding.sightings import Sightings
 from mock_server.forwarding.upstream import Upstream, UpstreamError, kept_headers
 from mock_server.http.answers import plain
-from mock_server.http.context import scheme_and_key
+from mock_server.http.context import holds_token, scheme_and_key
 from mock_server.http.gateway import Gateway, Receive, Send, Site, called
 from mock_server.http.incoming import Message, environ_of, has_body
 from mock_server.http.masking import masked_key
-from mock_server.http.tokens import holds_token
 from mock_server.journal.recorder import HARMLESS, Head, Keeper
 from mock_server.settings import URL, Deployment, Settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
+
+LINK = re.compile(rb'("(?:first|last|prev|next|self)"\s*:\s*")(https?:(?:\\?/){2}(?:[^"\\]|\\/)*)', re.ASCII)
+API = re.compile(rb"(?:\\?/)api(?:\\?/)")
+LONGEST = 2**20  # bytes of an answer whose links are changed
+
+
+def links_here(body: bytes, there: str, here: str) -> bytes:
+    """A page whose links begin with another base URL; all else stays as it is, byte by byte.
+
+    Args:
+        body: the JSON of a page.
+        there: the base URL of the deployment, which its links need not begin with.
+        here: the base URL of this server.
+    """
+    base, known = json.dumps(here)[1:-1].encode(), (there.encode(), there.replace("/", "\\/").encode())
+
+    def changed(found: re.Match[bytes]) -> bytes:
+        link = found[2]
+        place = next((len(each) for each in known if API.match(link, len(each)) and link.startswith(each)), None)
+        if place is None:
+            api = API.search(link)
+            place = api.start() if api else None
+        return found[0] if place is None else found[1] + base + link[place:]
+
+    return LINK.sub(changed, body)
+
+
+def location_here(location: bytes, there: str, here: str) -> bytes:
+    """The target of a redirect, if it is within the deployment, as a URL of this server."""
+    path = urlsplit(there).path.encode()
+    for base in (there.encode(), path):
+        rest = location[len(base) :]
+        is_below = rest[:1] in (b"/", b"?", b"") if base else location[:1] == b"/" and location[:2] != b"//"
+        if location.startswith(base) and is_below:
+            return here.encode() + rest
+    return location
+
 
 ROOM = 48 * 2**20  # bytes of copies of bodies that are on their way
 PASSED_ON = 200  # the status of the placeholder for the deployment's answer
@@ -42,7 +79,7 @@ class ForwardingGateway(Gateway):
     """A gateway that forwards requests to a deployment, unless the site answers them itself.
 
     Args:
-        site: notes which requests are to be forwarded, and what is done to their answers.
+        site: context which requests are to be forwarded, and what is done to their answers.
         settings: how it forwards.
         deployment: where to.
         keeper: keeps all requests.
@@ -81,7 +118,7 @@ class ForwardingGateway(Gateway):
         try:
             self._keeper.force(environ)
             start, body = called(self._site, environ)
-            if not passage.notes.forwarded:
+            if not passage.context.forwarded:
                 return await self._answer_itself(passage, start, list(body), receive, send)
             with suppress(SlowClientError):
                 await self._forward(passage, scope, start, list(body), send)
@@ -107,7 +144,7 @@ class ForwardingGateway(Gateway):
         self, passage: Passage, start: Message, body: list[bytes], receive: Receive, send: Send
     ) -> None:
         """Send an answer that does not come from the deployment, once the request has come whole."""
-        environ, notes = passage.environ, passage.notes
+        environ, context = passage.environ, passage.context
         status = DENIED if start["status"] >= HTTPStatus.BAD_REQUEST else OWN
         start["headers"] = [*start["headers"], (b"proxy-status", status), *SAFE]
         passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
@@ -117,7 +154,7 @@ class ForwardingGateway(Gateway):
                 self._keep(passage, b"".join(body))
         else:
             self._keep(passage, b"".join(body))
-        await self._deliver(start, body, notes.delay, notes.late, send)
+        await self._deliver(start, body, context.delay, context.late, send)
 
     async def _forward(self, passage: Passage, scope: Message, start: Message, body: list[bytes], send: Send) -> None:
         """Forward a request, and send what comes back, or what a layer makes of it."""
@@ -137,49 +174,49 @@ class ForwardingGateway(Gateway):
                 async for _ in passage.coming(self._upstream.parts(answer)):
                     pass
             self._teach(passage)
-            if passage.notes.broken != "dropped":
+            if passage.context.broken != "dropped":
                 start["headers"] = [*start["headers"], (b"proxy-status", OWN)]
             passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
             self._keep(passage, b"".join(body))
         except (SlowClientError, UpstreamError) as error:
             if passage.is_begun or (str(error) == GONE and not passage.trouble):
                 return await self._break(passage, CUT_OFF if isinstance(error, UpstreamError) else str(error))
-            if passage.notes.broken != "dropped":
+            if passage.context.broken != "dropped":
                 start, body = _failed(passage.trouble or error, start)
             passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
             self._keep(passage, body[0])
-        await self._deliver(start, body, passage.notes.delay, passage.notes.late, send)
+        await self._deliver(start, body, passage.context.delay, passage.context.late, send)
         return None
 
     async def _pass_back(self, passage: Passage, answer: aiohttp.ClientResponse, start: Message) -> None:
         """Send the deployment's answer as it comes."""
-        notes = passage.notes
+        context = passage.context
         parts = passage.coming(self._upstream.parts(answer))
         headers = _merged(kept_headers(answer), start["headers"])
         if self._deployment.rewrite_links:
             headers, parts = await self._rewritten(passage.environ, headers, answer, parts)
-        await self._wait(notes.delay)
+        await self._wait(context.delay)
         await passage.begin({"type": "http.response.start", "status": answer.status, "headers": headers})
-        if notes.late:
+        if context.late:
             await passage.hand(b"")
-            await self._wait(notes.late)
+            await self._wait(context.late)
         length = next((int(text) for name, text in headers if name.lower() == b"content-length"), None)
-        if notes.broken and (length == 0 or answer.method == "HEAD" or answer.status in WITHOUT_BODY):
-            notes.broken = ""  # there is nothing to cut off
+        if context.broken and (length == 0 or answer.method == "HEAD" or answer.status in WITHOUT_BODY):
+            context.broken = ""  # there is nothing to cut off
         handed, last = 0, b""  # what completes the answer is sent once the journal has the request
         async for part in parts:
-            if notes.broken:
+            if context.broken:
                 most = len(part) // 2 if length is None else length // 2
                 last = part[: max(0, most - handed)]
             else:
                 last = part
             handed += len(last)
-            if last and (notes.broken or handed != length):
+            if last and (context.broken or handed != length):
                 await passage.hand(last)
                 last = b""
         self._teach(passage)
         self._keep(passage, passage.answered.content)
-        if not notes.broken:
+        if not context.broken:
             await passage.hand(last, more=False)
         elif not passage.pieces:
             await passage.hand(b"")  # the head goes with the first part
@@ -220,7 +257,7 @@ class ForwardingGateway(Gateway):
 
     async def _break(self, passage: Passage, why: str) -> None:
         """Keep a request whose answer breaks off here, and let its client see that it does."""
-        passage.notes.broken = passage.notes.broken or why
+        passage.context.broken = passage.context.broken or why
         passage.answered.is_whole = False
         self._keep(passage, passage.answered.content)
         if passage.is_begun and not passage.pieces:
@@ -233,7 +270,7 @@ class ForwardingGateway(Gateway):
         passage.is_kept = True
         head = passage.head
         head.is_whole = head.is_own or passage.answered.is_whole
-        delay = 0.0 if passage.is_begun else passage.notes.delay * 1000
+        delay = 0.0 if passage.is_begun else passage.context.delay * 1000
         self._keeper.keep(passage.environ, head, passage.sent.content, answer, passage.milliseconds + delay)
 
 

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from mock_server.http import incoming
-from mock_server.http.context import notes_of
+from mock_server.http.context import context_of
 from mock_server.http.gateway import Receive, Send, client_gone
 from mock_server.http.incoming import Message, has_body
 from mock_server.journal.recorder import Head
@@ -103,7 +103,7 @@ class Passage:
     """
 
     def __init__(self, environ: WSGIEnvironment, receive: Receive, send: Send, room: Room) -> None:
-        self.environ, self.notes = environ, notes_of(environ)
+        self.environ, self.context = environ, context_of(environ)
         self._receive, self._send = receive, send
         self.head, self.sent, self.answered = Head(), Copy(room, LONGEST_SENT), Copy(room, LONGEST_ANSWER)
         self.is_begun = self.is_kept = False

@@ -10,7 +10,7 @@ from zlib import error as ZlibError  # noqa: N812 - a class
 
 from werkzeug.wrappers import Response
 
-from mock_server.http.context import notes_of
+from mock_server.http.context import context_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -40,7 +40,7 @@ def dropped(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable
     When a kept-alive connection closes without a byte, browsers resend the request, even a POST. Two lengths that
     differ are an error that the client has to handle (RFC 9112, 6.3).
     """
-    notes_of(environ).broken = "dropped"
+    context_of(environ).broken = "dropped"
     start_response("502 Bad Gateway", [("Content-Length", NO_LENGTH), ("Connection", "close")])
     return [b"x"]
 
@@ -55,9 +55,9 @@ def cut_off(inner: WSGIApplication, environ: WSGIEnvironment, start_response: St
     """Send the head and the first half of an answer, and close the connection; drop an answer without a body."""
     answer = Response.from_app(inner, environ, buffered=True)
     body = answer.get_data()
-    if notes_of(environ).broken or not body:
+    if context_of(environ).broken or not body:
         return dropped(environ, start_response)
-    notes_of(environ).broken = "cut off"
+    context_of(environ).broken = "cut off"
     answer.headers.update({"Content-Length": str(len(body)), "Connection": "close"})
     start_response(answer.status, answer.headers.to_wsgi_list())
     return [body[: len(body) // 2]]
@@ -68,8 +68,8 @@ def slowly(
 ) -> Iterable[bytes]:
     """Send the head of an answer, and its body some seconds later; an answer that breaks off is not held back."""
     answer = Response.from_app(inner, environ, buffered=True)
-    if not notes_of(environ).broken:
-        notes_of(environ).late = seconds
+    if not context_of(environ).broken:
+        context_of(environ).late = seconds
     return answer(environ, start_response)
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hmac import compare_digest
 from typing import TYPE_CHECKING, Any
+
+from werkzeug.datastructures import Authorization
 
 from mock_server.errors import Refusal
 from mock_server.http.form_parts import Part
@@ -12,12 +17,12 @@ from mock_server.http.form_parts import Part
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-KEY = "mock_server.notes"
+KEY = "mock_server.context"
 
 
 @dataclass(slots=True)
-class Notes:
-    """Notes about one request.
+class Context:
+    """The context of one request.
 
     Attributes:
         ignored: the names of parts of its form that had no influence.
@@ -44,12 +49,12 @@ class Notes:
     forwarded: bool = False
 
 
-def notes_of(environ: WSGIEnvironment) -> Notes:
-    """The notes about a request."""
-    notes: Notes | None = environ.get(KEY)
-    if notes is None:
-        notes = environ[KEY] = Notes()
-    return notes
+def context_of(environ: WSGIEnvironment) -> Context:
+    """The context of a request."""
+    context: Context | None = environ.get(KEY)
+    if context is None:
+        context = environ[KEY] = Context()
+    return context
 
 
 SCHEME = "Bearer"
@@ -65,3 +70,18 @@ def key_of(environ: WSGIEnvironment) -> str:
     """The API key that a request carries, or an empty string."""
     scheme, key = scheme_and_key(environ)
     return key if scheme.capitalize() == SCHEME else ""
+
+
+def shows_token(environ: WSGIEnvironment, token: str | None) -> bool:
+    """Whether a request shows a token, as a bearer token or as the password of basic authentication."""
+    given = Authorization.from_header(environ.get("HTTP_AUTHORIZATION"))
+    shown = given and (given.token if given.type == "bearer" else given.password)
+    return bool(shown and token and compare_digest(shown.encode(), token.encode()))
+
+
+def holds_token(text: bytes, token: str | None) -> bool:
+    """Whether the text of a header holds a token, under whatever scheme, as it is or as basic authentication has it."""
+    if not token:
+        return False
+    sent = token.encode()
+    return sent in text or any(sent in b64decode(word + b"==") for word in re.findall(rb"[\w+/]{16,}", text))

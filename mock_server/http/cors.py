@@ -11,7 +11,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Response
 
 from mock_server.errors import REFUSAL, Refusal
-from mock_server.http.context import notes_of
+from mock_server.http.context import context_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -47,7 +47,7 @@ class Cors:
             return _preflight(environ, allowed)(environ, start_response)
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
-            if notes_of(environ).broken == "dropped":
+            if context_of(environ).broken == "dropped":
                 return start_response(status, headers, *more)
             told = Headers(headers)
             told["Access-Control-Allow-Origin"] = allowed

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mock_server.http import incoming
 from mock_server.http.answers import close, whole
-from mock_server.http.context import notes_of
+from mock_server.http.context import context_of
 from mock_server.http.incoming import Body, Message, environ_of, has_body
 
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ class Gateway:
     async def _received(self, scope: Message, receive: Receive) -> tuple[Message, Iterable[bytes], float, float]:
         """Read a request and answer it, and then release its body; with the delays of the answer and its body."""
         environ = environ_of(scope)
-        notes = notes_of(environ)
+        context = context_of(environ)
         if has_body(environ):
             async with self._body_read(environ, receive):
                 start, body = await self._answer(environ)
         else:
             start, body = await self._answer(environ)
-        return start, body, notes.delay, notes.late
+        return start, body, context.delay, context.late
 
     @asynccontextmanager
     async def _body_read(self, environ: WSGIEnvironment, receive: Receive) -> AsyncIterator[None]:
@@ -144,7 +144,7 @@ class Gateway:
         except TimeoutError:
             body.refuse("408", f"The body did not come; send it within {incoming.SECONDS_FOR_A_BODY:g} seconds.")
         content = body.content
-        notes_of(environ).unread = body.refusal
+        context_of(environ).unread = body.refusal
         if not body.refusal:
             environ["CONTENT_LENGTH"] = str(len(content))
             environ["wsgi.input_terminated"] = True

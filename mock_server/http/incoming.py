@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from mock_server.errors import REFUSAL, Refusal
-from mock_server.http.context import notes_of
+from mock_server.http.context import context_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -145,7 +145,7 @@ def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
     Raises:
         Refusal: if it is longer, or did not arrive whole.
     """
-    if unread := notes_of(environ).unread:
+    if unread := context_of(environ).unread:
         raise unread
     body: bytes = environ["wsgi.input"].read(limit + 1)
     if len(body) > limit:

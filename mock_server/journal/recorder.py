@@ -22,7 +22,7 @@ from mock_server.api.forms import MULTIPART, URLENCODED
 from mock_server.api.operations import Service
 from mock_server.effects.effect import Effects
 from mock_server.http.answers import plain, whole
-from mock_server.http.context import Notes, notes_of, scheme_and_key
+from mock_server.http.context import Context, context_of, scheme_and_key
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.incoming import has_body
 from mock_server.http.masking import (
@@ -103,12 +103,12 @@ class Keeper:
         method = environ["REQUEST_METHOD"]
         if self._effects.every and BY_HAND not in environ and method != "OPTIONS":
             request, is_answered = (method, _path(environ), self.account_of(environ)), "HTTP_PREFER" in environ
-            notes_of(environ).effects = self._effects.take(*request, is_answered=is_answered)
+            context_of(environ).effects = self._effects.take(*request, is_answered=is_answered)
 
     def read_form(self, environ: WSGIEnvironment, sent: bytes) -> None:
         """Read the form of a request for the journal before it is answered, while nothing else is to be done."""
         if self.reads_bodies:
-            notes_of(environ).parts = _read_form(environ, sent)
+            context_of(environ).parts = _read_form(environ, sent)
 
     def keep(self, environ: WSGIEnvironment, head: Head, sent: bytes, answer: bytes, milliseconds: float) -> None:
         """Keep a request with its answer.
@@ -128,7 +128,7 @@ class Keeper:
             self._journal.add(self._entry(environ, key, head, sent, body, milliseconds), body if whole else b"")
         level = logging.DEBUG if is_preflight(environ["REQUEST_METHOD"], environ) else logging.INFO
         if log.isEnabledFor(level):
-            more = masked_text(key, _more(notes_of(environ), self._name_of(key)))
+            more = masked_text(key, _more(context_of(environ), self._name_of(key)))
             told = (environ["REQUEST_METHOD"], _target(key, environ), head.status, milliseconds, more)
             log.handle(log.makeRecord(log.name, level, __file__, 0, LINE, told, None))  # seeks no caller
 
@@ -140,7 +140,7 @@ class Keeper:
         self, environ: WSGIEnvironment, key: str, head: Head, sent: bytes, body: bytes, milliseconds: float
     ) -> Entry:
         """A request, and what became of it, without its key."""
-        notes = notes_of(environ)
+        context = context_of(environ)
         headers = ((name, text) for variable, text in environ.items() if (name := _header_name(variable)))
         entry = Entry(
             time=_now(),
@@ -149,19 +149,19 @@ class Keeper:
             path=masked_text(key, _path(environ)),
             query=_query(key, environ),
             headers=_masked(key, headers),
-            status=None if notes.broken == "dropped" else head.status,
-            forced=_forced(notes),
-            broken=notes.broken,
+            status=None if context.broken == "dropped" else head.status,
+            forced=_forced(context),
+            broken=context.broken,
             own=head.is_own,
             answer_headers=_masked(key, head.headers),
             answer=masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT),
             milliseconds=round(milliseconds, 1),
         )
         if sent:
-            notes.parts = _parts(entry, environ, sent)
-            _note_form(entry, key, notes.parts, sent)
+            context.parts = _parts(entry, environ, sent)
+            _note_form(entry, key, context.parts, sent)
         if BY_HAND not in environ:
-            entry.remarks = list(self._remarks.about(entry, notes, body))
+            entry.remarks = list(self._remarks.about(entry, context, body))
             for remark in entry.remarks:
                 remark.what = masked_text(key, remark.what)
         return entry
@@ -196,7 +196,7 @@ class Recorder:
         try:
             answer = whole(self._inner(environ, start))
         finally:
-            milliseconds = (perf_counter() - began + notes_of(environ).delay) * 1000
+            milliseconds = (perf_counter() - began + context_of(environ).delay) * 1000
             self._keeper.keep(environ, head, sent, b"".join(answer), milliseconds)
         return answer
 
@@ -249,10 +249,10 @@ def _masked(key: str, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def _parts(entry: Entry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
     """The parts of a form, read here only if an account's request was not carried out."""
-    notes = notes_of(environ)
-    if notes.parts is not None:
-        return notes.parts
-    if notes.unread or not entry.account or entry.status == HTTPStatus.NOT_FOUND:
+    context = context_of(environ)
+    if context.parts is not None:
+        return context.parts
+    if context.unread or not entry.account or entry.status == HTTPStatus.NOT_FOUND:
         return {}
     return _read_form(environ, body)
 
@@ -292,15 +292,15 @@ def _target(key: str, environ: WSGIEnvironment) -> str:
     return shown + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")
 
 
-def _forced(notes: Notes) -> str:
+def _forced(context: Context) -> str:
     """What was forced on a request, for people."""
-    return ", ".join(effect.what for effect in notes.effects)
+    return ", ".join(effect.what for effect in context.effects)
 
 
-def _more(notes: Notes, account: str) -> str:
+def _more(context: Context, account: str) -> str:
     """Who sent a request, what was done to its answer on purpose, and which parts of its form had no influence."""
     parts = [account] if account else []
-    parts += [f"forced: {forced}"] if (forced := _forced(notes)) else []
-    parts += [notes.broken] if notes.broken else []
-    parts += [f"ignored: {', '.join(ascii(name)[1:-1] for name in notes.ignored)}"] if notes.ignored else []
+    parts += [f"forced: {forced}"] if (forced := _forced(context)) else []
+    parts += [context.broken] if context.broken else []
+    parts += [f"ignored: {', '.join(ascii(name)[1:-1] for name in context.ignored)}"] if context.ignored else []
     return "".join(f"  {part}" for part in parts)

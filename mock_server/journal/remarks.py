@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 
 from link_management_contract import Contract, Field, Resource
 from mock_server.errors import SettingsError
-from mock_server.http.context import Notes
+from mock_server.http.context import Context
 from mock_server.http.form_parts import Part
 from mock_server.journal.journal import Entry, Remark
 
@@ -33,11 +33,11 @@ def slip(where: str, text: str) -> Remark:
     return Remark(f'{where} is "{text}": {cure}.', "client.slip")
 
 
-def about_form(entry: Entry, resource: Resource, operation: str, notes: Notes) -> Iterator[Remark]:
+def about_form(entry: Entry, resource: Resource, operation: str, context: Context) -> Iterator[Remark]:
     """The remarks about the form of a create or update."""
     if entry.media_type == "application/json":
         yield Remark("The body is JSON; send a form, as multipart/form-data.", f"operations.{operation}-answers")
-    parts = notes.parts or {}
+    parts = context.parts or {}
     for name in {**entry.fields, **entry.files}:
         part = parts.get(name)
         if part and part.times > 1:
@@ -57,14 +57,14 @@ def about_form(entry: Entry, resource: Resource, operation: str, notes: Notes) -
         elif field.kind == "boolean" and text not in ("0", "1"):
             yield Remark(f'"{name}" is "{(text or "")[:40]}"; the contract knows 1 and 0.', "forms.one-enables")
         else:
-            yield from _about_field(entry, field, part, notes)
+            yield from _about_field(entry, field, part, context)
     if operation == "create":
         yield from _about_type(resource, parts)
 
 
-def _about_field(entry: Entry, field: Field, part: Part | None, notes: Notes) -> Iterator[Remark]:
+def _about_field(entry: Entry, field: Field, part: Part | None, context: Context) -> Iterator[Remark]:
     name = field.name
-    if name in notes.ignored:
+    if name in context.ignored:
         why = "does not go with this record or operation" if entry.fields.get(name) else "is empty"
         yield Remark(f'The field "{name}" {why}, and had no influence.', "client.ignored-field")
     if part and field.kind == "file":
@@ -274,12 +274,12 @@ class Remarks:
             for name, places in found.items()
         ]
 
-    def about(self, entry: Entry, notes: Notes, answer: bytes) -> Iterator[Remark]:
+    def about(self, entry: Entry, context: Context, answer: bytes) -> Iterator[Remark]:
         """The remarks about one request.
 
         Args:
             entry: the request.
-            notes: what the layers learned about it.
+            context: what the layers learned about it.
             answer: the body of its answer.
         """
         path = entry.path.removeprefix(self._base_path)
@@ -298,10 +298,10 @@ class Remarks:
                 Remark(f"Parameters of a write have no influence: {', '.join(query)[:80]}.", "client.write-parameters")
             )
         if entry.method == "POST" and (resource := self._written(path)):
-            known += about_form(entry, resource, _operation(resource, path), notes)
+            known += about_form(entry, resource, _operation(resource, path), context)
         known += self._habits.about(entry)
-        if notes.refusal and all(remark.rule.startswith("client.") for remark in known):
-            known.append(Remark(notes.refusal.title, notes.refusal.rule or "client.refused"))
+        if context.refusal and all(remark.rule.startswith("client.") for remark in known):
+            known.append(Remark(context.refusal.title, context.refusal.rule or "client.refused"))
         meant = (*self._ignored, *self._meant.get(entry.account, ()))
         for remark in known:
             remark.is_meant = any(fnmatchcase(remark.rule, pattern) for pattern in meant)

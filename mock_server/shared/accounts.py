@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from link_management_contract import Contract, Resource
+from mock_server.choices import Choices, ticking
 from mock_server.errors import SettingsError
-from mock_server.open_points.choices import Choices
-from mock_server.open_points.grease import ticking
 from mock_server.settings import Settings, is_sandbox
 from mock_server.shared.collection import SharedCollection, beginning, load
 from mock_server.shared.places import Arrangement, Place, SharedClock, arranged, moment, seconds

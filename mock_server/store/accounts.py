@@ -12,10 +12,9 @@ from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
 from link_management_contract import Contract, Resource
+from mock_server.choices import Choices, ticking
 from mock_server.clock import Clock, Ticking
 from mock_server.errors import Refusal, SettingsError
-from mock_server.open_points.choices import Choices
-from mock_server.open_points.grease import ticking
 from mock_server.settings import Settings, is_sandbox
 from mock_server.store.collection import Collection, Contents, IdSequence, Tally, following, order_of, unique_field
 from mock_server.store.fixtures import Fixture, FixtureReader

@@ -13,8 +13,8 @@ from typing import Any
 from zlib import crc32
 
 from link_management_contract import Resource
+from mock_server.choices import Choices
 from mock_server.errors import SettingsError
-from mock_server.open_points.choices import Choices
 
 Values = Mapping[str, Any]
 BARE = 1100  # bytes that a record takes besides its values

@@ -19,7 +19,7 @@ from contract_tests.target.target import Limits
 from contract_tests.verdicts import Outcome
 from link_management_contract import Contract, shipped_contract
 from mock_server import MockServer
-from mock_server.open_points.grease import greased
+from mock_server.choices import greased
 
 BROKEN = "pagination.total-counts-the-records"
 QUICK = ("--explore", "0", "--lag", "0", "--resources", "domains", "--rules", "pagination.*")

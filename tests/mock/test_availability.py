@@ -177,7 +177,7 @@ def test_the_contract_is_rendered_once_whatever_the_host(server: MockServer) -> 
 
 
 def test_a_long_preference_is_refused_before_it_is_read(server: MockServer) -> None:
-    with patch("mock_server.effects.preferences.parse_list_header") as read:
+    with patch("mock_server.effects.effect.parse_list_header") as read:
         for header in ("code=400," * 6000, "x" * 60_000):
             client = Client(over_network(server.base_url))
             assert client.request("GET", "/api/domains/1", headers={"Prefer": header}).status == 400

@@ -18,11 +18,10 @@ from werkzeug.wrappers import Response
 from wire import HARBOUR
 
 from mock_server import MockServer, Settings
-from mock_server.control.guard import Guard
-from mock_server.control.plane import Control, create_plane
+from mock_server.control.plane import Control, Guard, create_plane
 from mock_server.defects import DEFECTS
 from mock_server.effects.conditions import CONDITIONS
-from mock_server.http.context import notes_of
+from mock_server.http.context import context_of
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -213,7 +212,7 @@ def test_a_path_of_control_is_known_in_its_own_spelling_alone(server: MockServer
 
 def test_a_wrong_token_is_logged_and_answered_late(caplog: pytest.LogCaptureFixture) -> None:
     environ = EnvironBuilder("/_mock/state", headers=[("Authorization", "Bearer guessed")]).get_environ()
-    notes = notes_of(environ)
+    notes = context_of(environ)
     with caplog.at_level("WARNING"):
         answer = Response.from_app(Control(Settings(), TOKEN), environ)
     assert (answer.status_code, notes.delay) == (401, 1.0)
@@ -223,7 +222,7 @@ def test_a_wrong_token_is_logged_and_answered_late(caplog: pytest.LogCaptureFixt
 
 def test_a_wrong_token_is_answered_late_however_many_answers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.http.gateway.MOST_DELAYED", 0)
-    monkeypatch.setattr("mock_server.control.guard.SECONDS_FOR_A_WRONG_TOKEN", 0.2)
+    monkeypatch.setattr("mock_server.control.plane.SECONDS_FOR_A_WRONG_TOKEN", 0.2)
     with MockServer(control_token=TOKEN) as server:
         began = time.monotonic()
         assert ask(server, "GET", "/_mock/state", headers={"Authorization": "Bearer guessed"})[0] == 401

@@ -7,8 +7,8 @@ from werkzeug.wrappers import Response
 from wire import HARBOUR
 
 from mock_server import Settings, create_app
-from mock_server.effects.preferences import preferences_of
-from mock_server.http.context import notes_of
+from mock_server.effects.effect import preferences_of
+from mock_server.http.context import context_of
 
 KEY = {"Authorization": f"Bearer {HARBOUR}"}
 
@@ -37,7 +37,7 @@ def test_an_answer_is_delayed_as_long_as_the_request_prefers() -> None:
     for key in (KEY, {"Authorization": "Bearer unknown"}, {}):
         headers = Headers(key | {"Prefer": 'delay="1.5"; x=y, respond-async'})
         environ = EnvironBuilder("/api/domains/", headers=headers).get_environ()
-        notes = notes_of(environ)
+        notes = context_of(environ)
         delays.append((Response.from_app(create_app(Settings()), environ).status_code, notes.delay))
     assert delays == [(200, 1.5), (401, 0), (401, 0)]
 

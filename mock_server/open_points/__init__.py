@@ -1,1 +1,0 @@
-"""The choices that the specification leaves to an implementation."""
