@@ -45,7 +45,7 @@ class ErrorPages:
     def response(self, refusal: Refusal) -> AnyResponse:
         """The answer to a request that is not carried out."""
         answer = self._body(refusal)
-        # Traceback frames hold the request, whose context holds the refusal; this breaks the cycle, to free all at once.
+        # Traceback frames hold the request, whose context holds the refusal; breaking the cycle frees all of it
         refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
         if refusal.mistake:
             context_of(request.environ).refusal = refusal

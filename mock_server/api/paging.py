@@ -15,21 +15,12 @@ NUMBER = re.compile(r"[0-9]{1,4000}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a collection that holds `total` records."""
+    """A page of a collection that holds `total` records on `pages` pages; an empty one has none."""
 
     number: int
     size: int
     total: int
-
-    @property
-    def pages(self) -> int:
-        """The number of pages; an empty collection has none."""
-        return -(-self.total // self.size)
-
-    @property
-    def is_past_the_end(self) -> bool:
-        """Whether the page does not exist; page 1 always does."""
-        return self.number > max(self.pages, 1)
+    pages: int
 
 
 class Paging:
@@ -58,12 +49,12 @@ class Paging:
         Raises:
             Refusal: if it is past the last page and this server refuses it.
         """
-        page = Page(number, size, total)
-        if page.is_past_the_end and self._choices["page-past-the-end"] != "empty":
+        pages = -(-total // size)
+        if number > max(pages, 1) and self._choices["page-past-the-end"] != "empty":  # page 1 is always there
             if self._choices["page-past-the-end"] == "404":
-                raise Refusal("404", f"There is no page {number}; the last is {page.pages}.", field="page")
-            return Page(max(page.pages, 1), size, total)
-        return page
+                raise Refusal("404", f"There is no page {number}; the last is {pages}.", field="page")
+            number = max(pages, 1)
+        return Page(number, size, total, pages)
 
     def meta(self, page: Page) -> dict[str, int]:
         """The list envelope's `meta`."""

@@ -76,7 +76,10 @@ class Representations:
     ) -> Response:
         """The answer that shows one page."""
         data = [", "] * (2 * len(records) - 1)
-        data[::2] = [self._text(resource, record) for record in records]
+        mark = self._mark
+        data[::2] = [
+            kept[1] if (kept := record.json) and kept[0] is mark else self._text(resource, record) for record in records
+        ]
         rest = _dumped({"meta": self._further(meta, count=len(records)), "links": links})
         return self._enveloped(200, ["[", *data, "], ", rest[1:-1]])
 
