@@ -26,6 +26,7 @@ from mock_server.settings import Settings
 from mock_server.store.accounts import Account, Accounts
 from mock_server.store.fixtures import SHIPPED, FixtureReader
 from mock_server.store.snapshots import fixture_of, size_of_fixture
+from mock_server.store.uploads import Uploads
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -160,7 +161,8 @@ class Instance:
         fixture, like = self._fixture_given(given or {}), None
         with self._lock:
             if fixture is not None:
-                like = self._account_in(fixture, key)
+                accounts = self._accounts_in(fixture, self.service.forms.uploads)
+                like = accounts.get(key if key in accounts.keys else next(iter(accounts.keys)))
             account = self.service.accounts.start_again(key, like)
             self.effects.remove_of(account.name)
             self._forget(account.name)
@@ -184,12 +186,16 @@ class Instance:
             raise SettingsError(f"no fixture {fixture!r}; give {', '.join(SHIPPED)}, or what a fixture file holds")
         return fixture
 
-    def _account_in(self, fixture: Any, key: str) -> Account | None:
+    def _accounts_in(self, fixture: Any, uploads: Uploads) -> Accounts:
+        """The accounts that a fixture describes.
+
+        Raises:
+            SettingsError: if it is invalid.
+        """
         service = self.service
         settings = replace(self.settings, fixture=fixture, records=0, api_keys=())
-        reader = FixtureReader(service.contract.resources.values(), service.new_records, service.forms.uploads)
-        accounts = Accounts(settings, service.contract, service.choices, reader)
-        return accounts.get(key if key in accounts.keys else next(iter(accounts.keys)))
+        reader = FixtureReader(service.contract.resources.values(), service.new_records, uploads)
+        return Accounts(settings, service.contract, service.choices, reader)
 
     def reload(self) -> None:
         """Read the fixture again and start with it, under the present switches.
@@ -265,7 +271,7 @@ class Instance:
         if name not in self.snapshots and len(self.snapshots) >= MOST_SNAPSHOTS:
             raise SettingsError(f"there are {MOST_SNAPSHOTS} snapshots already; delete one")
         if fixture is not None:
-            create_app(self._under(self.settings, fixture))
+            self._accounts_in(fixture, Uploads())  # only to see that it is valid
         room = MOST_BYTES - sum(getsizeof(text) for other, text in self.snapshots.items() if other != name)
         if fixture is None and size_of_fixture(self.service.accounts) > room:
             self._refuse_snapshot()

@@ -286,6 +286,10 @@ class Effects:
         self._lock = threading.Lock()
         self._state = State()
 
+    def __bool__(self) -> bool:
+        """Whether there may be any."""
+        return bool(self._state.every)
+
     @property
     def every(self) -> list[Effect]:
         """All effects that have not ended."""

@@ -68,7 +68,9 @@ class EffectLayer:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
         context = context_of(environ)
-        if context.around is None and (self._usual or context.effects):  # else, a condition asks a second server
+        if not self._usual and not context.effects:
+            return self._preferring(environ, start_response)
+        if context.around is None:  # else, a condition asks a second server
             around = [*self._usual, *(effect for effect in context.effects if effect.condition)]
             context.around = sorted(around, key=_place, reverse=True)
         return self._onward(environ, start_response)

@@ -101,7 +101,7 @@ class Keeper:
     def force(self, environ: WSGIEnvironment) -> None:
         """Give a request what is in effect for it; an answer that is forced on it only if it prefers none itself."""
         method = environ["REQUEST_METHOD"]
-        if self._effects.every and BY_HAND not in environ and method != "OPTIONS":
+        if self._effects and BY_HAND not in environ and method != "OPTIONS":
             request, is_answered = (method, _path(environ), self.account_of(environ)), "HTTP_PREFER" in environ
             context_of(environ).effects = self._effects.take(*request, is_answered=is_answered)
 
