@@ -202,17 +202,17 @@ def test_it_does_not_freeze_the_mock(page: Page, server: MockServer) -> None:
     assert requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=60).status_code == 200
 
 
-def test_it_takes_nobodys_sandbox(page: Page) -> None:
+def test_it_pushes_out_sandboxes_and_no_account_of_the_fixture(page: Page) -> None:
     with MockServer(sandboxes=10) as server:
-        ours = {"Authorization": "Bearer sandbox-ours"}
-        assert requests.delete(f"{server.base_url}/api/domains/1", headers=ours, timeout=60).status_code == 200
+        assert requests.delete(f"{server.base_url}/api/domains/1", headers=KEY, timeout=60).status_code == 200
         statuses = page.evaluate(
             """(url) => Promise.all([...Array(40).keys()].map((number) => fetch(`${url}/api/domains/1`,
                  { headers: { Authorization: `Bearer sandbox-${number}` } }).then((answer) => answer.status)))""",
             server.base_url,
         )
         assert statuses == [200] * 40
-        assert requests.get(f"{server.base_url}/api/domains/1", headers=ours, timeout=60).status_code == 404
+        assert len(server.running.service.accounts.sandboxes) == 10
+        assert requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=60).status_code == 404
 
 
 def test_a_window_that_it_opens_is_out_of_its_reach(page: Page, server: MockServer) -> None:

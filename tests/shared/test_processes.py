@@ -60,7 +60,7 @@ def test_a_mock_of_three_processes_conforms_and_replaces_one_that_ends(redis_url
 
 def test_a_process_that_cannot_start_is_tried_again_with_increasing_delays(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("mock_server.server.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("mock_server.workers.time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def replaced_at(seconds: float) -> bool:
         for process in multiprocessing.active_children():
