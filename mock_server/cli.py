@@ -330,8 +330,8 @@ def _reloaded(server: MockServer, file: Path) -> str:
     try:
         server.running.reload()
     except (SettingsError, Refusal) as error:
-        return printable(f"{error}\nThe mock goes on with what it had; correct the file and save it again.")
-    return printable(f"{file} has changed: the mock has started again with it.")
+        return printable(f"{error}\nKeeping the previous data; correct the file and save it again.")
+    return printable(f"Reloaded {file}.")
 
 
 def _asked_for(options: SimpleNamespace) -> str | None:

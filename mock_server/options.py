@@ -65,14 +65,14 @@ def _condition(text: str) -> tuple[str, float]:
 def _rate(text: str) -> int:
     number, slash, unit = text.partition("/")
     if not number.isdecimal() or int(number) == 0 or slash + unit != "/m":
-        raise click.BadParameter(f'"{text}" is no rate; give requests in a minute, such as 60/m')
+        raise click.BadParameter(f'invalid rate "{text}": expected something like 60/m')
     return int(number)
 
 
 def _choice(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise click.BadParameter(f'"{text}" is no choice; give POINT=VALUE, such as create-status=200')
+        raise click.BadParameter(f'invalid choice "{text}": expected POINT=VALUE, such as create-status=200')
     return name, value
 
 

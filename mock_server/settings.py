@@ -58,8 +58,8 @@ class Deployment:
             SettingsError: if there is one; the message names it and what was expected.
         """
         if not URL.fullmatch(self.url):
-            expected = "one such as https://links.example.com/prefix, without a slash, user or query"
-            raise SettingsError(f'"{shown_url(self.url)}" is no base URL to forward to; give {expected}')
+            expected = "something like https://links.example.com/prefix, without a slash, user or query"
+            raise SettingsError(f'invalid base URL "{shown_url(self.url)}" to forward to: expected {expected}')
         try:
             is_port = urlsplit(self.url).port != 0
         except ValueError:
@@ -135,13 +135,15 @@ class Settings:
         if len(set(self.api_keys)) < len(self.api_keys) or isinstance(self.api_keys, str):
             raise SettingsError(f"api_keys is {self.api_keys!r}; give a tuple of keys, each once")
         if not PATH.fullmatch(self.base_path) or self.base_path.partition("/")[2].partition("/")[0] == "_mock":
-            raise SettingsError(f'"{self.base_path}" is no path prefix; give one such as /prefix')
+            raise SettingsError(f'invalid path prefix "{self.base_path}": expected something like /prefix')
         if self.public_base_url is not None and not URL.fullmatch(self.public_base_url):
-            expected = "one such as https://links.example.com/prefix, without a slash at the end"
-            raise SettingsError(f'"{shown_url(self.public_base_url)}" is no base URL; give {expected}')
+            expected = "something like https://links.example.com/prefix, without a slash at the end"
+            raise SettingsError(f'invalid base URL "{shown_url(self.public_base_url)}": expected {expected}')
         for origin in self.cors_origins:
             if origin != "*" and not ORIGIN.fullmatch(origin):
-                raise SettingsError(f'"{origin}" is no origin; give one such as http://localhost:5173, without a path')
+                raise SettingsError(
+                    f'invalid origin "{origin}": expected something like http://localhost:5173, without a path'
+                )
         for name, least in (("records", 0), ("sandboxes", 1), ("journal", 0), ("max_body", 1), ("store_lifetime", 0)):
             if getattr(self, name) < least:
                 raise SettingsError(f"{name} is {getattr(self, name)}; give {least} or more")
@@ -182,5 +184,5 @@ def read_profile(path: Path) -> dict[str, str]:
     except (OSError, ValueError) as error:
         raise SettingsError(f"the profile {path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(choices, dict):
-        raise SettingsError(f"the profile {path} is no mapping of open points to values")
+        raise SettingsError(f"the profile {path} is not a mapping of open points to values")
     return {str(name): str(value) for name, value in choices.items()}

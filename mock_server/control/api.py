@@ -250,7 +250,7 @@ def _fixture(content: bytes) -> Any:
     except ValueError as error:
         raise SettingsError(f"the fixture cannot be read, {error}") from error
     if not isinstance(fixture, dict):
-        raise SettingsError("the fixture is no mapping with now and accounts")
+        raise SettingsError("the fixture is not a mapping with now and accounts")
     return fixture
 
 
@@ -260,9 +260,9 @@ def _json() -> Any:
     try:
         return json.loads(request.get_data())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        abort(400, f"The body is no JSON that can be read: {error}.")
+        abort(400, f"The body is not valid JSON: {error}.")
     except (ValueError, RecursionError):
-        abort(400, "The body is no JSON that can be read: a number is too long, or it is nested too deep.")
+        abort(400, "The body is not valid JSON: a number is too long, or it is nested too deep.")
 
 
 def _filters(running: Instance) -> dict[str, str]:

@@ -175,7 +175,7 @@ def moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text.strip()).replace(tzinfo=None, microsecond=0)
     except ValueError as error:
-        raise SettingsError(f'"{text}" is no time; give one such as 2026-03-02 09:00:00') from error
+        raise SettingsError(f'invalid time "{text}": expected something like 2026-03-02 09:00:00') from error
 
 
 def _whole(name: str, text: str) -> int:

@@ -67,7 +67,9 @@ class Guard:
         """Refuse a token that could be guessed, and what is no origin."""
         for origin in self.origins:
             if origin == "null" or not ORIGIN.fullmatch(origin):
-                raise SettingsError(f'"{origin}" is no origin; give one such as http://localhost:6006, without a path')
+                raise SettingsError(
+                    f'invalid origin "{origin}": expected something like http://localhost:6006, without a path'
+                )
         if self.token is not None and len(self.token) < SHORTEST_TOKEN:
             raise SettingsError(
                 f"the control token has {len(self.token)} characters; give {SHORTEST_TOKEN} or more that nobody guesses"

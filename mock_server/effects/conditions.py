@@ -321,15 +321,15 @@ CONDITIONS = {
         travels=True,
     ),
     "retry-after": Condition(
-        "one request in N is one too many, and told in how many seconds it may be sent again",
+        "one request in N is answered with 429 and a Retry-After header",
         (40,),
         limited(Retry_After="1"),
         travels=True,
     ),
     "rate-limit-reset": Condition(
-        "likewise, told by X-RateLimit-Reset alone", (40,), limited(X_RateLimit_Reset="1"), travels=True
+        "the same, with X-RateLimit-Reset alone", (40,), limited(X_RateLimit_Reset="1"), travels=True
     ),
-    "too-many": Condition("likewise, and not told when", (40,), limited(), travels=True),
+    "too-many": Condition("the same, without a Retry-After header", (40,), limited(), travels=True),
     "rate-limit": Condition("an account may send N requests in a minute", (600,), within=rate_limit),
     "latency-up-to": Condition(
         "each answer takes up to N seconds longer, by chance", (0.05,), waiting(by_chance), travels=True
@@ -392,7 +392,7 @@ def parsed(text: str) -> tuple[str, float]:
     try:
         return name, float(measure) if equals or name not in CONDITIONS else CONDITIONS[name].measures[0]
     except ValueError:
-        raise ValueError(f'"{text}" is no condition; give NAME or NAME=N, such as lag=0.3') from None
+        raise ValueError(f'invalid condition "{text}": expected NAME or NAME=N, such as lag=0.3') from None
 
 
 def check(measures: Mapping[str, float], *, forwarded: bool = False, shared: bool = False) -> None:

@@ -192,7 +192,7 @@ class Upstream:
             case aiohttp.ClientConnectorError():
                 told = (502, "connection_refused", f"{there} cannot be reached: {error.strerror}; is it running?")
             case aiohttp.ClientResponseError() | aiohttp.ClientPayloadError() | ValueError():
-                told = (502, "http_protocol_error", f"What {there} sent is no answer of HTTP: {_line(error)}.")
+                told = (502, "http_protocol_error", f"What {there} sent is not an HTTP answer: {_line(error)}.")
             case _:
                 told = (502, "connection_terminated", f"{there} closed the connection without an answer.")
         status, kind, title = told

@@ -29,7 +29,7 @@ IMAGE = re.compile(
 
 def slip(where: str, text: str) -> Remark:
     """The remark about a text that is one of SLIPS."""
-    cure = "it is what a script writes for a value that is missing or is no text; leave it out, or send its text"
+    cure = "scripts write that for a value that is missing or not a string; leave it out, or send its text"
     return Remark(f'{where} is "{text}": {cure}.', "client.slip")
 
 
@@ -48,10 +48,10 @@ def about_form(entry: Entry, resource: Resource, operation: str, context: Contex
             )
         field, text = resource.fields.get(name), entry.fields.get(name)
         if name == "_method":
-            yield Remark("The field _method has no influence; a delete is sent by DELETE.", "operations.delete-answers")
+            yield Remark("The field _method is ignored; send a DELETE.", "operations.delete-answers")
         elif field is None:
             yield Remark(
-                f'The field "{name[:40]}" is not a field of {resource.name}, and had no influence.',
+                f'The field "{name[:40]}" is not a field of {resource.name}; ignored.',
                 "client.unknown-field",
             )
         elif field.kind == "boolean" and text not in ("0", "1"):
@@ -66,7 +66,7 @@ def _about_field(entry: Entry, field: Field, part: Part | None, context: Context
     name = field.name
     if name in context.ignored:
         why = "does not go with this record or operation" if entry.fields.get(name) else "is empty"
-        yield Remark(f'The field "{name}" {why}, and had no influence.', "client.ignored-field")
+        yield Remark(f'The field "{name}" {why}; ignored.', "client.ignored-field")
     if part and field.kind == "file":
         yield from _about_file(name, part)
     elif part and isinstance(part.content, str):
@@ -93,7 +93,7 @@ def _about_file(name: str, part: Part) -> Iterator[Remark]:
         yield Remark(f'The file "{name}" is empty; wait until it is read, or leave the field out.', "client.empty-file")
     elif not IMAGE.match(part.content):
         yield Remark(
-            f'The file "{name}" is no image that browsers show; check it before it is sent, by its first bytes.',
+            f'The file "{name}" is not an image that browsers show; check its first bytes before you send it.',
             "client.no-image",
         )
 
@@ -294,9 +294,7 @@ class Remarks:
             self._note_pages(entry, resource, query, answer)
             known += [*self._about_list(query), *self._about_links(entry, resource, query)]
         elif query and entry.method not in ("GET", "HEAD"):
-            known.append(
-                Remark(f"Parameters of a write have no influence: {', '.join(query)[:80]}.", "client.write-parameters")
-            )
+            known.append(Remark(f"A write ignores parameters: {', '.join(query)[:80]}.", "client.write-parameters"))
         if entry.method == "POST" and (resource := self._written(path)):
             known += about_form(entry, resource, _operation(resource, path), context)
         known += self._habits.about(entry)
@@ -343,14 +341,12 @@ class Remarks:
     def _about_list(self, query: Mapping[str, str]) -> Iterator[Remark]:
         for name in query:
             if name not in ("page", "results_per_page"):
-                yield Remark(
-                    f'The parameter "{name[:40]}" is not documented and has no influence.', "client.unknown-parameter"
-                )
+                yield Remark(f'The parameter "{name[:40]}" is not documented; ignored.', "client.unknown-parameter")
         size, page = query.get("results_per_page"), query.get("page", "1")
         if size is not None and size not in self._page_sizes:
             sizes = ", ".join(self._page_sizes)
             yield Remark(
-                f'The page size "{size[:40]}" is none of {sizes}; a service takes its default instead.',
+                f'The page size "{size[:40]}" is not one of {sizes}; a service uses its default instead.',
                 "pagination.other-sizes-are-not-used",
             )
         if not page.isdecimal() or int(page[:20]) < 1:
@@ -412,6 +408,4 @@ def _about_method(entry: Entry) -> Iterator[Remark]:
     if entry.method in ("PUT", "PATCH"):
         yield Remark("An update is sent by POST, whole or in part.", "operations.update-answers")
     if OVERRIDE in entry.headers:
-        yield Remark(
-            f"The header {OVERRIDE} has no influence; a delete is sent by DELETE.", "operations.delete-answers"
-        )
+        yield Remark(f"The header {OVERRIDE} is ignored; send a DELETE.", "operations.delete-answers")

@@ -103,9 +103,7 @@ class Store:
 
     def __init__(self, url: str, prefix: str, lifetime: int = 0) -> None:
         if not PREFIX.fullmatch(prefix):
-            raise SettingsError(
-                f'"{prefix}" is no prefix of keys; give letters, digits, spaces and . _ / -, 200 at most'
-            )
+            raise SettingsError(f'invalid prefix "{prefix}": expected letters, digits, spaces and . _ / -, 200 at most')
         try:
             redis = import_module("redis")
         except ImportError as error:

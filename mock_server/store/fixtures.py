@@ -220,11 +220,11 @@ class Reading:
         """The name, media type and content of a file that is embedded in the fixture."""
         found = EMBEDDED.fullmatch(value)
         if not found:
-            raise SettingsError(f"{place} is no data:image/png;name=...;base64,... URL")
+            raise SettingsError(f"{place} is not a data:image/png;name=...;base64,... URL")
         try:
             return unquote(found[2] or "file"), unquote(found[1]), b64decode(found[3], validate=True)
         except ValueError as error:
-            raise SettingsError(f"{place} is a data: URL whose content is no base64") from error
+            raise SettingsError(f"{place} is a data: URL whose content is not base64") from error
 
 
 def is_id(value: Any) -> TypeGuard[int]:

@@ -150,4 +150,4 @@ def check_clock(now: datetime) -> None:
         SettingsError: if it is too early or too late.
     """
     if not EARLIEST <= now.year <= LATEST:
-        raise SettingsError(f"{now.year} is no year that clocks can be set to; give {EARLIEST} to {LATEST}")
+        raise SettingsError(f"invalid year {now.year}: clocks go from {EARLIEST} to {LATEST}")

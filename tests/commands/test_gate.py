@@ -285,4 +285,4 @@ def test_a_profile_is_used_by_the_mocks_command(tmp_path: Path) -> None:
     path.write_text("- hello\n", "utf-8")
     refused = failure("--profile", path)
     assert refused.count("\n") == 1
-    assert "is no mapping of open points to values" in refused
+    assert "is not a mapping of open points to values" in refused

@@ -103,26 +103,26 @@ def test_two_servers_never_share_a_port() -> None:
     [
         (["--port", "x"], "'--port': 'x' is not a valid integer range"),
         (["--port", "65536"], "'--port': 65536 is not in the range 0<=x<=65535"),
-        (["--open", "delete-status"], "give POINT=VALUE, such as create-status=200"),
+        (["--open", "delete-status"], "expected POINT=VALUE, such as create-status=200"),
         (["--open", "delete-states=204"], 'no open point "delete-states"; did you mean delete-status'),
         (["--open", "delete-status=500"], "it takes 200-empty, 200-json, 200-text, 202-empty, 204"),
         (["--records", "-1"], "'--records': -1 is not in the range x>=0"),
         (["--sandboxes", "0"], "sandboxes is 0; give 1 or more"),
         (["--api-key", "sandbox-1"], "cannot be a key"),
         (["--api-key", ""], "cannot be a key"),
-        (["--base-path", "v1"], '"v1" is no path prefix; give one such as /prefix'),
-        (["--public-base-url", "example.com"], "is no base URL; give one such as https://"),
+        (["--base-path", "v1"], 'invalid path prefix "v1": expected something like /prefix'),
+        (["--public-base-url", "example.com"], 'invalid base URL "example.com": expected something like https://'),
         (["--fixture", "nowhere.yaml"], 'fixture "nowhere.yaml" cannot be read'),
         (["--host", "256.0.0.1"], "cannot listen on 256.0.0.1"),
         (["--seed", "x"], "'--seed': 'x' is not a valid integer"),
-        (["--base-path", "/it's"], "is no path prefix"),
-        (["--public-base-url", "http://[::1"], "is no base URL"),
+        (["--base-path", "/it's"], "invalid path prefix"),
+        (["--public-base-url", "http://[::1"], "invalid base URL"),
         (["--api-key", HARBOUR], "is the fixture's already; give another"),
         (["--colour"], "No such option '--colour'"),
         (["--defect", "total-is-1-more"], 'no defect "total-is-1-more"; did you mean total-is-one-more'),
-        (["--condition", "rain"], '"rain" is no condition; give NAME or NAME=N, such as lag=0.3'),
+        (["--condition", "rain"], 'invalid condition "rain": expected NAME or NAME=N, such as lag=0.3'),
         (["--condition", "rain=1"], 'no condition "rain"; conditions are latency, lag'),
-        (["--condition", "lag=soon"], '"lag=soon" is no condition; give NAME or NAME=N, such as lag=0.3'),
+        (["--condition", "lag=soon"], 'invalid condition "lag=soon": expected NAME or NAME=N, such as lag=0.3'),
         (["--condition", "lag=-1"], 'the condition "lag" is -1.0; expected a number from 0 to 1000'),
         (["--rate-limit", "60/m", "--condition", "rate-limit=5"], "give one of them"),
     ],
@@ -207,7 +207,7 @@ def test_mistakes_of_clients_are_summed_up_at_the_end(options: tuple[str, ...], 
     assert process.returncode == status
     lines = told.splitlines()
     assert lines[0] == "Stopped. Remarks:"
-    assert lines[1].startswith('     2  pagination.other-sizes-are-not-used: The page size "30" is none of 10, 25')
+    assert lines[1].startswith('     2  pagination.other-sizes-are-not-used: The page size "30" is not one of 10, 25')
     assert lines[2] == "        GET /api/domains/?results_per_page=30  (Harbour Books)"
     assert lines[3].endswith("page 1 alone was read by Harbour Books. This may be intended.")
 
@@ -227,7 +227,7 @@ def test_a_rate_limit_is_given_in_requests_a_minute() -> None:
     with running("--rate-limit", "2/m") as (_, lines):
         client = Client(over_network(lines[0].split()[-1]))
         assert [client.get("/api/domains/1").status for _ in range(3)] == [200, 200, 429]
-    assert '"60" is no rate; give requests in a minute, such as 60/m' in failure("--rate-limit", "60")
+    assert 'invalid rate "60": expected something like 60/m' in failure("--rate-limit", "60")
 
 
 def test_the_console_is_named_where_there_is_one() -> None:
@@ -333,10 +333,10 @@ def test_a_fixture_is_begun_served_and_read_again_when_it_changes(tmp_path: Path
         fixture.write_text(good.replace("host: go.example.com", "id: 5"), "utf-8")
         told = [process.stdout.readline() for _ in range(2)]
         assert told[0].endswith('line 13: My company, domains, record 1 (id 5): the field "host" is missing\n'), told
-        assert told[1].startswith("The mock goes on with what it had; correct the file")
+        assert told[1].startswith("Keeping the previous data; correct the file")
         assert client.get("/api/domains/").json["meta"]["total"] == 2
         fixture.write_text(good.replace("        - host: go.example.com\n", ""), "utf-8")
-        assert process.stdout.readline() == f"{fixture} has changed: the mock has started again with it.\n"
+        assert process.stdout.readline() == f"Reloaded {fixture}.\n"
         assert client.get("/api/domains/").json["meta"]["total"] == 1
     assert "--watch watches a file; name it with --fixture FILE" in failure("--watch")
 
@@ -374,4 +374,4 @@ def test_a_page_of_an_origin_that_is_named_uses_the_control_plane() -> None:
         assert [answer.status_code for answer in answers] == [200, 403]
         assert ["Access-Control-Allow-Origin" in answer.headers for answer in answers] == [True, False]
         assert requests.get(url, headers={"Origin": origin}, timeout=60).status_code == 401
-    assert '"*" is no origin' in failure("--control-origin", "*")
+    assert 'invalid origin "*"' in failure("--control-origin", "*")

@@ -278,8 +278,11 @@ class TestCommand:
         [
             (["--read-only"], "--read-only goes with `mock-server forward URL`; give both"),
             (["--record", "a.yaml"], "--record goes with `mock-server forward URL`; give both"),
-            (["--forward-to", "example.com"], '"example.com" is no base URL to forward to; give one such as https://'),
-            (["--forward-to", "https://user:pass@example.com"], "is no base URL to forward to"),
+            (
+                ["--forward-to", "example.com"],
+                'invalid base URL "example.com" to forward to: expected something like https://',
+            ),
+            (["--forward-to", "https://user:pass@example.com"], "invalid base URL"),
             (["--forward-to", "http://127.0.0.1:1", "--defect", "null-data"], "--defect does not apply: requests are"),
             (["--forward-to", "http://127.0.0.1:1", "--fixture", "empty"], "--fixture does not apply: requests are"),
             (["--forward-to", "http://127.0.0.1:1", "--records", "5"], "--records does not apply: requests are"),

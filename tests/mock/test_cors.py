@@ -89,7 +89,7 @@ def test_the_control_plane_is_for_no_page_at_all() -> None:
 
 def test_what_is_no_origin_is_refused() -> None:
     with pytest.raises(
-        SettingsError, match='"localhost:5173/app" is no origin; give one such as http://localhost:5173'
+        SettingsError, match='invalid origin "localhost:5173/app": expected something like http://localhost:5173'
     ):
         Settings(cors_origins=("localhost:5173/app",))
 

@@ -89,8 +89,8 @@ def test_an_answer_stands_at_a_path_that_is_yet_to_come(server: MockServer, clie
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"condition": "fog"}, '"fog" is no condition; give NAME or NAME=N'),
-        ({"condition": "latency=much"}, '"latency=much" is no condition; give NAME or NAME=N'),
+        ({"condition": "fog"}, 'invalid condition "fog": expected NAME or NAME=N'),
+        ({"condition": "latency=much"}, 'invalid condition "latency=much": expected NAME or NAME=N'),
         ({"condition": "latency=-1"}, 'the condition "latency" is -1.0; expected a number from 0'),
         ({"condition": "latency", "status": 503}, '"condition" surrounds whatever is answered'),
         ({"status": 503, "every": 0}, '"every" is 0; expected a whole number from 1'),

@@ -324,7 +324,7 @@ def test_an_empty_control_token_is_refused() -> None:
 
 
 def test_a_base_path_that_would_hide_the_api_is_refused() -> None:
-    with pytest.raises(SettingsError, match='"/_mock" is no path prefix'):
+    with pytest.raises(SettingsError, match='invalid path prefix "/_mock"'):
         Settings(base_path="/_mock")
 
 

@@ -16,10 +16,10 @@ from mock_server.server import _Worker, listen
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"base_path": "prefix"}, '"prefix" is no path prefix; give one such as /prefix'),
-        ({"base_path": "/prefix/"}, "is no path prefix"),
+        ({"base_path": "prefix"}, 'invalid path prefix "prefix": expected something like /prefix'),
+        ({"base_path": "/prefix/"}, "invalid path prefix"),
         ({"public_base_url": "https://links.example.com/"}, "without a slash at the end"),
-        ({"public_base_url": "links.example.com"}, "is no base URL"),
+        ({"public_base_url": "links.example.com"}, "invalid base URL"),
         ({"api_keys": ("sandbox-1",)}, '"sandbox-1" cannot be a key'),
         ({"api_keys": ("two words",)}, "cannot be a key; give visible ASCII characters"),
         ({"api_keys": "abc"}, "give a tuple of keys"),

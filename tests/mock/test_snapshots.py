@@ -46,7 +46,7 @@ def test_a_fixture_is_kept_as_a_snapshot_and_a_wrong_one_is_not(server: MockServ
     assert client.get("/api/domains/").json["meta"]["total"] == 0
     for body, problem in (
         ("{", "the fixture cannot be read, it is not YAML"),
-        ("[]", "the fixture is no mapping with now and accounts"),
+        ("[]", "the fixture is not a mapping with now and accounts"),
         ("now: 2026-01-01 00:00:00", "expected the keys now and accounts"),
         (yaml.dump(fixture | {"now": "soon"}), "now is 'soon'"),
     ):

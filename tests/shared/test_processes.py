@@ -308,7 +308,7 @@ def test_a_mock_whose_store_has_gone_says_so_when_it_stops(tmp_path: Path) -> No
         (("--store", "redis://127.0.0.1:1/0?max_connections=x"), "the store redis://127.0.0.1:1/0 cannot be used: "),
         (("--store", "http://localhost"), "the store http://localhost cannot be used: "),
         (("--store", "redis://127.0.0.1:1", "--workers", "0"), "'--workers': 0 is not in the range 1<=x<=64"),
-        (("--store", "redis://127.0.0.1:1", "--store-prefix", "a:b"), '"a:b" is no prefix of keys; give letters'),
+        (("--store", "redis://127.0.0.1:1", "--store-prefix", "a:b"), 'invalid prefix "a:b": expected letters'),
         (("--store", "redis://127.0.0.1:1", "--forward-to", "http://127.0.0.1:2"), "--store does not apply: "),
     ],
 )
