@@ -208,13 +208,13 @@ def _free_port() -> int:
     return port
 
 
-def judged(changed: Changed) -> Judged:
+def judged(changed: Changed, explore: int = EXPLORE, overlap: int = ROUNDS) -> Judged:
     """Start a changed server and judge it."""
     with serving(SERVERS[changed.server], changed.source) as base_url:
         if base_url is None:
             return Judged(changed, "no server")
         limits = Limits(requests=6000, seconds=SECONDS_OF_A_RUN, timeout=5.0)
-        options = Options(base_url, KEY, SECOND_KEY, limits=limits, jobs=3, explore=EXPLORE, overlap=ROUNDS)
+        options = Options(base_url, KEY, SECOND_KEY, limits=limits, jobs=3, explore=explore, overlap=overlap)
         try:
             outcome = run(shipped_contract(), options)
         except UnusableTargetError as error:
