@@ -468,6 +468,13 @@ def listing(change: Callable[[list[Body], set[int]], list[Body]]) -> Transformat
     return transformation
 
 
+def renames_the_one_before(call: Call, answer: Response) -> None:
+    before, call.memory["made"] = call.memory.get("made"), made_id(call, answer)
+    if before in [record.id for record in call.records]:
+        change = lambda old: replace(old, values={**old.values, **renamed(old, call.resource.label)})  # noqa: E731
+        call.collection.update(before, change)
+
+
 def same_name(call: Call, serve: Serve) -> Response:
     if call.operation == "create" and call.account:
         label = call.resource.label

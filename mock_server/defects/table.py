@@ -896,6 +896,8 @@ TABLE: Table = {
     "lifecycle.create-leaves-other-records": [
         defect("create-renames-another", "A create renames another record.",
                also("create", changes_a_neighbour(renamed))),
+        defect("create-renames-the-one-before", "A create of a handler renames the one that was created before it.",
+               also("create", special.renames_the_one_before), N),
         defect("create-removes-another", "A create removes another record.", also("create", removes_a_neighbour)),
         defect("create-toggles-another", "A create enables or disables another record.",
                also("create", changes_a_neighbour(toggled)), N)],

@@ -131,12 +131,20 @@ class Accounts:
         return other
 
     def part(self) -> None:
-        """Stop sharing anything but the memory that is available to both."""
-        tally = self._tally
+        """Stop sharing anything but the memory that is available to both; ids that accounts share stay shared."""
+        sequences: dict[IdSequence, IdSequence] = {}
+
+        def parted(account: Account) -> Account:
+            clock = Ticking(account.clock.now) if isinstance(account.clock, Ticking) else account.clock
+            other = account.copy(account.name, clock, self._tally)
+            for name, collection in other.collections.items():
+                collection.ids = sequences.setdefault(account.collections[name].ids, collection.ids)
+            return other
+
         with self._lock:
-            self._by_key = {key: _parted(account, tally) for key, account in self._by_key.items()}
-            self._pristine = {key: _parted(account, tally) for key, account in self._pristine.items()}
-            self._sandboxes = OrderedDict((key, _parted(account, tally)) for key, account in self._sandboxes.items())
+            self._by_key = {key: parted(account) for key, account in self._by_key.items()}
+            self._pristine = {key: parted(account) for key, account in self._pristine.items()}
+            self._sandboxes = OrderedDict((key, parted(account)) for key, account in self._sandboxes.items())
         self._lock = threading.Lock()
 
     @property
@@ -275,11 +283,6 @@ class Accounts:
             resource.name: reader.generated(resource, count, _highest(fixture, resource), start)
             for resource in self._resources
         }
-
-
-def _parted(account: Account, tally: Tally) -> Account:
-    clock = Ticking(account.clock.now) if isinstance(account.clock, Ticking) else account.clock
-    return account.copy(account.name, clock, tally)
 
 
 def _highest(fixture: Fixture, resource: Resource) -> int:

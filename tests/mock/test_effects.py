@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from asking import control, told
-from wire import HARBOUR, Client, over_network
+from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
 
@@ -115,3 +115,13 @@ def test_reads_of_one_account_lag_behind_its_writes(server: MockServer, client: 
         for each in (client, lagging)
     ]
     assert seen == [200, 404]
+
+
+def test_a_lag_keeps_the_ids_that_accounts_share(server: MockServer, client: Client, store: str) -> None:
+    if store == "redis":
+        return
+    other = Client(over_network(server.base_url), ALPINE)
+    control(server, "PATCH", "/state", json={"conditions": {"lag": 0}})
+    made = [each.create("/api/domains", {"host": f"{n}.example.com"}) for n, each in enumerate((client, other) * 2)]
+    assert len(set(made)) == 4
+    assert [each.get(f"/api/domains/{made[number]}").status for number, each in enumerate((client, other))] == [200] * 2

@@ -39,7 +39,7 @@ def remarks(server: MockServer) -> list[tuple[str, str]]:
         ("PATCH", "/api/domains/1", {"data": {}}, "operations.update-answers", "sent by POST"),
         ("POST", "/api/domains", {"json": {"host": "a.example.com"}}, "operations.create-answers", "The body is JSON"),
         ("POST", "/api/domains", {"files": {"x": "1"}}, "forms.host-required", 'The field "host" is required'),
-        ("POST", "/api/domains/1", {"data": {"_method": "DELETE"}}, "operations.delete-answers", "sent by DELETE"),
+        ("POST", "/api/domains/1", {"data": {"_method": "DELETE"}}, "operations.delete-answers", "send a DELETE"),
         (
             "POST",
             "/api/domains/1",
@@ -84,7 +84,7 @@ def remarks(server: MockServer) -> list[tuple[str, str]]:
             "/api/domains/1",
             {"headers": {"X-HTTP-Method-Override": "DELETE"}},
             "operations.delete-answers",
-            "sent by DELETE",
+            "send a DELETE",
         ),
         (
             "POST",
