@@ -26,7 +26,7 @@ EXPLORED = """
     another-scheme-lists any-type-is-stored chat-alone-is-refused create-answers-the-id-of-the-same-name
     create-does-not-know-quoted-boundaries creates-are-done-and-fail far-page-shows-the-first key-as-a-parameter-reads
     key-in-a-cookie-reads key-in-capitals-reads key-in-the-query-lists settings-are-read-as-latin-1 token-scheme-lists
-    update-clears-the-other-setting empty-list-is-null
+    update-clears-the-other-setting empty-list-is-null create-renames-the-one-before
     email-loses-dots email-loses-its-tag form-without-a-last-line-end-is-refused index-url-loses-capitals
     index-url-loses-its-fragment index-url-loses-its-query index-url-loses-percent-signs
     index-url-loses-plus-signs is-enabled-toggles long-boundary-is-refused long-text-fails
