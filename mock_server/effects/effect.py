@@ -247,7 +247,7 @@ class State:
         """
         self.keep(lambda effect: effect.ends is None or time() < effect.ends)
         if len(self.every) >= MOST:
-            raise SettingsError(f"{MOST} answers are forced already; take some back")
+            raise SettingsError(f"{MOST} answers and conditions are forced already; remove some")
         self.count += 1
         ends = None if effect.seconds is None else time() + effect.seconds
         self.every.append(replace(effect, number=self.count, ends=ends))
