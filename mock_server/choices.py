@@ -86,7 +86,7 @@ class Grease:
         further = [(name, chance.choice(HEADERS[name])) for name in chance.sample(list(HEADERS), chance.randrange(3))]
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Callable[[bytes], object]:
-            if any(name == HEADER for name, _ in headers):  # by a second mock behind this one
+            if any(name == HEADER for name, _ in headers):  # a second mock behind this one has added them
                 return start_response(status, headers, *rest)
             return start_response(status, [*headers, *further, (HEADER, str(self._seed))], *rest)
 

@@ -25,7 +25,19 @@ from mock_server import printed
 from mock_server.clock import system_clock
 from mock_server.errors import Refusal, SettingsError, shown_url
 from mock_server.http.log import BatchHandler
-from mock_server.options import ACCESS, BEHAVIOUR, DATA, ENVIRONMENT, FILE, FRONT, OPTIONS, OUTPUT, SHARED, Option
+from mock_server.options import (
+    ACCESS,
+    BEHAVIOUR,
+    DATA,
+    ENVIRONMENT,
+    FILE,
+    FRONT,
+    OPTIONS,
+    OUTPUT,
+    SHARED,
+    Option,
+    without_slash,
+)
 from mock_server.server import MockServer, listen
 from mock_server.settings import FORWARDS, Deployment, read_profile
 from mock_server.store.fixtures import SHIPPED
@@ -33,8 +45,8 @@ from mock_server.workers import Workers
 
 OF_BOTH = ("--journal", "--condition")  # that go with a deployment, too
 OF_ADDRESSES = ("--host", "--port", "--base-path", "--public-base-url")
-
-
+REMARKED, USAGE_ERROR = 1, 2
+SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
 ABOUT = "A stateful mock of the link-management service API. Without a command, it serves."
 
 
@@ -69,7 +81,10 @@ def _shown(*flags: str, groups: Sequence[str] = ()) -> list[click.Parameter]:
 COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
     "forward": (
         "Stand in front of the deployment at URL, and hold nothing.",
-        [click.Argument(["forward_to"], metavar="URL"), *_shown(*OF_BOTH, groups=(FRONT, ACCESS, OUTPUT))],
+        [
+            click.Argument(["forward_to"], type=without_slash, metavar="URL"),
+            *_shown(*OF_BOTH, groups=(FRONT, ACCESS, OUTPUT)),
+        ],
     ),
     "list": (
         "List the defects, the open points or the conditions.",
@@ -175,7 +190,7 @@ def _deployment(given: SimpleNamespace) -> Deployment | None:
     if given.client_key and not given.client_cert:
         raise SettingsError("--client-key goes with --client-cert FILE; give both")
     return Deployment(
-        url=given.forward_to.rstrip("/"),
+        url=given.forward_to,
         read_only=given.read_only,
         rewrite_links=given.rewrite_links,
         is_recorded=given.record is not None,
@@ -189,10 +204,6 @@ def _deployment(given: SimpleNamespace) -> Deployment | None:
 
 def _used(given: SimpleNamespace) -> list[Option]:
     return [option for option in OPTIONS if option.name in given.used]
-
-
-REMARKED, USAGE_ERROR = 1, 2
-SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -76,7 +76,7 @@ def _choice(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _without_slash(text: str) -> str:
+def without_slash(text: str) -> str:
     return text.rstrip("/")
 
 
@@ -108,9 +108,9 @@ OPTIONS = (
     Option("--host", ACCESS, "address to listen on", default="127.0.0.1", show_default=True),
     Option("--port", ACCESS, "port; 0 picks a free one", type=click.IntRange(0, HIGHEST_PORT), default=8000,
            show_default=True, metavar="N"),
-    Option("--base-path", ACCESS, "path in front of /api", "base_path", type=_without_slash, metavar="/PREFIX"),
+    Option("--base-path", ACCESS, "path in front of /api", "base_path", type=without_slash, metavar="/PREFIX"),
     Option("--public-base-url", ACCESS, "what page links begin with [default: the URL of the request]",
-           "public_base_url", type=_without_slash, metavar="URL"),
+           "public_base_url", type=without_slash, metavar="URL"),
     Option("--cors", ACCESS, "let pages of other origins call", type=click.Choice(("on", "off")), default="on",
            show_default=True),
     Option("--cors-origin", ACCESS, "let only pages of this origin call; may be repeated", "cors_origins",
@@ -128,7 +128,7 @@ OPTIONS = (
            type=COUNT, metavar="SECONDS"),
     Option("--workers", SHARED, "serve with N processes", type=click.IntRange(1, MOST_PROCESSES), default=1,
            show_default=True, metavar="N"),
-    Option("--forward-to", INSTEAD, "forward requests to the deployment at URL", type=_without_slash, metavar="URL"),
+    Option("--forward-to", INSTEAD, "forward requests to the deployment at URL", type=without_slash, metavar="URL"),
     _flag("--read-only", FRONT, "refuse writes"),
     _flag("--rewrite-links", FRONT, "let page links and redirects of the deployment lead here"),
     Option("--record", FRONT, "write what lists and reads showed as a fixture, at the end", type=FILE, metavar="FILE"),

@@ -150,9 +150,9 @@ def shapes_are_understood(evidence: Evidence, shapes: tuple[Shape, ...]) -> Obse
             observation = _in_chunks(shaped.exchange, observation)
         if isinstance(observation, Violation):
             if request.shape != NOTHING_CHOSEN or len(shapes) == 1:  # which is a choice, for all other purposes
-                head = f"Content-Type: {media_type_of(request.shape)}"
-                head = "Transfer-Encoding: chunked" if request.shape.chunked else head
-                received = f"{observation.received} to {head}"
+                media_type = f"Content-Type: {media_type_of(request.shape)}"
+                header = "Transfer-Encoding: chunked" if request.shape.chunked else media_type
+                received = f"{observation.received} to {header}"
                 yield Violation(shaped.exchange, f"a success; {as_sent}", received)
         elif isinstance(observation, Undecided) or not shaped.exchange.succeeded:
             yield observation

@@ -112,7 +112,7 @@ def _problem(status: int, text: str) -> Problem | None:
     return Problem(f"The API answered {status}: {title}", field) if title else None
 
 
-def _given_switches(running: Instance, form: Mapping[str, str]) -> dict[str, Any]:
+def _settings_in(running: Instance, form: Mapping[str, str]) -> dict[str, Any]:
     """Settings from the form of the switches.
 
     Raises:
@@ -135,7 +135,7 @@ def _given_switches(running: Instance, form: Mapping[str, str]) -> dict[str, Any
     }
 
 
-def _given_effect(form: Mapping[str, str]) -> dict[str, Any]:
+def _effect_in(form: Mapping[str, str]) -> dict[str, Any]:
     """An answer to force, from its form.
 
     Raises:
@@ -386,7 +386,7 @@ def _add_switches(console: Blueprint, running: Instance) -> None:
     @console.post("/_mock/console/switches")
     def switch() -> str | AnyResponse:
         try:
-            running.change(**_given_switches(running, request.form))
+            running.change(**_settings_in(running, request.form))
         except SettingsError as error:
             return _switches(running, str(error))
         return _back("switches", "switched")
@@ -394,7 +394,7 @@ def _add_switches(console: Blueprint, running: Instance) -> None:
     @console.post("/_mock/console/forced")
     def force() -> str | AnyResponse:
         try:
-            running.force(_given_effect(request.form))
+            running.force(_effect_in(request.form))
         except SettingsError as error:
             return _switches(running, str(error))
         return _back("switches", "forced")

@@ -386,13 +386,13 @@ def parsed(text: str) -> tuple[str, float]:
     """The name and the measure of a condition, such as `lag=0.3`; the usual measure if none is given.
 
     Raises:
-        ValueError: if the measure is no number.
+        SettingsError: if the measure is not a number.
     """
     name, equals, measure = text.partition("=")
     try:
         return name, float(measure) if equals or name not in CONDITIONS else CONDITIONS[name].measures[0]
     except ValueError:
-        raise ValueError(f'invalid condition "{text}": expected NAME or NAME=N, such as lag=0.3') from None
+        raise SettingsError(f'invalid condition "{text}": expected NAME or NAME=N, such as lag=0.3') from None
 
 
 def check(measures: Mapping[str, float], *, forwarded: bool = False, shared: bool = False) -> None:
