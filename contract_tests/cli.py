@@ -115,7 +115,7 @@ RUN = (
     _option(["--max-failures"], type=IntRange(1), metavar="N", help="stop once N checks have failed"),
     _option(["--max-requests"], type=IntRange(1), metavar="N", help="never send more than N requests"),
     _option(["--deadline"], type=_duration, metavar="10m", help="stop after this time, clean-up aside"),
-    _option(["--explore"], type=IntRange(0), default=400, metavar="N", help="generate about N further requests"),
+    _option(["--explore"], type=IntRange(0), default=390, metavar="N", help="generate about N further requests"),
     _option(["--overlap"], type=IntRange(0), default=0, metavar="N", help="rounds of overlapping requests to judge"),
     _option(["--seed"], type=IntRange(0), default=0, metavar="N", help="seed of the generated requests"),
     _option(["--lag"], type=FloatRange(0, 60), default=2.1, metavar="SECONDS", help="how long reads may lag writes"),
