@@ -15,11 +15,14 @@ from flask import Blueprint, Response, abort, jsonify, request
 
 from mock_server.app import YAML
 from mock_server.control.instance import Instance, read_switches, told
+from mock_server.control.records import add_records
 from mock_server.defects import DEFECTS
 from mock_server.documents import read_document
 from mock_server.effects.conditions import CONDITIONS
+from mock_server.effects.effect import Effect
 from mock_server.errors import SettingsError
-from mock_server.journal.journal import FILTERS
+from mock_server.journal.curl import curl
+from mock_server.journal.journal import FILTERS, Entry
 from mock_server.store.records import TIME_FORMAT
 
 MOST_FOLLOWERS = 16
@@ -49,6 +52,7 @@ def create_api(running: Instance) -> Blueprint:
     _add_journal(api, running)
     _add_forced(api, running)
     _add_snapshots(api, running)
+    add_records(api, running)
 
     @api.get("/openapi.yaml")
     def description() -> Response:
@@ -75,12 +79,12 @@ def _add_switches(api: Blueprint, running: Instance) -> None:
         running.reset(**read_switches(_json() if request.get_data() else {}))
         return state()
 
-    @api.post("/accounts/<key>/reset")
+    @api.post("/accounts/<path:key>/reset")
     def reset_account(key: str) -> Response:
         account = running.reset_account(key, _json() if request.get_data() else None)
         return jsonify({"account": account.name, **{name: each.total for name, each in account.collections.items()}})
 
-    @api.post("/accounts/<key>/meant")
+    @api.post("/accounts/<path:key>/meant")
     def mean(key: str) -> Response:
         patterns = _json()
         if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
@@ -163,6 +167,15 @@ def _add_journal(api: Blueprint, running: Instance) -> None:
         found = running.journal.find(**_filters(running))
         return jsonify({"count": len(found), "entries": [asdict(entry) for entry in found]})
 
+    @api.get("/journal/<int:number>")
+    def entry(number: int) -> Response:
+        return jsonify(asdict(_kept(running, number)))
+
+    @api.get("/journal/<int:number>/curl")
+    def command(number: int) -> Response:
+        text = curl(_kept(running, number), request.host_url)
+        return Response(f"{text}\n", content_type="text/plain; charset=utf-8")
+
     @api.get("/journal.har")
     def save() -> Response:
         answer = Response(running.archive(request.scheme), content_type="application/json")
@@ -189,6 +202,13 @@ def _add_journal(api: Blueprint, running: Instance) -> None:
         return answer
 
 
+def _kept(running: Instance, number: int) -> Entry:
+    found = running.journal.entry(number)
+    if found is None:
+        abort(404, f"Request {number} is not in the journal any more.")
+    return found
+
+
 def _events(running: Instance, filters: dict[str, str]) -> Iterator[str]:
     yield ": the journal\n\n"
     for entry in running.journal.follow(SECONDS_BETWEEN_SIGNS, **filters):
@@ -198,17 +218,21 @@ def _events(running: Instance, filters: dict[str, str]) -> Iterator[str]:
 def _add_forced(api: Blueprint, running: Instance) -> None:
     @api.get("/forced")
     def forced_answers() -> Response:
-        return jsonify([asdict(each) for each in running.effects.every])
+        return jsonify([_effect(each) for each in running.effects.every])
 
     @api.post("/forced")
     def force() -> Response:
-        return jsonify(asdict(running.force(_json())))
+        return jsonify(_effect(running.force(_json())))
 
     @api.delete("/forced")
     @api.delete("/forced/<int:number>")
     def take_back(number: int | None = None) -> Response:
         running.effects.remove(number)
         return Response(status=204)
+
+
+def _effect(effect: Effect) -> dict[str, Any]:
+    return asdict(effect) | {"what": effect.what}
 
 
 def _add_snapshots(api: Blueprint, running: Instance) -> None:

@@ -8,15 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from flask import Flask, Response, abort, jsonify, request
+import flask_swagger_ui
+from flask import Flask, Response, abort, jsonify, request, send_from_directory
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Request
 
 from mock_server.control.api import create_api
-from mock_server.control.console import create_console
 from mock_server.control.instance import Instance
 from mock_server.control.shared_instance import SharedInstance
 from mock_server.errors import Refusal, SettingsError
@@ -34,6 +35,7 @@ UNAUTHORIZED = "The control plane of this mock asks for its control token."
 PROXIES = re.compile(r"HTTP_(FORWARDED|X_FORWARDED_\w+|X_REAL_IP|VIA)")
 POLICY = "default-src 'none'; {}; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 OWN = "img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; font-src 'self'"
+SWAGGER = Path(flask_swagger_ui.__file__).with_name("dist")
 SHORTEST_TOKEN = 16  # characters
 SECONDS_FOR_A_WRONG_TOKEN = 1.0
 
@@ -170,18 +172,15 @@ def _is_a_visit(given: Request) -> bool:
 
 
 PREFIX = "/_mock"
-OF_A_MOCK = (  # paths of the control plane and the console
+OF_A_MOCK = (  # paths of the control plane
     "/reset",
-    "/accounts/",
+    "/accounts",
+    "/records",
     "/clock",
     "/snapshots",
     "/files/",
     "/open-points",
     "/defects",
-    "/console/reset",
-    "/console/records",
-    "/console/clock",
-    "/console/snapshots",
 )
 LONGEST_BODY = 48 * 2**20  # bytes; more than a fixture with all kept files
 
@@ -237,7 +236,9 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
     if deployment := running.settings.deployment:
         plane.before_request(partial(_refuse_what_needs_records, deployment.url))
     plane.register_blueprint(create_api(running), url_prefix=PREFIX)
-    plane.register_blueprint(create_console(running))
+    plane.add_url_rule("/", "console", partial(plane.send_static_file, "index.html"))
+    plane.add_url_rule(f"{PREFIX}/console/<path:page>", "page", lambda page: plane.send_static_file("index.html"))  # noqa: ARG005
+    plane.add_url_rule(f"{PREFIX}/swagger/<path:path>", "swagger", partial(send_from_directory, SWAGGER))
     plane.register_error_handler(HTTPException, _refused)
     plane.register_error_handler(Refusal, lambda error: _told(error.title, error.status))
     plane.register_error_handler(SettingsError, lambda error: _told(str(error), 400))

@@ -51,7 +51,6 @@ LONGEST_READ = 64 * 2**10  # bytes of a body that are looked at
 MOST_FIELDS = 100
 LINE = "%s %s %s %.1f ms%s"
 PLAIN = re.compile(r"[\w/.-]*", re.ASCII)
-BY_HAND = "mock_server.console"  # set for requests by the console, which get no remarks and no forced answers
 HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # on the console's origin
 
 
@@ -101,7 +100,7 @@ class Keeper:
     def force(self, environ: WSGIEnvironment) -> None:
         """Give a request what is in effect for it; an answer that is forced on it only if it prefers none itself."""
         method = environ["REQUEST_METHOD"]
-        if self._effects and BY_HAND not in environ and method != "OPTIONS":
+        if self._effects and method != "OPTIONS":
             request, is_answered = (method, _path(environ), self.account_of(environ)), "HTTP_PREFER" in environ
             context_of(environ).effects = self._effects.take(*request, is_answered=is_answered)
 
@@ -160,10 +159,9 @@ class Keeper:
         if sent:
             context.parts = _parts(entry, environ, sent)
             _note_form(entry, key, context.parts, sent)
-        if BY_HAND not in environ:
-            entry.remarks = list(self._remarks.about(entry, context, body))
-            for remark in entry.remarks:
-                remark.what = masked_text(key, remark.what)
+        entry.remarks = list(self._remarks.about(entry, context, body))
+        for remark in entry.remarks:
+            remark.what = masked_text(key, remark.what)
         return entry
 
 

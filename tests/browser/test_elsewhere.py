@@ -121,7 +121,7 @@ ATTACKS = {
     "fetch": "fetch(BASE + '/_mock/reset', {method: 'POST'})",
     "json": "fetch(BASE + '/_mock/reset', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'})",
     "no-cors": "fetch(BASE + '/_mock/reset', {method: 'POST', mode: 'no-cors'})",
-    "a form": "fetch(BASE + '/_mock/console/reset', {method: 'POST', mode: 'no-cors', body: new FormData()})",
+    "a form": "fetch(BASE + '/_mock/reset', {method: 'POST', mode: 'no-cors', body: new FormData()})",
     "beacon": "Promise.resolve(navigator.sendBeacon(BASE + '/_mock/reset', new Blob(['{}'])))",
     "delete": "fetch(BASE + '/_mock/journal', {method: 'DELETE'})",
     "read": "fetch(BASE + '/_mock/state').then((answer) => answer.text())",
@@ -161,9 +161,9 @@ def test_a_form_that_it_sends_resets_nothing(page: Page, server: MockServer) -> 
     page.evaluate(
         """(url) => { const form = document.createElement("form"); form.method = "post"; form.action = url;
                       document.body.append(form); form.submit(); }""",
-        f"{server.base_url}/_mock/console/reset",
+        f"{server.base_url}/_mock/reset",
     )
-    page.wait_for_url("**/_mock/console/reset")
+    page.wait_for_url("**/_mock/reset")
     assert "alone" in page.locator("body").inner_text()
     assert server.running.journal.find(method="DELETE")
     assert server.running.service.accounts.get(HARBOUR).collections["domains"].total == 53  # type: ignore[union-attr]

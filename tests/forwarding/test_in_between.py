@@ -171,7 +171,7 @@ class TestWhatIsKept:
         kept(server)
         told = requests.get(f"{server.origin}/_mock/journal", timeout=60).text
         saved = requests.get(f"{server.origin}/_mock/journal.har", timeout=60)
-        page = requests.get(f"{server.origin}/_mock/console/journal/1", timeout=60).text
+        page = requests.get(f"{server.origin}/_mock/journal/1", timeout=60).text
         for text in (told, saved.text, page):
             assert "the-key-of" not in text
             assert "[key]" in text
@@ -245,10 +245,8 @@ NOT_APPLYING = [
     ("GET", "/_mock/snapshots"),
     ("GET", "/_mock/defects"),
     ("GET", "/_mock/open-points"),
-    ("POST", "/_mock/console/reset"),
-    ("GET", "/_mock/console/records/domains?account=k"),
-    ("POST", "/_mock/console/clock"),
-    ("POST", "/_mock/console/snapshots"),
+    ("GET", "/_mock/accounts"),
+    ("GET", "/_mock/records/domains?account=k"),
 ]
 
 
@@ -268,18 +266,11 @@ def test_switches_of_a_mock_do_not_apply(server: MockServer, switch: dict[str, A
     assert "requests are forwarded to" in got.json()["errors"][0]["title"]
 
 
-def test_pages_of_the_console_speak_of_the_deployment(server: MockServer, up: Upstream) -> None:
-    get(server)
-    overview = requests.get(f"{server.origin}/", timeout=60).text
-    assert up.url in overview
-    assert "Snapshots" not in overview
-    assert "Save as HAR" in overview
-    switches = requests.get(f"{server.origin}/_mock/console/switches", timeout=60).text
-    assert "gateway-errors" in switches
-    assert "quota" not in switches
-    assert "Defects" not in switches
-    entry = requests.get(f"{server.origin}/_mock/console/journal/1", timeout=60).text
-    assert "It cannot be sent again: the journal keeps no keys" in entry
-    replayed = requests.post(f"{server.origin}/_mock/console/journal/1/replay", timeout=60)
-    assert replayed.status_code == 400
-    assert len(up.requests) == 1
+def test_it_tells_what_the_console_shows_of_the_deployment(server: MockServer, up: Upstream) -> None:
+    about = requests.get(f"{server.origin}/_mock/about", timeout=60).json()
+    assert about["deployment"]["url"] == up.url
+    assert about["key"] is None
+    names = {each["name"] for each in about["conditions"]}
+    assert "gateway-errors" in names
+    assert "quota" not in names
+    assert len(up.requests) == 0

@@ -131,7 +131,7 @@ def test_a_form_of_another_origin_reaches_no_page_of_the_console(server: MockSer
     before = total(server)
     for headers in ({"Origin": "http://localhost:5173"}, {"Sec-Fetch-Site": "same-site"}, {"Host": "evil.example.com"}):
         form = {"Content-Type": "application/x-www-form-urlencoded"} | headers
-        for path in ("/_mock/console/reset", "/_mock/console/records/domains/1/delete?account=demo-key-harbour"):
+        for path in ("/_mock/reset", "/_mock/console/records/domains/1?account=demo-key-harbour"):
             assert ask(server, "POST", path, headers=form)[0] == 403
         assert ask(server, "GET", "/", headers={"Sec-Fetch-Mode": "cors"} | headers)[0] == 403
     assert total(server) == before

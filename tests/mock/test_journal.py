@@ -4,7 +4,6 @@ import gzip
 import json
 import shlex
 import time
-from html import unescape
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +13,6 @@ from asking import ask, control, journal
 from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
-from mock_server.control.journal_pages import indented
 from mock_server.http.masking import UNREADABLE, masked_answer, masked_whole
 from mock_server.journal.journal import Count, Entry, Journal, Remark
 from mock_server.journal.recorder import LONGEST_TEXT
@@ -329,8 +327,7 @@ def test_a_curl_command_names_no_file_of_this_machine_and_controls_nothing(serve
 
     def command() -> str:
         number = server.running.journal.find()[-1].number
-        shown = requests.get(f"{server.base_url}/_mock/console/journal/{number}", timeout=60).text
-        return unescape(shown.partition('<pre id="curl" tabindex="0">')[2].partition("</pre>")[0])
+        return requests.get(f"{server.base_url}/_mock/journal/{number}/curl", timeout=60).text.strip()
 
     client.post("/api/projects", {"x=@/etc/passwd;y": ("a.png", PNG, "image/png")})
     assert command() == "# curl cannot send a part whose name has an equals sign"
@@ -339,13 +336,3 @@ def test_a_curl_command_names_no_file_of_this_machine_and_controls_nothing(serve
     assert words[words.index("-F") + 1] == 'logo=@FILE;filename="@/etc/\\"a.png"'
     assert ask(server, "POST", "/_mock%2freset").status_code == 404
     assert shlex.split(command())[-1] == f"{server.base_url}/%5Fmock/reset"
-
-
-def test_json_that_was_cut_off_is_laid_out_too() -> None:
-    rows = [{"id": number, "name": 'a "b", {c}'} for number in range(100)]
-    whole = json.dumps({"data": rows, "empty": ""})
-    cut = whole[:LONGEST_TEXT]
-    shown = indented(cut)
-    assert shown.startswith(json.dumps({"data": rows}, indent=2)[:500])
-    assert "".join(shown.removesuffix("…").split()) == "".join(cut.split())
-    assert indented("plain, text") == "plain, text"

@@ -1,58 +1,54 @@
-"use strict";
+// The console: finds the page that the address names, and draws it. Each page is a module beside this one.
+import { ask, h, Problem, repeatWhatWasSaid } from "./page.js";
 
-// Shows requests in the journal as they come; without this script, a reload does.
-const body = document.getElementById("entries");
-const live = document.getElementById("live");
-const most = 200;
+const PAGES = [
+  [/^\/$/, "overview"],
+  [/^\/_mock\/console\/records(?:\/([^/]+)(?:\/([^/]+))?)?$/, "records"],
+  [/^\/_mock\/console\/journal$/, "journal"],
+  [/^\/_mock\/console\/journal\/(\d+)$/, "entry"],
+  [/^\/_mock\/console\/switches$/, "switches"],
+  [/^\/_mock\/console\/contract$/, "contract"],
+];
 
-function cell(name, ...children) {
-  const element = document.createElement(name);
-  element.append(...children);
-  return element;
+async function draw() {
+  const main = document.getElementById("main");
+  try {
+    const about = await ask("/_mock/about");
+    const navigation = document.querySelectorAll("nav[aria-label=Console] a");
+    for (const link of navigation) {
+      const path = new URL(link.href).pathname;
+      const isHere = path === "/" ? location.pathname === "/" : location.pathname.startsWith(path);
+      if (isHere) link.setAttribute("aria-current", "page");
+      if (about.deployment && path.endsWith("/records")) link.hidden = true;
+    }
+    const [name, found] =
+      PAGES.map(([pattern, page]) => [page, pattern.exec(location.pathname)]).find((each) => each[1]) ?? [];
+    if (!name) throw new Problem("The console has no such page.");
+    const { render } = await import(`./${name}.js`);
+    const redraw = async () => {
+      const focused = document.activeElement;
+      main.replaceChildren(
+        ...(await render({
+          about,
+          main,
+          redraw,
+          parts: found.slice(1).map((part) => part && decodeURIComponent(part)),
+        })),
+      );
+      if (focused && !focused.isConnected) main.focus();
+    };
+    await redraw();
+    const heading = document.querySelector("#main h1");
+    document.title = heading && name !== "overview" ? `${heading.textContent} – Mock server` : "Mock server";
+    if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  } catch (error) {
+    main.replaceChildren(
+      h("h1", {}, "This page cannot be shown"),
+      h("p", { class: "said bad", role: "alert" }, error.message),
+    );
+    if (!(error instanceof Problem)) throw error;
+  }
 }
 
-function labelled(className, text) {
-  const element = cell("span", text);
-  element.className = className;
-  return element;
-}
-
-function row(entry) {
-  const target = entry.query ? `${entry.path}?${entry.query}` : entry.path;
-  const link = cell("a", labelled("method", entry.method), ` ${target}`);
-  link.href = `/_mock/console/journal/${entry.number}`;
-  const head = cell("th", link);
-  head.scope = "row";
-  const failed = entry.broken || entry.status >= 400;
-  const status = labelled(`status ${failed ? "bad" : "good"}`, entry.broken || String(entry.status));
-  const at = cell("td", entry.time.slice(11, 19));
-  at.className = "time";
-  at.title = entry.time;
-  const time = cell("td", String(entry.milliseconds));
-  time.className = "number";
-  const remarks = entry.remarks.map((remark) => {
-    const paragraph = cell("p", remark.what);
-    paragraph.className = "remark";
-    return paragraph;
-  });
-  const marks = [];
-  if (entry.own) marks.push("by the proxy");
-  if (entry.forced) marks.push("forced");
-  else if ("Preference-Applied" in entry.answer_headers) marks.push("preferred");
-  const answered = cell("td", status, ...marks.flatMap((mark) => [" ", labelled("quiet", mark)]));
-  return cell("tr", at, head, answered, cell("td", entry.account || "none"), time, cell("td", ...remarks));
-}
-
-const asked = new URLSearchParams(location.search);
-const wanted = new URLSearchParams([...asked].filter(([name, value]) => value && !["done", "preflights"].includes(name)));
-const showsPreflights = asked.has("preflights") || asked.get("method") === "OPTIONS";
-const events = new EventSource(`/_mock/journal/events?${wanted}`);
-events.addEventListener("open", () => { live.textContent = "Live: new requests appear at the top."; });
-events.addEventListener("error", () => { live.textContent = "The connection to the mock is lost; it is tried again."; });
-events.addEventListener("message", (event) => {
-  const entry = JSON.parse(event.data);
-  if (!showsPreflights && entry.method === "OPTIONS" && "Access-Control-Request-Method" in entry.headers) return;
-  body.prepend(row(entry));
-  while (body.rows.length > most) body.deleteRow(-1);
-});
-window.addEventListener("pagehide", () => events.close());
+repeatWhatWasSaid();
+draw();
