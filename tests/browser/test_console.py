@@ -170,6 +170,7 @@ def test_a_handler_of_another_account_is_made_and_switched_off(page: Page, serve
     page.get_by_role("link", name="Mail", exact=True).first.click()
     page.locator("#is_enabled").select_option("0")
     page.get_by_role("button", name="Save").click()
+    expect(page.locator("#said")).to_have_text("Saved.")
     made = Client(over_network(server.base_url), ALPINE).get("/api/notification-handlers/?results_per_page=10").json
     assert made["data"][0]["settings"] == {"email": "mail@example.com"}
     assert made["data"][0]["is_enabled"] is False
@@ -240,7 +241,7 @@ def test_records_are_searched_sorted_and_shown_in_larger_pages(page: Page) -> No
     assert hosts == sorted(hosts)
     page.get_by_role("button", name="host").click()
     expect(page.locator("tbody td.label").first).to_have_text(hosts[-1])
-    page.get_by_label("Account").select_option("Alpine Tours")
+    page.get_by_role("combobox", name="Account").select_option("Alpine Tours")
     expect(page.locator("tbody tr")).to_have_count(11)
 
 
@@ -326,7 +327,8 @@ def test_switches_are_set_and_taken_back_and_records_stay(page: Page, client: Cl
     assert client.get(f"/api/domains/{made}").status == 200
     page.get_by_label("quota", exact=False).fill("")
     page.get_by_label("total-is-one-more", exact=False).uncheck()
-    page.get_by_role("button", name="Switch").click()
+    with page.expect_response("**/_mock/state"):
+        page.get_by_role("button", name="Switch").click()
     assert client.post("/api/domains", {"host": "more.example.com"}).status == 202
     page.get_by_role("link", name="Overview").click()
     expect(page.get_by_text("create-status=202")).to_be_visible()
@@ -351,6 +353,7 @@ def test_an_answer_is_forced_and_taken_back(page: Page, client: Client) -> None:
     page.get_by_role("textbox", name="Path").fill("/api/domains/*")
     page.get_by_role("textbox", name="Status", exact=True).fill("429")
     page.get_by_role("button", name="Force").click()
+    expect(page.locator("#said")).to_have_text("The answer is forced.")
     assert client.get("/api/domains/1").status == 429
     assert client.get("/api/domains/1").status == 200
     page.get_by_role("textbox", name="Path").fill("/api/domains/*")
@@ -358,6 +361,7 @@ def test_an_answer_is_forced_and_taken_back(page: Page, client: Client) -> None:
     page.get_by_role("textbox", name="Retry-After in s", exact=True).fill("3")
     page.get_by_role("textbox", name="Times").fill("*")
     page.get_by_role("button", name="Force").click()
+    expect(page.get_by_role("button", name="Remove field=host, Retry-After: 3")).to_be_visible()
     page.get_by_role("link", name="Overview").click()
     expect(page.get_by_text("until it is removed")).to_be_visible()
     page.get_by_role("button", name="Remove field=host, Retry-After: 3").click()
@@ -378,6 +382,7 @@ def test_the_clocks_are_set(page: Page, client: Client) -> None:
     page.goto("/_mock/console/switches")
     page.get_by_label("Time, a second before").fill("2030-05-06 07:08:09")
     page.get_by_role("button", name="Set the clocks").click()
+    expect(page.locator("#said")).to_have_text("The clocks were set.")
     made = client.create("/api/domains", {"host": "later.example.com"})
     assert client.get(f"/api/domains/{made}").json["data"]["datetime"] == "2030-05-06 07:08:10"
     page.get_by_label("Time, a second before").fill("soon")
@@ -390,6 +395,7 @@ def test_a_snapshot_is_kept_downloaded_brought_back_and_deleted(page: Page, clie
     page.goto("/")
     page.get_by_label("Name").fill("before")
     page.get_by_role("button", name="Keep a snapshot").click()
+    expect(page.locator("#said")).to_have_text("The snapshot was kept.")
     client.delete(f"/api/domains/{made}")
     with page.expect_download() as download:
         page.get_by_role("link", name="Download before as a fixture").click()
