@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 from flask import Flask, Request, Response, current_app, request
@@ -35,8 +35,9 @@ from mock_server.shared.accounts import SharedAccounts
 from mock_server.shared.collection import begin
 from mock_server.shared.store import Space
 from mock_server.shared.uploads import SharedUploads
-from mock_server.store.accounts import Accounts
+from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixtures import FixtureReader
+from mock_server.store.protocols import Accounts
 from mock_server.store.records import NewRecords
 from mock_server.store.uploads import Uploads
 
@@ -154,7 +155,7 @@ def _add_api(app: Flask, service: Service) -> None:
 
 def _another(settings: Settings, service: Service) -> Flask:
     """A second mock with records of its own."""
-    return create_app(settings, replace(service, accounts=service.accounts.copy()))
+    return create_app(settings, replace(service, accounts=cast("MemoryAccounts", service.accounts).copy()))
 
 
 def _add_contract(app: Flask, service: Service) -> None:
@@ -205,9 +206,9 @@ def _accounts(  # noqa: PLR0913, PLR0917 - what either kind needs
 ) -> Accounts:
     """The accounts, in memory or in a space; what a new space begins with is read into memory first."""
     if not space:
-        return Accounts(settings, contract, choices, reader, before)
+        return MemoryAccounts(settings, contract, choices, reader, cast("MemoryAccounts | None", before))
     if space.is_new:
-        begin(Accounts(settings, contract, choices, reader), settings, contract.resources.values(), space)
+        begin(MemoryAccounts(settings, contract, choices, reader), settings, contract.resources.values(), space)
     return SharedAccounts(settings, contract, choices, reader, space)
 
 

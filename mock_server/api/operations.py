@@ -20,8 +20,8 @@ from mock_server.choices import Choices
 from mock_server.errors import Refusal
 from mock_server.http.context import SCHEME, context_of, scheme_and_key
 from mock_server.settings import Settings
-from mock_server.store.accounts import Account, Accounts
-from mock_server.store.collection import Collection, UnknownIdError, ValueTakenError
+from mock_server.store.collection import UnknownIdError, ValueTakenError
+from mock_server.store.protocols import Account, Accounts, Collection
 from mock_server.store.records import NewRecords, Record, size_of
 
 METHODS = {"list": "GET", "create": "POST", "read": "GET", "update": "POST", "delete": "DELETE"}
@@ -215,7 +215,7 @@ def _create(service: Service, resource: Resource) -> Response:
     form = _form(service, resource, "create")
     given = _applicable(service, resource, form, form)
     collection = _collection(resource)
-    service.accounts.make_room(g.account, collection, size_of(given))
+    _make_room(service, resource, size_of(given))
     record = collection.add(lambda number: service.new_records.values(resource, number) | given, g.account.clock)
     return service.representations.written(resource, record, int(service.choices["create-status"]))
 
@@ -224,7 +224,7 @@ def _update(service: Service, resource: Resource, identifier: str) -> Response:
     number, collection = _number(identifier), _collection(resource)
     collection.get(number)
     form = _form(service, resource, "update")
-    service.accounts.make_room(g.account, collection, size_of(form))
+    _make_room(service, resource, size_of(form))
     change = partial(_changed, service, resource, form)
     record = collection.update(number, change)
     return service.representations.written(resource, record, int(service.choices["update-status"]))
@@ -244,7 +244,7 @@ def _changed(service: Service, resource: Resource, form: Mapping[str, Any], reco
 def _delete(service: Service, resource: Resource, identifier: str) -> Response:
     number, collection = _number(identifier), _collection(resource)
     collection.get(number)
-    service.accounts.make_room(g.account, collection)
+    _make_room(service, resource)
     collection.delete(number)
     status, _, body = service.choices["delete-status"].partition("-")
     match body:
@@ -254,6 +254,10 @@ def _delete(service: Service, resource: Resource, identifier: str) -> Response:
             return Response("deleted", int(status), content_type="text/plain; charset=utf-8")
         case _:
             return Response(status=int(status), content_type="application/json" if body else None)
+
+
+def _make_room(service: Service, resource: Resource, size: int = 0) -> None:
+    service.accounts.make_room(scheme_and_key(request.environ)[1], resource.name, size)
 
 
 def _collection(resource: Resource) -> Collection:

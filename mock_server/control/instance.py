@@ -23,8 +23,9 @@ from mock_server.journal.recorder import Keeper, Recording
 from mock_server.journal.remarks import Remarks
 from mock_server.options import SWITCHES
 from mock_server.settings import Settings
-from mock_server.store.accounts import Account, Accounts
+from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixtures import SHIPPED, FixtureReader
+from mock_server.store.protocols import Account
 from mock_server.store.snapshots import fixture_of, size_of_fixture
 from mock_server.store.uploads import Uploads
 
@@ -186,7 +187,7 @@ class Instance:
             raise SettingsError(f"no fixture {fixture!r}; give {', '.join(SHIPPED)}, or what a fixture file holds")
         return fixture
 
-    def _accounts_in(self, fixture: Any, uploads: Uploads) -> Accounts:
+    def _accounts_in(self, fixture: Any, uploads: Uploads) -> MemoryAccounts:
         """The accounts that a fixture describes.
 
         Raises:
@@ -195,7 +196,7 @@ class Instance:
         service = self.service
         settings = replace(self.settings, fixture=fixture, records=0, api_keys=())
         reader = FixtureReader(service.contract.resources.values(), service.new_records, uploads)
-        return Accounts(settings, service.contract, service.choices, reader)
+        return MemoryAccounts(settings, service.contract, service.choices, reader)
 
     def reload(self) -> None:
         """Read the fixture again and start with it, under the present switches.

@@ -10,8 +10,8 @@ from flask import Blueprint, Response, abort, jsonify, request
 from link_management_contract import Resource
 from mock_server.control.instance import Instance
 from mock_server.effects.conditions import CONDITIONS
-from mock_server.store.accounts import Account
 from mock_server.store.collection import UnknownIdError
+from mock_server.store.protocols import Account
 from mock_server.store.records import TIME_FORMAT, Record
 from mock_server.store.uploads import Upload
 
@@ -30,7 +30,7 @@ def add_records(api: Blueprint, running: Instance) -> None:
     def accounts() -> Response:
         known = running.service.accounts
         own = [_account(key, account) for key in known.keys if (account := known.get(key))]
-        sandboxes, start = list(reversed(known.sandboxes.items())), _number("page", 1) * ACCOUNTS - ACCOUNTS
+        sandboxes, start = list(known.sandboxes.items())[::-1], _number("page", 1) * ACCOUNTS - ACCOUNTS
         shown = [_account(key, account) for key, account in sandboxes[start : start + ACCOUNTS]]
         return jsonify({"accounts": own, "sandboxes": shown, "total": len(sandboxes)})
 

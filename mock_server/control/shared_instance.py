@@ -80,6 +80,7 @@ class SharedInstance(Instance):
             for account, patterns in head["meant"].items():
                 self.remarks.mean(account, patterns)
             self._meant = head["meant"]
+            self._store.heads += 1
             self._followed = raw
         return self._store.renew()
 

@@ -19,8 +19,8 @@ from mock_server.api.operations import Service
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import key_of
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart
-from mock_server.store.accounts import Account
-from mock_server.store.collection import Collection, UnknownIdError
+from mock_server.store.collection import UnknownIdError
+from mock_server.store.protocols import Account, Collection
 from mock_server.store.records import Record
 
 if TYPE_CHECKING:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from link_management_contract import Contract, Resource
 from mock_server.choices import Choices, ticking
+from mock_server.clock import Clock
 from mock_server.errors import SettingsError
 from mock_server.settings import Settings, is_sandbox
 from mock_server.shared.collection import SharedCollection, beginning, load
 from mock_server.shared.places import Arrangement, Place, SharedClock, arranged, moment, seconds
 from mock_server.shared.store import FullStoreError, Space, StoreError
-from mock_server.store import accounts as in_memory
-from mock_server.store.accounts import Account, Accounts
-from mock_server.store.collection import Collection, Tally, following, unique_field
+from mock_server.store.accounts import MemoryAccount
+from mock_server.store.collection import following, unique_field
 from mock_server.store.fixtures import FixtureReader
 from mock_server.store.records import NONE, Generated, check_clock
 
@@ -29,36 +29,25 @@ MOST_KNOWN = 2000  # accounts that one process remembers
 
 
 @dataclass(frozen=True, slots=True)
-class SharedAccount(Account):
+class SharedAccount:
     """An account in Redis.
 
     Attributes:
-        space: where it is.
+        name: what people call it.
+        collections: its records by resource.
+        clock: what dates its writes.
         number: of its place.
+        memories: what each defect and condition remembers about it, in this process.
     """
 
-    space: Space | None = None
-    number: int = 0
-
-    @property
-    def written(self) -> int:
-        """About how much memory it takes beyond what it began with, in bytes."""
-        return int(self.space.store.ask("HGET", self.space.key("written"), str(self.number)) or 0) if self.space else 0
+    name: str
+    collections: dict[str, SharedCollection]
+    clock: Clock
+    number: int
+    memories: WeakKeyDictionary[Any, dict[str, Any]] = field(default_factory=WeakKeyDictionary)
 
 
-class SharedTally(Tally):
-    """About how much memory all accounts take beyond what they began with."""
-
-    def __init__(self, space: Space) -> None:
-        self._space = space
-
-    @property
-    def bytes(self) -> int:  # type: ignore[override]
-        """The bytes."""
-        return int(self._space.store.ask("HGET", self._space.key("written"), "all") or 0)
-
-
-class SharedAccounts(Accounts):
+class SharedAccounts:
     """All accounts of the processes that share a store.
 
     Args:
@@ -73,8 +62,8 @@ class SharedAccounts(Accounts):
         self, settings: Settings, contract: Contract, choices: Choices, reader: FixtureReader, space: Space
     ) -> None:
         self._settings, self._choices, self._resources = settings, choices, contract.resources.values()
-        self._reader, self._space, self._tally = reader, space, SharedTally(space)
-        self._lock = threading.Lock()
+        self._reader, self._space = reader, space
+        self._looked_up: dict[str, int] = {}  # the number of the head under which an account's place was
         self._known: OrderedDict[str, tuple[bytes, SharedAccount]] = OrderedDict()
         self._places, self._used = space.key("places"), space.key("used")
         begun = space.store.ask("GET", space.key("begun"))
@@ -98,13 +87,18 @@ class SharedAccounts(Accounts):
         """The time at which clocks start."""
         return moment(int(self._space.store.ask("GET", self._space.key("now")) or self._begun["start"]))
 
-    def get(self, key: str) -> Account | None:
+    def get(self, key: str) -> SharedAccount | None:
         """The account that a key opens, or None; a `sandbox-` key opens one of its own, made when it is first used."""
         if not self.knows(key):
             return None
-        if not is_sandbox(key):
-            return self._account(key, self._space.store.ask("HGET", self._places, key))
         store, finding = self._space.store, ["HGET", self._places, key]
+        if not is_sandbox(key):  # its place is another only once the head is, which each request looks at first
+            heads, known = store.heads, self._known.get(key)
+            if not known or self._looked_up.get(key) != heads:
+                account = self._account(key, store.ask(*finding))
+                self._looked_up[key] = heads
+                return account
+            return known[1]
         try:
             raw, _ = store.ask_all([finding, ["ZADD", self._used, "XX", *_now(), key]])
         except FullStoreError:  # it can still be read
@@ -115,7 +109,7 @@ class SharedAccounts(Accounts):
             raw = self._make_place(key, self._begun["bases"][self._first], key, is_new=True)
         return self._account(key, raw)
 
-    def start_again(self, key: str, like: Account | None = None) -> Account:
+    def start_again(self, key: str, like: MemoryAccount | None = None) -> SharedAccount:
         """Let one account start again as it began, or as a copy of another in memory; the others stay as they are.
 
         Raises:
@@ -126,7 +120,8 @@ class SharedAccounts(Accounts):
         before = self.get(key)
         base = self._begun["bases"].get(key, self._begun["bases"][self._first])
         place = self._make_place(key, base, before.name if before else key, like)
-        if isinstance(before, SharedAccount):
+        self._space.store.edit(lambda head: head.update(places=[key, time.time_ns()]))
+        if before:
             self._forget(before.number)
         account = self._account(key, place)
         if account is None:
@@ -134,7 +129,7 @@ class SharedAccounts(Accounts):
         return account
 
     @property
-    def sandboxes(self) -> dict[str, Account]:
+    def sandboxes(self) -> dict[str, SharedAccount]:
         """All sandboxes by key, the most recently used last."""
         keys = [each.decode() for each in self._space.store.ask("ZRANGE", self._used, "0", "-1")]
         raws = self._space.store.ask("HMGET", self._places, *keys) if keys else []
@@ -158,21 +153,24 @@ class SharedAccounts(Accounts):
         if account is None:
             self._space.carry_out(commands=[["SET", self._space.key("now"), seconds(now)]])
 
-    def make_room(self, account: Account, collection: Collection, size: int = 0) -> None:
-        """Make room for an account to keep `size` more bytes in one of its collections; as for accounts in memory."""
-        number = str(account.number) if isinstance(account, SharedAccount) else ""
-        found = self._space.store.ask("HMGET", self._space.key("written"), number, "all")
-        own, every = (int(each or 0) for each in found)
-        whole = size + collection.price
-        if own + whole > in_memory.MOST_OF_ONE or every + whole > in_memory.MOST_OF_ALL:
-            super().make_room(account, collection, size)
+    def make_room(self, key: str, resource: str, size: int = 0) -> None:
+        """Not needed before: the script that writes finds out whether there is room, and asks others to give way."""
+
+    def _give_way(self, number: int) -> bool:
+        """Discard the least recently used sandbox but one; whether there was any."""
+        every = (key for key, account in self.sandboxes.items() if account.number != number)
+        if oldest := next(iter(every), ""):
+            self._discard(oldest)
+        return bool(oldest)
+
+    def _least_recently_used(self) -> str:
+        """The key of the least recently used sandbox, or an empty string."""
+        found = self._space.store.ask("ZRANGE", self._used, "0", "0")
+        return found[0].decode() if found else ""
 
     @property
     def _first(self) -> str:
         return next(iter(self.keys))
-
-    def _every_sandbox(self) -> Iterable[tuple[str, Account]]:
-        return self.sandboxes.items()
 
     def _discard(self, key: str) -> None:
         raw = self._space.store.ask("HGET", self._places, key)
@@ -198,7 +196,7 @@ class SharedAccounts(Accounts):
                 return
 
     def _make_place(
-        self, key: str, base: int, name: str, like: Account | None = None, *, is_new: bool = False
+        self, key: str, base: int, name: str, like: MemoryAccount | None = None, *, is_new: bool = False
     ) -> bytes | None:
         """A new place for an account, which holds what another does at first; a new account may have one by now.
 
@@ -233,19 +231,20 @@ class SharedAccounts(Accounts):
             return known[1]
         place = Place(**json.loads(raw))
         is_like_first = place.base == self._begun["bases"][self._first]
-        collections: dict[str, Collection] = {
+        collections = {
             each.name: SharedCollection(
                 self._space,
                 place,
                 each.name,
                 self._arrangement(each),
                 self._generated_by[each.name] if is_like_first else NONE,
+                partial(self._give_way, place.number),
             )
             for each in self._resources
         }
         step = ticking(self.now, self._settings.grease).step
         clock = self._settings.clock or SharedClock(self._space, place.number, step)
-        account = SharedAccount(place.name, collections, clock, space=self._space, number=place.number)
+        account = SharedAccount(place.name, collections, clock, place.number)
         self._known[key] = raw, account
         while len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)

@@ -13,10 +13,10 @@ from typing import Any
 from link_management_contract import Resource
 from mock_server.settings import Settings, is_sandbox
 from mock_server.shared.places import Arrangement, Place, arranged, moment, seconds
-from mock_server.shared.store import Space, StoreError
+from mock_server.shared.store import FULL, Space, StoreError
 from mock_server.store import accounts as in_memory
-from mock_server.store.accounts import Accounts
-from mock_server.store.collection import PLACE, Collection, Tally, UnknownIdError, ValueTakenError
+from mock_server.store.accounts import MemoryAccounts
+from mock_server.store.collection import PLACE, MemoryCollection, UnknownIdError, ValueTakenError
 from mock_server.store.records import NONE, NUMBER, Generated, Record, Values, size_of
 from mock_server.store.uploads import Upload
 
@@ -46,7 +46,7 @@ return {total, ids, records}
 ORDERS = {"newest-first": ("ZREVRANGE", ":ids"), "oldest-first": ("ZRANGE", ":ids"), "by-name": ("ZRANGE", ":names")}
 
 
-class SharedCollection(Collection):
+class SharedCollection:
     """The records of one resource in one account.
 
     Args:
@@ -55,100 +55,95 @@ class SharedCollection(Collection):
         resource: the name of the resource.
         arrangement: how they are arranged.
         generated: records that are made when somebody looks at them.
+        give_way: lets another account give way if all together are full; whether there was any.
     """
 
-    def __init__(
-        self, space: Space, place: Place, resource: str, arrangement: Arrangement, generated: Generated
+    def __init__(  # noqa: PLR0913, PLR0917 - all that it depends on
+        self,
+        space: Space,
+        place: Place,
+        resource: str,
+        arrangement: Arrangement,
+        generated: Generated,
+        give_way: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._space, self._arrangement, self._generated = space, arrangement, generated
+        self._space, self._arrangement, self._generated, self._give_way = space, arrangement, generated, give_way
         self._places = [space.key(str(number), resource) for number in (place.number, place.base)]
         self._ids = space.key("ids", resource, *([] if place.shares_ids else [str(place.number)]))
         self._number, self._written_key = str(place.number), space.key("written")
-        self._seen, self._owns, self._price = 0, False, PLACE if is_sandbox(place.name) else 0
+        self._seen, self._price = 0, PLACE if is_sandbox(place.name) else 0
+        self._last: int | None = None  # the id that this process used last
+        self._found_last: tuple[Record, list[Any], list[list[str]]] | None = None
         self._lock = threading.Lock()  # those of one process do not get in each other's way
         self._read, self._page, self._taken = map(space.store.script, (READ, PAGE, TAKEN))
 
-    @property
-    def written(self) -> int:  # type: ignore[override]
-        """About how much memory the account takes beyond what it began with; Redis counts it for the account whole."""
-        return 0
-
-    @property
-    def price(self) -> int:
-        """How much memory the next write takes besides its values, in bytes: that of a copy of shared records."""
-        self._owns = self._owns or not self._price or bool(self._space.store.ask("EXISTS", f"{self._places[0]}:own"))
-        return 0 if self._owns else self._price * self.total
-
-    def copy(self, tally: Tally, *, is_charged: bool) -> Collection:
-        """Not needed: an account in Redis is copied as a whole."""
-        raise NotImplementedError
-
     def add(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record:
-        """Add a record.
-
-        Raises:
-            ValueTakenError: if another record has the unique value.
-        """
+        """Add a record: in one step, unless somebody else has added one since this process did."""
+        created = now()
         with self._lock:
-            while (record := self._added(values, now)) is None:
-                pass
+            record = self._added(self._last, values, created, looks=False) if self._last is not None else None
+            while record is None:
+                last = self._space.store.ask("GET", self._ids)
+                if last is None:
+                    raise StoreError("The store has lost what this mock held; send the request again.")
+                record = self._added(int(last), values, created, looks=True)
+            self._last = record.id
             return record
 
-    def _added(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record | None:
-        last = self._space.store.ask("GET", self._ids)
-        if last is None:
-            raise StoreError("The store has lost what this mock held; send the request again.")
-        identifier = self._arrangement.following(int(last))
-        record = Record(identifier, values(identifier), now())
-        checks = [[["GET", self._ids], last.decode()], *self._free(record)]
+    def _added(self, last: int, values: Callable[[int], Values], created: datetime, *, looks: bool) -> Record | None:
+        identifier = self._arrangement.following(last)
+        record = Record(identifier, values(identifier), created)
+        checks = [[["GET", self._ids], str(last)], *self._free(record, looks=looks)]
         commands = [["SET", self._ids, str(identifier)], *self.putting(record)]
         return record if self._carry_out(checks, commands, record.values, {}) else None
 
     def get(self, identifier: int) -> Record:
-        """The record with this id.
-
-        Raises:
-            UnknownIdError: if there is none.
-        """
-        return self._found(identifier)[0]
+        """The record with this id."""
+        self._found_last = self._found(identifier)
+        return self._found_last[0]
 
     def update(self, identifier: int, change: Callable[[Record], Record]) -> Record:
-        """Replace a record with what `change` makes of it, with no other write in between; it may be called again.
-
-        Raises:
-            UnknownIdError: if there is no such record.
-            ValueTakenError: if another record has the unique value; the record then stays as it was.
-        """
+        """Replace a record: in one step, unless somebody else has changed it since this process read it."""
         with self._lock:
-            while (new := self._updated(identifier, change)) is None:
-                pass
+            new = self._updated(change, self._latest(identifier), looks=False)
+            while new is None:
+                new = self._updated(change, self._found(identifier), looks=True)
             return new
 
-    def _updated(self, identifier: int, change: Callable[[Record], Record]) -> Record | None:
-        old, checks, removing = self._found(identifier)
-        new = replace(change(old), id=identifier, created=old.created)
+    def _latest(self, identifier: int) -> tuple[Record, list[Any], list[list[str]]]:
+        """What this process has just read, if that was this record; a check finds out if it has changed since."""
+        latest = self._found_last
+        return latest if latest and latest[0].id == identifier else self._found(identifier)
+
+    def _updated(
+        self,
+        change: Callable[[Record], Record],
+        found: tuple[Record, list[Any], list[list[str]]],
+        *,
+        looks: bool,
+    ) -> Record | None:
+        old, checks, removing = found
+        new = replace(change(old), id=old.id, created=old.created)
         try:
-            free = self._free(new) if self._claim(new) != self._claim(old) else []
+            free = self._free(new, looks=looks) if self._claim(new) != self._claim(old) else []
         except ValueTakenError:
-            if self._found(identifier)[0] != old:  # perhaps by this very record, meanwhile
+            if self._found(old.id)[0] != old:  # perhaps by this very record, meanwhile
                 return None
             raise
         commands = [*removing, *self.putting(new)]
         return new if self._carry_out([*checks, *free], commands, new.values, old.values) else None
 
     def delete(self, identifier: int) -> None:
-        """Remove a record.
-
-        Raises:
-            UnknownIdError: if there is none with this id.
-        """
+        """Remove a record: in one step, unless somebody else has changed it since this process read it."""
         with self._lock:
-            while not self._deleted(identifier):
-                pass
+            old, checks, removing = self._latest(identifier)
+            while not self._carry_out(checks, removing, {}, old.values):
+                old, checks, removing = self._found(identifier)
 
-    def _deleted(self, identifier: int) -> bool:
-        old, checks, removing = self._found(identifier)
-        return self._carry_out(checks, removing, {}, old.values)
+    @property
+    def all(self) -> list[Record]:
+        """All records, in order."""
+        return self.page(lambda total: (0, total))[0]
 
     @property
     def total(self) -> int:
@@ -156,11 +151,7 @@ class SharedCollection(Collection):
         return self.page(lambda _: (0, 0))[1]
 
     def page(self, view: Callable[[int], tuple[int, int]]) -> tuple[list[Record], int]:
-        """The records between two positions and how many there are in all, at the same moment.
-
-        Args:
-            view: takes the total, and returns the first position and the one after the last.
-        """
+        """The records between two positions: in one step, unless there are more or fewer than this process knows."""
         while True:
             seen = self._seen
             positions, order = view(seen), ORDERS.get(self._arrangement.order, ORDERS["newest-first"])
@@ -204,8 +195,12 @@ class SharedCollection(Collection):
             return self._generated.make(identifier)
         return _read_once(identifier, raw) if len(raw) < SHORT else _read(identifier, raw)
 
-    def _free(self, record: Record) -> list[Any]:
+    def _free(self, record: Record, *, looks: bool) -> list[Any]:
         """The check that no other record has a record's unique value.
+
+        Args:
+            record: the record.
+            looks: whether to ask now, which only needs to be done if the check failed, to know that it was this one.
 
         Raises:
             ValueTakenError: if one has.
@@ -214,7 +209,7 @@ class SharedCollection(Collection):
             return []
         claim, found = self._claim(record), NUMBER.search(self._claim(record))
         number = int(found[0]) if found else 0
-        is_taken = self._taken(self._places, [claim]) is not None
+        is_taken = looks and self._taken(self._places, [claim]) is not None
         if not is_taken and number in self._generated.ids:
             raw, score = self._read(self._places, [number])
             is_taken = not raw and score is not None and self._claim(self._generated.make(number)) == claim
@@ -235,15 +230,19 @@ class SharedCollection(Collection):
 
         Raises:
             StoreError: if the account began again meanwhile, or was dropped, so that there is nothing to write to.
-            Refusal: if it would take too much memory.
+            Refusal: if it would take too much memory, and nobody else can give way.
         """
         size = (size_of(new) if new else 0) - (size_of(old) if old else 0)
         counted, is_here = [self._number, "all"], ["HEXISTS", self._written_key, self._number]
         counting = [["HINCRBY", self._written_key, each, str(size)] for each in counted]
-        plan = {"price": self._price, "written": self._written_key, "counted": counted, "size": size}
-        plan["most"] = [in_memory.MOST_OF_ONE, in_memory.MOST_OF_ALL]
+        most = [in_memory.MOST_OF_ONE, in_memory.MOST_OF_ALL]
+        plan = {"price": self._price, "written": self._written_key, "counted": counted, "size": size, "most": most}
         checks = [[is_here, 1], *checks]
-        if self._space.carry_out(self._places, checks=checks, commands=[*commands, *counting], **plan):
+        while (done := self._space.carry_out(self._places, checks=checks, commands=[*commands, *counting], **plan)) < 0:
+            own = next(iter(FULL))
+            if done == own or not self._give_way():
+                raise in_memory.full(FULL[done], most[done != own])
+        if done:
             return True
         if not self._space.store.ask(*is_here):
             raise StoreError("The account was reset while this request was under way; send it again.")
@@ -281,7 +280,7 @@ def _sound(text: str) -> str:
 AT_ONCE = 500  # generated records
 
 
-def begin(memory: Accounts, settings: Settings, resources: Iterable[Resource], space: Space) -> None:
+def begin(memory: MemoryAccounts, settings: Settings, resources: Iterable[Resource], space: Space) -> None:
     """Put all accounts into a store.
 
     Args:
@@ -318,7 +317,7 @@ def beginning(space: Space, place: Place, last: dict[str, int], now: datetime) -
     return [["SET", space.key("clock", number), seconds(now)], ["HSET", space.key("written"), number, "0"], *ids]
 
 
-def load(space: Space, number: int, resource: Resource, collection: Collection) -> None:
+def load(space: Space, number: int, resource: Resource, collection: MemoryCollection) -> None:
     """Put the records of a collection in memory into a place of their own."""
     arrangement = arranged(resource, "", lambda last: last + 1)
     there = SharedCollection(space, Place(number, number, ""), resource.name, arrangement, NONE)

@@ -25,12 +25,13 @@ local left = redis.call('TTL', KEYS[1])
 if left == -1 or left > tonumber(ARGV[2]) then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
 """
 PIECE = 1000  # commands sent at a time
-TOO_MUCH = -2  # what a plan returns that would take too much memory
+FULL = {-2: "This account", -3: "All accounts together"}  # by what a plan returns that would take too much memory
+RESET = -1  # what a script returns if the mock was reset meanwhile
 RENEWALS = 4  # of all keys, in a lifetime
 Command = Sequence[str]
 Result = TypeVar("Result")
 
-# Carries a plan out if no check fails: 1, or 0 if one does, -1 if the mock was reset, or -2 if that would take too much
+# Carries a plan out if no check fails: 1, or 0 if one does, -1 if the mock was reset, or less if that takes too much
 # memory. Keys that begin with a colon are those of one collection; one that shares the records of another has its own
 # copy before its first change.
 PLAN = """
@@ -50,7 +51,7 @@ local price = own and not owns and redis.call('ZCARD', base .. ':ids') * plan.pr
 if plan.size and plan.size > 0 then
   for number, field in ipairs(plan.counted) do
     local written = tonumber(redis.call('HGET', plan.written, field) or 0)
-    if written + plan.size + price > plan.most[number] then return -2 end
+    if written + plan.size + price > plan.most[number] then return -1 - number end
   end
 end
 if own and not owns then
@@ -96,6 +97,7 @@ class Store:
 
     Attributes:
         lifetime: of all keys but the head, in seconds; if 0, they have none.
+        heads: counts the heads that this process has followed.
 
     Raises:
         SettingsError: if the prefix is none, redis-py is missing, or no server answers.
@@ -110,6 +112,7 @@ class Store:
             raise SettingsError(
                 f"--store needs redis-py 6 or later; install it, or the extra [redis]: {error}"
             ) from error
+        self.heads = 0
         self.prefix, self.lifetime, self._renewed = prefix, 2 * lifetime, -float("inf")
         self._promised, self._rests_until = lifetime, 0.0
         errors = redis.exceptions
@@ -294,13 +297,13 @@ class Space:
         """A key of this space."""
         return ":".join((self.store.prefix, str(self.epoch), *parts))
 
-    def carry_out(self, keys: Sequence[str] = (), **plan: Any) -> bool:
-        """Carry a plan out as one step, unless a check fails.
+    def carry_out(self, keys: Sequence[str] = (), **plan: Any) -> int:
+        """Carry a plan out as one step; whether its checks held, or a number of `FULL` if there is no room.
 
         Raises:
             StoreError: if the mock was reset meanwhile.
         """
-        return bool(self.still(self.store.carry_out(keys, epoch=self.epoch_check, **plan)))
+        return self.still(self.store.carry_out(keys, epoch=self.epoch_check, **plan))
 
     @property
     def epoch_check(self) -> tuple[str, str]:
@@ -313,11 +316,8 @@ class Space:
 
         Raises:
             StoreError: if it was.
-            Refusal: if the writes would take too much memory.
         """
-        if done == TOO_MUCH:
-            raise Refusal("413", "The records would take too much memory; delete some, or reset the mock.")
-        if done < 0:
+        if done == RESET:
             raise StoreError("The mock was reset while this request was under way; send it again.")
         return done
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, NoReturn
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from link_management_contract import Contract, Resource
@@ -16,7 +15,15 @@ from mock_server.choices import Choices, ticking
 from mock_server.clock import Clock, Ticking
 from mock_server.errors import Refusal, SettingsError
 from mock_server.settings import Settings, is_sandbox
-from mock_server.store.collection import Collection, Contents, IdSequence, Tally, following, order_of, unique_field
+from mock_server.store.collection import (
+    Contents,
+    IdSequence,
+    MemoryCollection,
+    Tally,
+    following,
+    order_of,
+    unique_field,
+)
 from mock_server.store.fixtures import Fixture, FixtureReader
 from mock_server.store.records import NONE, Generated, Records, check_clock
 
@@ -24,7 +31,7 @@ MOST_OF_ONE, MOST_OF_ALL = 32 * 2**20, 64 * 2**20  # bytes that the writes of on
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class MemoryAccount:
     """An account.
 
     Attributes:
@@ -35,7 +42,7 @@ class Account:
     """
 
     name: str
-    collections: dict[str, Collection]
+    collections: dict[str, MemoryCollection]
     clock: Clock
     memories: WeakKeyDictionary[Any, dict[str, Any]] = field(default_factory=WeakKeyDictionary)
 
@@ -44,14 +51,14 @@ class Account:
         """About how much memory it takes beyond what it began with, in bytes."""
         return sum(each.written for each in self.collections.values())
 
-    def copy(self, name: str, clock: Clock, tally: Tally) -> Account:
+    def copy(self, name: str, clock: Clock, tally: Tally) -> MemoryAccount:
         """A separate account with the same records."""
         charged = is_sandbox(name)
         copies = {each: records.copy(tally, is_charged=charged) for each, records in self.collections.items()}
-        return Account(name, copies, clock)
+        return MemoryAccount(name, copies, clock)
 
 
-class Accounts:
+class MemoryAccounts:
     """All accounts of one server.
 
     Args:
@@ -71,7 +78,7 @@ class Accounts:
         contract: Contract,
         choices: Choices,
         reader: FixtureReader,
-        before: Accounts | None = None,
+        before: MemoryAccounts | None = None,
     ) -> None:
         self._settings, self._choices, self._resources = settings, choices, contract.resources.values()
         self._lock = threading.Lock()
@@ -87,10 +94,10 @@ class Accounts:
         highest = {each.name: _highest(fixture, each) + settings.records for each in self._resources}
         sequences = {name: IdSequence(last, ids) for name, last in highest.items()}
         self._by_key = {
-            account.api_key: Account(
+            account.api_key: MemoryAccount(
                 account.name,
                 {
-                    resource.name: Collection(
+                    resource.name: MemoryCollection(
                         sequences[resource.name],
                         Contents(
                             Records(account.records[resource.name], generated.pop(resource.name, NONE)),
@@ -110,9 +117,9 @@ class Accounts:
                 raise SettingsError(f'the key "{key}" is the fixture\'s already; give another')
         self._pristine = {key: self._copy(account, account.name) for key, account in self._by_key.items()}
         self._by_key |= {key: self._copy(self._model, key) for key in settings.api_keys}
-        self._sandboxes: OrderedDict[str, Account] = OrderedDict()
+        self._sandboxes: OrderedDict[str, MemoryAccount] = OrderedDict()
 
-    def _take_over(self, before: Accounts) -> None:
+    def _take_over(self, before: MemoryAccounts) -> None:
         """Share all accounts, also with requests in progress, and arrange them as these choices require."""
         self._start, self._lock, self._tally = before._start, before._lock, before._tally
         self._by_key, self._pristine, self._sandboxes = before._by_key, before._pristine, before._sandboxes
@@ -124,7 +131,7 @@ class Accounts:
                     account.collections[resource.name].arrange(order, unique)
                     account.collections[resource.name].ids.follow(ids)
 
-    def copy(self) -> Accounts:
+    def copy(self) -> MemoryAccounts:
         """Separate accounts with the same records."""
         other = copy(self)
         other.part()
@@ -134,7 +141,7 @@ class Accounts:
         """Stop sharing anything but the memory that is available to both; ids that accounts share stay shared."""
         sequences: dict[IdSequence, IdSequence] = {}
 
-        def parted(account: Account) -> Account:
+        def parted(account: MemoryAccount) -> MemoryAccount:
             clock = Ticking(account.clock.now) if isinstance(account.clock, Ticking) else account.clock
             other = account.copy(account.name, clock, self._tally)
             for name, collection in other.collections.items():
@@ -148,18 +155,18 @@ class Accounts:
         self._lock = threading.Lock()
 
     @property
-    def _model(self) -> Account:
+    def _model(self) -> MemoryAccount:
         """What a new account is a copy of: the first, as it was at the start."""
         return next(iter(self._pristine.values()))
 
-    def start_again(self, key: str, like: Account | None = None) -> Account:
+    def start_again(self, key: str, like: MemoryAccount | None = None) -> MemoryAccount:
         """Let one account start again as it began, or as a copy of another; the others stay as they are.
 
         Raises:
             SettingsError: if the key opens no account.
         """
         with self._lock:
-            every: dict[str, Account] = self._sandboxes if is_sandbox(key) else self._by_key
+            every: dict[str, MemoryAccount] = self._sandboxes if is_sandbox(key) else self._by_key
             before = every.get(key)
             if before is None and not is_sandbox(key):
                 raise SettingsError(f'no account has the key "{key}"')
@@ -172,7 +179,7 @@ class Accounts:
         return account
 
     @property
-    def sandboxes(self) -> dict[str, Account]:
+    def sandboxes(self) -> dict[str, MemoryAccount]:
         """All sandboxes by key, the most recently used last."""
         with self._lock:
             return dict(self._sandboxes)
@@ -213,7 +220,7 @@ class Accounts:
         """Whether a key opens an account, without making one."""
         return key in self._by_key or is_sandbox(key)
 
-    def get(self, key: str) -> Account | None:
+    def get(self, key: str) -> MemoryAccount | None:
         """The account that a key opens, or None.
 
         A `sandbox-` key opens a separate account, made when the key is first used. If there are too many, the least
@@ -234,43 +241,32 @@ class Accounts:
         while len(self._sandboxes) >= self._settings.sandboxes:
             self._discard(self._least_recently_used())
 
-    def _least_recently_used(self, but: Account | None = None) -> str:
+    def _least_recently_used(self, but: MemoryAccount | None = None) -> str:
         """The key of the least recently used sandbox, or an empty string, for one who has the lock."""
-        return next((key for key, account in self._every_sandbox() if account is not but), "")
-
-    def _every_sandbox(self) -> Iterable[tuple[str, Account]]:
-        """All sandboxes with their keys, the most recently used last, for one who has the lock."""
-        return self._sandboxes.items()
+        return next((key for key, account in self._sandboxes.items() if account is not but), "")
 
     def _discard(self, key: str) -> None:
         for collection in self._sandboxes.pop(key).collections.values():
             collection.forget()
 
-    def make_room(self, account: Account, collection: Collection, size: int = 0) -> None:
-        """Make room for an account to keep `size` more bytes in one of its collections.
-
-        If all accounts together would take too much, other sandboxes are discarded, the least recently used first.
-
-        Raises:
-            Refusal: if the account is full, or all together are and there is no other sandbox.
-        """
-        size += collection.price
+    def make_room(self, key: str, resource: str, size: int = 0) -> None:
+        """Make room for an account to keep `size` more bytes in one of its collections; see `Accounts`."""
+        account = self._sandboxes.get(key) or self._by_key.get(key)
+        if account is None:  # discarded meanwhile
+            return
+        size += account.collections[resource].price
         if account.written + size > MOST_OF_ONE:
-            self._refuse("This account", MOST_OF_ONE)
+            raise full("This account", MOST_OF_ONE)
         if self._tally.bytes + size <= MOST_OF_ALL:
             return
         with self._lock:
             while self._tally.bytes + size > MOST_OF_ALL:
                 oldest = self._least_recently_used(account)
                 if not oldest:
-                    self._refuse("All accounts together", MOST_OF_ALL)
+                    raise full("All accounts together", MOST_OF_ALL)
                 self._discard(oldest)
 
-    @staticmethod
-    def _refuse(who: str, most: int) -> NoReturn:
-        raise Refusal("413", f"{who} would take over {most >> 20} MiB; delete records, or reset the mock.")
-
-    def _copy(self, account: Account, name: str) -> Account:
+    def _copy(self, account: MemoryAccount, name: str) -> MemoryAccount:
         return account.copy(name, self._clock(), self._tally)
 
     def _clock(self) -> Clock:
@@ -287,3 +283,8 @@ class Accounts:
 
 def _highest(fixture: Fixture, resource: Resource) -> int:
     return max((record.id for account in fixture.accounts for record in account.records[resource.name]), default=0)
+
+
+def full(who: str, most: int) -> Refusal:
+    """The refusal of a write that would take too much memory."""
+    return Refusal("413", f"{who} would take over {most >> 20} MiB; delete records, or reset the mock.")

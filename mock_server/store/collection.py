@@ -119,7 +119,7 @@ class Contents:
             del self._taken[value]
 
 
-class Collection:
+class MemoryCollection:
     """The records of one resource in one account.
 
     Args:
@@ -142,11 +142,11 @@ class Collection:
         self._is_charged = is_charged
         self._lock = threading.Lock()
 
-    def copy(self, tally: Tally, *, is_charged: bool) -> Collection:
+    def copy(self, tally: Tally, *, is_charged: bool) -> MemoryCollection:
         """A separate collection of the same records, which are shared until one of the two writes."""
         with self._lock:
             self._is_shared = True
-            return Collection(self.ids.copy(), self._contents, tally, is_shared=True, is_charged=is_charged)
+            return MemoryCollection(self.ids.copy(), self._contents, tally, is_shared=True, is_charged=is_charged)
 
     @property
     def price(self) -> int:

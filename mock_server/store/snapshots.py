@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from link_management_contract import Resource
 from mock_server.clock import Ticking
-from mock_server.store.accounts import Account, Accounts
+from mock_server.store.protocols import Account, Accounts
 from mock_server.store.records import TIME_FORMAT, Record
 from mock_server.store.uploads import Upload, Uploads
 

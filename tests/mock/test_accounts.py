@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 from weakref import ref
 
 import pytest
@@ -10,6 +11,8 @@ from walk import RESOURCES, Resource
 from wire import ALPINE, HARBOUR, Client, in_process, mock
 
 from mock_server.control.instance import Instance
+from mock_server.shared.accounts import SharedAccount
+from mock_server.store.accounts import MemoryAccount
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -165,8 +168,11 @@ def test_where_nobody_gives_way_a_write_is_refused(monkeypatch: pytest.MonkeyPat
 
 def written(app: Instance, key: str) -> int:
     account = app.service.accounts.get(key)
-    assert account
-    return account.written
+    if isinstance(account, MemoryAccount):
+        return account.written
+    assert isinstance(account, SharedAccount)
+    store: Any = vars(app)["_store"]
+    return int(store.ask("HGET", f"{store.prefix}:{vars(app)['_epoch']}:written", str(account.number)) or 0)
 
 
 def test_sandboxes_share_their_records_until_they_write() -> None:

@@ -7,7 +7,7 @@ from wire import Answer, Client, in_process
 
 from mock_server import Settings, create_app
 from mock_server.control.instance import Instance
-from mock_server.store.collection import Collection
+from mock_server.store.collection import MemoryCollection
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_failure_of_the_server_is_told_in_the_envelope_and_logged(
     def fail(*_: object) -> None:
         raise RuntimeError("the store broke")
 
-    monkeypatch.setattr(Collection, "page", fail)
+    monkeypatch.setattr(MemoryCollection, "page", fail)
     answer = Client(in_process(create_app())).get("/api/domains/")
     assert error(answer)["status"] == 500
     assert "the store broke" not in answer.body.decode()

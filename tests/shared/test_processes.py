@@ -25,7 +25,6 @@ from shell import COMMANDS, ENVIRONMENT, MOCK_SERVER, NEEDS_PROC, running, spawn
 from upstream import wait_for
 from wire import ALPINE, HARBOUR, Client, over_network
 
-import mock_server.store.accounts
 from mock_server import MockServer, SettingsError
 from mock_server.errors import Refusal
 from mock_server.shared.journal import SharedJournal
@@ -260,11 +259,10 @@ def test_bounds_hold_for_all_processes_together(
     monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ONE", 2000)
     add = partial(account.collections["domains"].add, lambda number: {"host": f"{number}.com"}, datetime.now)
     add()
-    # Past make_room, likewise.
-    monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ONE", account.written + 1)
-    with pytest.raises(Refusal, match="would take too much memory"):
+    before = account.collections["domains"].total
+    with pytest.raises(Refusal, match="This account would take over 0 MiB"):
         add()
-    assert account.written == mock_server.store.accounts.MOST_OF_ONE - 1
+    assert account.collections["domains"].total == before
 
 
 def test_processes_that_make_sandboxes_at_once_keep_within_their_bound(redis_url: str, tmp_path: Path) -> None:
