@@ -13,7 +13,7 @@ from typing import Any
 from link_management_contract import Resource
 from mock_server.settings import Settings, is_sandbox
 from mock_server.shared.places import Arrangement, Place, arranged, moment, seconds
-from mock_server.shared.store import FULL, Space, StoreError
+from mock_server.shared.store import FULL, GONE, Space, StoreError
 from mock_server.store import accounts as in_memory
 from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.collection import PLACE, MemoryCollection, UnknownIdError, ValueTakenError
@@ -111,8 +111,8 @@ class SharedCollection:
             return new
 
     def _latest(self, identifier: int) -> tuple[Record, list[Any], list[list[str]]]:
-        """What this process has just read, if that was this record; a check finds out if it has changed since."""
-        latest = self._found_last
+        """What this process read last, if that was this record; a check finds out if it has changed since."""
+        latest, self._found_last = self._found_last, None
         return latest if latest and latest[0].id == identifier else self._found(identifier)
 
     def _updated(
@@ -233,20 +233,17 @@ class SharedCollection:
             Refusal: if it would take too much memory, and nobody else can give way.
         """
         size = (size_of(new) if new else 0) - (size_of(old) if old else 0)
-        counted, is_here = [self._number, "all"], ["HEXISTS", self._written_key, self._number]
+        counted = [self._number, "all"]
         counting = [["HINCRBY", self._written_key, each, str(size)] for each in counted]
         most = [in_memory.MOST_OF_ONE, in_memory.MOST_OF_ALL]
         plan = {"price": self._price, "written": self._written_key, "counted": counted, "size": size, "most": most}
-        checks = [[is_here, 1], *checks]
         while (done := self._space.carry_out(self._places, checks=checks, commands=[*commands, *counting], **plan)) < 0:
+            if done == GONE:
+                raise StoreError("The account was reset while this request was under way; send it again.")
             own = next(iter(FULL))
             if done == own or not self._give_way():
                 raise in_memory.full(FULL[done], most[done != own])
-        if done:
-            return True
-        if not self._space.store.ask(*is_here):
-            raise StoreError("The account was reset while this request was under way; send it again.")
-        return False
+        return bool(done)
 
 
 def written(record: Record) -> str:

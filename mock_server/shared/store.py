@@ -26,14 +26,14 @@ if left == -1 or left > tonumber(ARGV[2]) then redis.call('EXPIRE', KEYS[1], ARG
 """
 PIECE = 1000  # commands sent at a time
 FULL = {-2: "This account", -3: "All accounts together"}  # by what a plan returns that would take too much memory
-RESET = -1  # what a script returns if the mock was reset meanwhile
+RESET, GONE = -1, -4  # what a script returns if the mock was reset meanwhile, and if an account was
 RENEWALS = 4  # of all keys, in a lifetime
 Command = Sequence[str]
 Result = TypeVar("Result")
 
-# Carries a plan out if no check fails: 1, or 0 if one does, -1 if the mock was reset, or less if that takes too much
-# memory. Keys that begin with a colon are those of one collection; one that shares the records of another has its own
-# copy before its first change.
+# Carries a plan out if no check fails: 1, or 0 if one does; -1 if the mock was reset, -4 if the account was, -2 or -3 if
+# it takes too much memory. Keys that begin with a colon are those of one collection; one that shares the records of
+# another has its own copy before its first change.
 PLAN = """
 local plan = cjson.decode(ARGV[1])
 local own, base = KEYS[1], KEYS[2]
@@ -43,6 +43,7 @@ local function run(command, at)
   return redis.call(unpack(command))
 end
 if plan.epoch and redis.call('GET', plan.epoch[1]) ~= plan.epoch[2] then return -1 end
+if plan.written and redis.call('HEXISTS', plan.written, plan.counted[1]) == 0 then return -4 end
 for _, check in ipairs(plan.checks) do
   if run(check[1], owns and own or base) ~= check[2] then return 0 end
 end
