@@ -31,8 +31,8 @@ RENEWALS = 4  # of all keys, in a lifetime
 Command = Sequence[str]
 Result = TypeVar("Result")
 
-# Carries a plan out if no check fails: 1, or 0 if one does; -1 if the mock was reset, -4 if the account was, -2 or -3 if
-# it takes too much memory. Keys that begin with a colon are those of one collection; one that shares the records of
+# Carries a plan out if no check fails: 1, or 0 if one does; -1 if the mock was reset, -4 if the account was, -2 or -3
+# if it takes too much memory. Keys that begin with a colon are those of one collection; one that shares the records of
 # another has its own copy before its first change.
 PLAN = """
 local plan = cjson.decode(ARGV[1])
