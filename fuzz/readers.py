@@ -37,11 +37,10 @@ from mock_server.errors import Refusal, SettingsError
 from mock_server.http.context import context_of
 from mock_server.http.form_parts import LONGEST_HEAD, LONGEST_URLENCODED, Part, multipart, urlencoded
 from mock_server.settings import Settings
-from mock_server.store.accounts import Accounts
+from mock_server.store.accounts import MemoryAccounts
+from mock_server.store.fixture_format import fixture_of
 from mock_server.store.fixtures import Fixture, FixtureReader
-from mock_server.store.records import NewRecords, Record
-from mock_server.store.snapshots import fixture_of
-from mock_server.store.uploads import Upload, Uploads
+from mock_server.store.records import NewRecords, Record, Upload, Uploads
 
 LENIENT = {"text": "sanitised", "url-form": "normalised", "host-letters": "lowered", "boolean-words": "understood"}
 STRICT = {"text": "refused", "bad-value": "refused", "cleared-text": "refused", "other-types-fields": "refused"}
@@ -102,7 +101,7 @@ def try_fixture(data: bytes) -> None:
     with _file(data, "fixture.yaml") as path:
         try:
             fixture = reader.read(path)
-            accounts = Accounts(Settings(fixture=path), contract, choices, reader)
+            accounts = MemoryAccounts(Settings(fixture=path), contract, choices, reader)
         except SettingsError:
             return
     text = write_document(fixture_of(accounts, contract.resources.values(), uploads))

@@ -15,11 +15,9 @@ from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import Map, MapAdapter, RequestRedirect
 
 from link_management_contract import Contract, shipped_contract
-from mock_server.api.error_pages import ErrorPages
 from mock_server.api.forms import Forms
 from mock_server.api.operations import Service, create_blueprint, create_elsewhere
-from mock_server.api.paging import Paging
-from mock_server.api.representations import Representations
+from mock_server.api.representations import ErrorPages, Paging, Representations
 from mock_server.choices import Choices, Grease, Voice
 from mock_server.client_contract import client_contract
 from mock_server.defects import defects_named, needs
@@ -27,19 +25,18 @@ from mock_server.documents import write_document
 from mock_server.effects import conditions
 from mock_server.effects.layer import EffectLayer
 from mock_server.errors import REFUSAL, SettingsError
-from mock_server.forwarding.front import Front
+from mock_server.forwarding.gateway import Front
 from mock_server.http.cors import Cors, KnownHosts
 from mock_server.journal.recorder import Recorder, Recording
 from mock_server.settings import Deployment, Settings
 from mock_server.shared.accounts import SharedAccounts
 from mock_server.shared.collection import begin
+from mock_server.shared.journal import SharedUploads
 from mock_server.shared.store import Space
-from mock_server.shared.uploads import SharedUploads
 from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixtures import FixtureReader
 from mock_server.store.protocols import Accounts
-from mock_server.store.records import NewRecords
-from mock_server.store.uploads import Uploads
+from mock_server.store.records import NewRecords, Uploads
 
 
 class _NoSessions(SessionInterface):

@@ -22,9 +22,8 @@ from click.core import ParameterSource
 
 from link_management_contract.texts import printable
 from mock_server import printed
-from mock_server.clock import system_clock
+from mock_server.choices import system_clock
 from mock_server.errors import Refusal, SettingsError, shown_url
-from mock_server.http.log import BatchHandler
 from mock_server.options import (
     ACCESS,
     BEHAVIOUR,
@@ -38,10 +37,10 @@ from mock_server.options import (
     Option,
     without_slash,
 )
-from mock_server.server import MockServer, listen
+from mock_server.printed import BatchHandler
+from mock_server.server import MockServer, Workers, listen
 from mock_server.settings import FORWARDS, Deployment, read_profile
 from mock_server.store.fixtures import SHIPPED
-from mock_server.workers import Workers
 
 OF_BOTH = ("--journal", "--condition")  # that go with a deployment, too
 OF_ADDRESSES = ("--host", "--port", "--base-path", "--public-base-url")

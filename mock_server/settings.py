@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mock_server.clock import Clock
+from mock_server.choices import Clock
 from mock_server.documents import read_document
 from mock_server.errors import SettingsError, shown_url
 

@@ -16,8 +16,8 @@ from mock_server.choices import Choices
 from mock_server.errors import Refusal
 from mock_server.http.context import context_of
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
-from mock_server.http.incoming import read_body
-from mock_server.store.uploads import Uploads
+from mock_server.http.messages import read_body
+from mock_server.store.records import Uploads
 
 MULTIPART, URLENCODED = "multipart/form-data", "application/x-www-form-urlencoded"
 INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)

@@ -12,10 +12,8 @@ from flask import Blueprint, Response, g, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from link_management_contract import Contract, Resource
-from mock_server.api.error_pages import ErrorPages
 from mock_server.api.forms import Forms
-from mock_server.api.paging import Paging
-from mock_server.api.representations import Representations
+from mock_server.api.representations import ErrorPages, Paging, Representations
 from mock_server.choices import Choices
 from mock_server.errors import Refusal
 from mock_server.http.context import SCHEME, context_of, scheme_and_key

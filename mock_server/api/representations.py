@@ -1,19 +1,27 @@
-"""How records, pages and answers look on the wire."""
+"""What answers hold: records, pages with their links, and errors."""
 
 from __future__ import annotations
 
 import json
+import logging
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
+from html import escape
+from http import HTTPStatus
 from itertools import repeat
 from typing import Any
 
-from flask import Response
+from flask import Flask, Response, redirect, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.wrappers import Response as AnyResponse
 
-from link_management_contract import Field, Resource
+from link_management_contract import Contract, Field, Resource
 from mock_server.choices import Choices
-from mock_server.store.records import Record
-from mock_server.store.uploads import Upload
+from mock_server.errors import Refusal
+from mock_server.http.context import context_of
+from mock_server.store.records import Record, Upload
 
 HOURS_FROM_UTC = {"utc": 0, "ahead": 9, "behind": -5}
 MEDIA_TYPES = {
@@ -135,3 +143,176 @@ class Representations:
 
     def _further(self, known: dict[str, Any], **further: Any) -> dict[str, Any]:
         return known | further if self._choices["further-keys"] == "some" else known
+
+
+HTML = "text/html; charset=utf-8"
+LOGIN_PAGE = "<!doctype html><title>Log in</title><form><input name=email><input name=password></form>"
+PAGE = "<!doctype html><title>{status}</title><h1>{title}</h1>"
+
+log = logging.getLogger("mock_server")
+
+
+class ErrorPages:
+    """Turns errors into answers, all in the form that the open points choose.
+
+    Args:
+        choices: the open points.
+        representations: writes JSON.
+        base_path: the prefix of all paths.
+    """
+
+    def __init__(self, choices: Choices, representations: Representations, base_path: str) -> None:
+        self._choices = choices
+        self._representations = representations
+        self._base_path = base_path
+
+    def register(self, app: Flask) -> None:
+        """Handle every error of an application."""
+        app.register_error_handler(Refusal, self.response)
+        app.register_error_handler(HTTPException, self._http)
+        app.register_error_handler(Exception, self._failure)
+
+    def response(self, refusal: Refusal) -> AnyResponse:
+        """The answer to a request that is not carried out."""
+        answer = self._body(refusal)
+        # Traceback frames hold the request, whose context holds the refusal; breaking the cycle frees all of it
+        refusal.__traceback__ = refusal.__cause__ = refusal.__context__ = None
+        if refusal.mistake:
+            context_of(request.environ).refusal = refusal
+        if refusal.status == HTTPStatus.UNAUTHORIZED:
+            answer.headers["WWW-Authenticate"] = "Bearer"
+        return answer
+
+    def login_page(self) -> Response:
+        """The page that unauthorized clients may be redirected to."""
+        return Response(LOGIN_PAGE, content_type=HTML)
+
+    def _body(self, refusal: Refusal) -> AnyResponse:
+        match refusal.body or self._choices["error-body"]:
+            case "login" if refusal.status == HTTPStatus.FOUND:
+                answer: AnyResponse = redirect(f"{self._base_path}/login")
+            case "login":
+                answer = self.login_page()
+            case "html":
+                page = PAGE.format(status=refusal.status, title=escape(refusal.title))
+                answer = Response(page, refusal.status, content_type=HTML)
+            case "empty":
+                answer = Response(status=refusal.status)
+            case "null":
+                answer = self._representations.json({"data": None}, refusal.status)
+            case "problem":
+                answer = self._representations.json(refusal.as_dict(), refusal.status)
+                answer.content_type = "application/problem+json"
+            case _:
+                answer = self._representations.json({"errors": [refusal.as_dict()]}, refusal.status)
+        return answer
+
+    def _http(self, error: HTTPException) -> AnyResponse:
+        title = error.description or error.name
+        allowed = ""
+        if isinstance(error, NotFound):
+            title = f'There is nothing at "{request.path}"; the API is under {self._base_path}/api/.'
+        elif isinstance(error, MethodNotAllowed):
+            allowed = ", ".join(sorted(set(error.valid_methods or ()) - {request.environ["REQUEST_METHOD"]}))
+            title = f"{request.environ['REQUEST_METHOD']} is not for this path; try {allowed}."
+            if request.path.rstrip("/").endswith("/api/splash-pages"):
+                title = f"{title[:-1]}, or POST {self._base_path}/api/projects to create a splash page."
+        answer = self.response(Refusal(str(error.code), title))
+        if allowed:
+            answer.headers["Allow"] = allowed
+        return answer
+
+    def _failure(self, error: Exception) -> AnyResponse:
+        log.error("%s %s failed", request.method, request.path, exc_info=error)
+        return self.response(
+            Refusal("500", "The server failed to answer this request; its log says why.", mistake=False)
+        )
+
+
+NUMBER = re.compile(r"[0-9]{1,4000}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a collection that holds `total` records on `pages` pages; an empty one has none."""
+
+    number: int
+    size: int
+    total: int
+    pages: int
+
+
+class Paging:
+    """Pages collections, as the open points choose.
+
+    Args:
+        contract: the page sizes and defaults.
+        choices: the open points.
+    """
+
+    def __init__(self, contract: Contract, choices: Choices) -> None:
+        self._contract = contract
+        self._choices = choices
+
+    def asked(self, query: Mapping[str, str]) -> tuple[int, int]:
+        """The page number and size that a query asks for.
+
+        Raises:
+            Refusal: if one of them is invalid and this server refuses it.
+        """
+        return self._number(query.get("page")), self._size(query.get("results_per_page"))
+
+    def locate(self, number: int, size: int, total: int) -> Page:
+        """The page to show when this one is asked for.
+
+        Raises:
+            Refusal: if it is past the last page and this server refuses it.
+        """
+        pages = -(-total // size)
+        if number > max(pages, 1) and self._choices["page-past-the-end"] != "empty":  # page 1 is always there
+            if self._choices["page-past-the-end"] == "404":
+                raise Refusal("404", f"There is no page {number}; the last is {pages}.", field="page")
+            number = max(pages, 1)
+        return Page(number, size, total, pages)
+
+    def meta(self, page: Page) -> dict[str, int]:
+        """The list envelope's `meta`."""
+        pages = page.pages or int(self._choices["empty-collection-pages"])
+        return {"page": page.number, "results_per_page": page.size, "total": page.total, "total_pages": pages}
+
+    def links(self, page: Page, collection_url: str) -> dict[str, str | None]:
+        """The list envelope's `links`, each the collection's URL with only a page number."""
+        start = collection_url + ("?&page=" if self._choices["link-query"] == "ampersand" else "?page=")
+        pages, before = page.pages, min(page.number - 1, page.pages)
+        return {
+            "first": f"{start}1",
+            "last": f"{start}{pages or self._choices['empty-collection-last']}",
+            "next": f"{start}{page.number + 1}" if page.number < pages else None,
+            "prev": f"{start}{before}" if before else None,
+            "self": f"{start}{page.number}",
+        }
+
+    def _number(self, text: str | None) -> int:
+        if text is None:
+            return self._contract.default_page
+        if NUMBER.fullmatch(text) and int(text) >= 1:
+            return int(text)
+        if self._choices["odd-page"] == "first":
+            return 1
+        raise Refusal(self._choices["odd-page"], f'No page "{text}"; pages are numbered from 1.', field="page")
+
+    def _size(self, text: str | None) -> int:
+        sizes = self._contract.page_sizes
+        if text is not None and text in map(str, sizes):
+            return int(text)
+        if text is None or self._choices["size-not-allowed"] == "default":
+            return self._contract.default_page_size
+        if self._choices["size-not-allowed"] == "nearest":
+            wanted = int(text) if NUMBER.fullmatch(text) else 0
+            return min(sizes, key=lambda size: abs(size - wanted))
+        raise Refusal(
+            self._choices["size-not-allowed"],
+            f'No page size "{text}"; the sizes are {", ".join(map(str, sizes))}.',
+            "pagination.other-sizes-are-not-used",
+            "results_per_page",
+        )

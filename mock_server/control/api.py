@@ -21,7 +21,7 @@ from mock_server.documents import read_document
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.effects.effect import Effect
 from mock_server.errors import SettingsError
-from mock_server.journal.curl import curl
+from mock_server.journal.exports import curl
 from mock_server.journal.journal import FILTERS, Entry
 from mock_server.store.records import TIME_FORMAT
 

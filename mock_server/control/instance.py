@@ -17,17 +17,17 @@ from mock_server.effects.effect import Effect, Effects
 from mock_server.errors import SettingsError
 from mock_server.forwarding.sightings import Callers, Sightings
 from mock_server.http.context import key_of
-from mock_server.journal.har import archive
+from mock_server.journal.exports import archive
 from mock_server.journal.journal import Entry, Journal
 from mock_server.journal.recorder import Keeper, Recording
 from mock_server.journal.remarks import Remarks
 from mock_server.options import SWITCHES
 from mock_server.settings import Settings
 from mock_server.store.accounts import MemoryAccounts
+from mock_server.store.fixture_format import fixture_of, size_of_fixture
 from mock_server.store.fixtures import SHIPPED, FixtureReader
 from mock_server.store.protocols import Account
-from mock_server.store.snapshots import fixture_of, size_of_fixture
-from mock_server.store.uploads import Uploads
+from mock_server.store.records import Uploads
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

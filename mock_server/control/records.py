@@ -12,8 +12,7 @@ from mock_server.control.instance import Instance
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.store.collection import UnknownIdError
 from mock_server.store.protocols import Account
-from mock_server.store.records import TIME_FORMAT, Record
-from mock_server.store.uploads import Upload
+from mock_server.store.records import TIME_FORMAT, Record, Upload
 
 ACCOUNTS, RECORDS = 25, 25  # on a page
 MOST_RECORDS = 1000  # on a page

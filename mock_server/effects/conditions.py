@@ -20,9 +20,9 @@ from werkzeug.wrappers import Request, Response
 
 from mock_server.defects.call import Call, Serve, Transformation
 from mock_server.errors import REFUSAL, Refusal, SettingsError
-from mock_server.http.answers import cut_off, dropped, dropped_after, slowly
 from mock_server.http.context import KEY as CONTEXT
 from mock_server.http.context import context_of
+from mock_server.http.messages import cut_off, dropped, dropped_after, slowly
 from mock_server.store.collection import UnknownIdError, ValueTakenError
 
 if TYPE_CHECKING:

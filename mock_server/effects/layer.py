@@ -18,8 +18,8 @@ from mock_server.defects.call import Call, Serve, Transformation
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.effects.effect import MOST, Effect, Preferred, preferences_of
 from mock_server.errors import REFUSAL, Refusal
-from mock_server.http.answers import dropped, dropped_after
 from mock_server.http.context import context_of, key_of
+from mock_server.http.messages import dropped, dropped_after
 from mock_server.settings import FORWARDS
 
 if TYPE_CHECKING:

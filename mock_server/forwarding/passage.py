@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from mock_server.http import incoming
+from mock_server.http import messages
 from mock_server.http.context import context_of
 from mock_server.http.gateway import Receive, Send, client_gone
-from mock_server.http.incoming import Message, has_body
+from mock_server.http.messages import Message, has_body
 from mock_server.journal.recorder import Head
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Passage:
         self._parts = 0
         self.trouble = ""
         self._began = perf_counter()
-        self._patience = incoming.SECONDS_FOR_A_BODY
+        self._patience = messages.SECONDS_FOR_A_BODY
         self.pieces = 0
         self._gone: asyncio.Task[None] | None = None
 
@@ -140,20 +140,20 @@ class Passage:
 
     async def _body(self) -> AsyncIterator[bytes]:
         self.is_received = False
-        more, patience, clock = True, incoming.SECONDS_FOR_A_BODY, asyncio.get_running_loop().time
+        more, patience, clock = True, messages.SECONDS_FOR_A_BODY, asyncio.get_running_loop().time
         while more:
             before = clock()
             try:
-                async with asyncio.timeout(min(patience, incoming.SECONDS_FOR_A_BODY)):
+                async with asyncio.timeout(min(patience, messages.SECONDS_FOR_A_BODY)):
                     message = await self._receive()
             except TimeoutError:
-                self.trouble = f"The body did not come; send it within {incoming.SECONDS_FOR_A_BODY:g} seconds."
+                self.trouble = f"The body did not come; send it within {messages.SECONDS_FOR_A_BODY:g} seconds."
                 raise SlowClientError(self.trouble) from None
             if message["type"] == "http.disconnect":
                 self.trouble = CUT_SHORT
                 raise SlowClientError(self.trouble)
             part, more = message.get("body", b""), message.get("more_body", False)
-            patience += len(part) / incoming.LEAST_RATE - (clock() - before)
+            patience += len(part) / messages.LEAST_RATE - (clock() - before)
             self.sent.add(part)
             if part:
                 yield part
@@ -194,11 +194,11 @@ class Passage:
         clock = asyncio.get_running_loop().time
         before = clock()
         try:
-            async with asyncio.timeout(min(self._patience, incoming.SECONDS_FOR_A_BODY)):
+            async with asyncio.timeout(min(self._patience, messages.SECONDS_FOR_A_BODY)):
                 await self._send(message)
         except TimeoutError:
             raise SlowClientError("the client did not read the answer") from None
-        self._patience += len(part) / incoming.LEAST_RATE - (clock() - before)
+        self._patience += len(part) / messages.LEAST_RATE - (clock() - before)
         return None
 
     def end(self) -> None:

@@ -15,10 +15,9 @@ from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mock_server.http import incoming
-from mock_server.http.answers import close, whole
+from mock_server.http import messages
 from mock_server.http.context import context_of
-from mock_server.http.incoming import Body, Message, environ_of, has_body
+from mock_server.http.messages import Body, Message, close, environ_of, has_body, whole
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -142,7 +141,7 @@ class Gateway:
                 if body.counted:
                     await self._wait_for_room(body)
         except TimeoutError:
-            body.refuse("408", f"The body did not come; send it within {incoming.SECONDS_FOR_A_BODY:g} seconds.")
+            body.refuse("408", f"The body did not come; send it within {messages.SECONDS_FOR_A_BODY:g} seconds.")
         content = body.content
         context_of(environ).unread = body.refusal
         if not body.refusal:
@@ -155,7 +154,7 @@ class Gateway:
         while sum(each.counted for each in self._bodies) > MOST_LARGE and next(iter(self._bodies)) is not body:
             await asyncio.sleep(SECONDS_TO_LOOK_FOR_ROOM)
             body.waited += SECONDS_TO_LOOK_FOR_ROOM
-            if body.waited > incoming.SECONDS_FOR_A_BODY:
+            if body.waited > messages.SECONDS_FOR_A_BODY:
                 return body.refuse("503", "Too many long bodies come at a time; send this one again later.")
         return None
 
@@ -195,14 +194,14 @@ class Gateway:
     async def _send_long(body: list[bytes], send: Send) -> None:
         """Send a long answer in pieces, because it may fill the memory; a client that reads too slowly loses it."""
         clock = asyncio.get_running_loop().time
-        deadline = clock() + incoming.SECONDS_FOR_A_BODY
+        deadline = clock() + messages.SECONDS_FOR_A_BODY
         with suppress(TimeoutError):
             for part in body:
                 for start in range(0, len(part), PIECE):
-                    async with asyncio.timeout_at(min(deadline, clock() + incoming.SECONDS_FOR_A_BODY)):
+                    async with asyncio.timeout_at(min(deadline, clock() + messages.SECONDS_FOR_A_BODY)):
                         piece = part[start : start + PIECE]
                         await send({"type": "http.response.body", "body": piece, "more_body": True})
-                    deadline += len(piece) / incoming.LEAST_RATE
+                    deadline += len(piece) / messages.LEAST_RATE
             await send({"type": "http.response.body", "body": b""})
 
     async def _stream(self, start: Message, body: Iterable[bytes], receive: Receive, send: Send) -> None:

@@ -21,10 +21,8 @@ from werkzeug.http import parse_options_header
 from mock_server.api.forms import MULTIPART, URLENCODED
 from mock_server.api.operations import Service
 from mock_server.effects.effect import Effects
-from mock_server.http.answers import plain, whole
 from mock_server.http.context import Context, context_of, scheme_and_key
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
-from mock_server.http.incoming import has_body
 from mock_server.http.masking import (
     LONGEST_LETTER,
     MASKED,
@@ -37,6 +35,7 @@ from mock_server.http.masking import (
     masked_query,
     masked_text,
 )
+from mock_server.http.messages import has_body, plain, whole
 from mock_server.journal.journal import Entry, File, Journal, is_preflight
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import is_sandbox

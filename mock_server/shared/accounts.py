@@ -12,12 +12,20 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from link_management_contract import Contract, Resource
-from mock_server.choices import Choices, ticking
-from mock_server.clock import Clock
+from mock_server.choices import Choices, Clock, ticking
 from mock_server.errors import SettingsError
 from mock_server.settings import Settings, is_sandbox
-from mock_server.shared.collection import SharedCollection, beginning, load
-from mock_server.shared.places import Arrangement, Place, SharedClock, arranged, moment, seconds
+from mock_server.shared.collection import (
+    Arrangement,
+    Place,
+    SharedClock,
+    SharedCollection,
+    arranged,
+    beginning,
+    load,
+    moment,
+    seconds,
+)
 from mock_server.shared.store import FullStoreError, Space, StoreError
 from mock_server.store.accounts import MemoryAccount
 from mock_server.store.collection import following, unique_field

@@ -1,4 +1,4 @@
-"""The journal and the effects of several processes, in Redis."""
+"""The journal, the effects, the snapshots and the files of several processes, in Redis."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from mock_server.effects.effect import Effect, Effects, State
 from mock_server.errors import SettingsError
 from mock_server.journal.journal import MOST_BYTES, MOST_OF_ANSWERS, Count, Entry, File, Journal, Remark, matches
 from mock_server.settings import Settings
-from mock_server.shared.store import FullStoreError, Store, StoreError
+from mock_server.shared.store import FullStoreError, Space, Store, StoreError
+from mock_server.store.records import BARE_FILE, LIMIT, Upload, Uploads
 
 SECONDS_TO_LOOK = 0.2  # for new requests, while somebody follows them
 Result = TypeVar("Result")
 
 # Keeps a request and drops the oldest ones if there is no room; returns its number.
-ADD = """
+KEEP_ENTRY = """
 local at, entry, answer, remarks = KEYS[1], ARGV[1], ARGV[2], cjson.decode(ARGV[3])
 local most, most_bytes, most_of_answers, lifetime = unpack(cjson.decode(ARGV[4]))
 local function drop(kind)
@@ -67,7 +68,7 @@ class SharedJournal(Journal):
     def __init__(self, store: Store, most_entries: int) -> None:
         self.most_entries = most_entries
         self._store, self._at = store, f"{store.prefix}:journal"
-        self._add = store.script(ADD)
+        self._add = store.script(KEEP_ENTRY)
 
     def add(self, entry: Entry, answer: bytes = b"") -> None:
         """Keep a request, and drop the oldest ones if there is no room."""
@@ -248,3 +249,59 @@ class SharedSnapshots(MutableMapping[str, str]):
     def __len__(self) -> int:
         """How many there are."""
         return int(self._store.ask("HLEN", self._key))
+
+
+# Keeps a file and drops the oldest ones if there is no room; returns its number, or -1 if the mock was reset.
+KEEP_FILE = """
+if tonumber(redis.call('GET', KEYS[2]) or 0) > tonumber(ARGV[6]) then return -1 end
+local at, limit, bare, lifetime = KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local number = redis.call('INCR', at .. ':count')
+redis.call('HSET', at .. ':types', number, ARGV[1])
+redis.call('HSET', at .. ':contents', number, ARGV[2])
+redis.call('RPUSH', at .. ':order', number)
+local bytes = redis.call('INCRBY', at .. ':bytes', #ARGV[2] + bare)
+while bytes > limit do
+  local oldest = redis.call('LPOP', at .. ':order')
+  bytes = redis.call('DECRBY', at .. ':bytes', redis.call('HSTRLEN', at .. ':contents', oldest) + bare)
+  redis.call('HDEL', at .. ':contents', oldest)
+  redis.call('HDEL', at .. ':types', oldest)
+end
+if lifetime > 0 then
+  local names = {':count', ':types', ':contents', ':order', ':bytes'}
+  for _, name in ipairs(names) do redis.call('EXPIRE', at .. name, lifetime) end
+end
+return number
+"""
+
+
+class SharedUploads(Uploads):
+    """The content of the latest files, in Redis.
+
+    Args:
+        space: where it is.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space, self._at = space, space.key("uploads")
+        self._add = space.store.script(KEEP_FILE)
+
+    def add(self, name: str, media_type: str, content: bytes) -> Upload:
+        """Keep a file, and drop the oldest ones if there is no room.
+
+        Raises:
+            StoreError: if the mock was reset meanwhile.
+        """
+        lifetime, (key, epoch) = self._space.store.lifetime, self._space.epoch_check
+        number = self._add([self._at, key], [media_type, content, LIMIT, BARE_FILE, lifetime, epoch])
+        return Upload(name, media_type, len(content), self._space.still(number))
+
+    def content(self, upload: Upload) -> bytes | None:
+        """The content of a file, or None if it was dropped."""
+        found = self.find(upload.key)
+        return found and found[1]
+
+    def find(self, key: int) -> tuple[str, bytes] | None:
+        """The media type and content of a file by its key, or None if it was dropped."""
+        places = (f"{self._at}:types", f"{self._at}:contents")
+        media_type, content = self._space.store.ask_all([["HGET", each, str(key)] for each in places])
+        return None if content is None else (media_type.decode(), content)

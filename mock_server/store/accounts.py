@@ -11,8 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from link_management_contract import Contract, Resource
-from mock_server.choices import Choices, ticking
-from mock_server.clock import Clock, Ticking
+from mock_server.choices import Choices, Clock, Ticking, ticking
 from mock_server.errors import Refusal, SettingsError
 from mock_server.settings import Settings, is_sandbox
 from mock_server.store.collection import (

@@ -18,8 +18,7 @@ from link_management_contract import Field, Resource, shipped
 from mock_server.documents import lines_of, read_document
 from mock_server.errors import SettingsError
 from mock_server.settings import check_key
-from mock_server.store.records import TIME_FORMAT, Generated, NewRecords, Record
-from mock_server.store.uploads import Uploads
+from mock_server.store.records import TIME_FORMAT, Generated, NewRecords, Record, Uploads
 
 HIGHEST_ID = 10**15
 LONGEST_FILE = 16 * 2**20  # bytes

@@ -23,7 +23,7 @@ from mock_server import MockServer
 from mock_server.errors import SettingsError
 from mock_server.forwarding import passage
 from mock_server.forwarding.upstream import MOST_UPLOADS
-from mock_server.http import incoming
+from mock_server.http import messages
 from mock_server.settings import Deployment, Settings
 
 KEY = {"Authorization": "Bearer the-key-of-a-deployment"}
@@ -230,7 +230,7 @@ class TestClients:
     def test_a_client_that_sends_too_slowly_is_told(
         self, sent: int, size: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(incoming, "SECONDS_FOR_A_BODY", 0.3)
+        monkeypatch.setattr(messages, "SECONDS_FOR_A_BODY", 0.3)
         with Upstream(answer()) as up, in_front(up.url) as server, self.connection(server) as conn:
             conn.sendall(UPLOAD % size + b"x" * sent)
             assert conn.recv(65_536).startswith(b"HTTP/1.1 408")
@@ -258,8 +258,8 @@ class TestClients:
             assert len(up.requests) == MOST_UPLOADS + 1
 
     def test_a_client_that_reads_too_slowly_loses_the_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(incoming, "SECONDS_FOR_A_BODY", 0.3)
-        monkeypatch.setattr(incoming, "LEAST_RATE", 10**9)
+        monkeypatch.setattr(messages, "SECONDS_FOR_A_BODY", 0.3)
+        monkeypatch.setattr(messages, "LEAST_RATE", 10**9)
         with (
             Upstream(after(HEAD + b"\r\n", again(b"x" * 65_536))) as up,
             in_front(up.url) as server,

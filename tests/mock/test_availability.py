@@ -121,7 +121,7 @@ def test_idle_connections_end_and_there_are_never_too_many(monkeypatch: pytest.M
 
 
 def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 0.3)
+    monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 0.3)
     with MockServer() as server, connected(server) as connection:
         connection.sendall(hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length="5000"))
         connection.settimeout(0.05)
@@ -136,8 +136,8 @@ def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_body_that_stalls_is_given_up_however_much_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 0.3)
-    monkeypatch.setattr("mock_server.http.incoming.LEAST_RATE", 100)  # the next may be as late as 3,000 s by the rate
+    monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 0.3)
+    monkeypatch.setattr("mock_server.http.messages.LEAST_RATE", 100)  # the next may be as late as 3,000 s by the rate
     with MockServer() as server, connected(server) as connection:
         head = hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length="500000")
         connection.sendall(head + b"x" * 300_000)
@@ -186,7 +186,7 @@ def test_a_long_preference_is_refused_before_it_is_read(server: MockServer) -> N
 
 def test_too_many_long_bodies_at_a_time_are_refused_and_short_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.http.gateway.MOST_LARGE", 300_000)
-    monkeypatch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 3)
+    monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 3)
     long = hostile.form(b"x" * 200_000)
     with MockServer() as server, connected(server) as connection:
         client = Client(over_network(server.base_url))

@@ -12,7 +12,7 @@ from openapi_spec_validator import validate
 from wire import Client
 
 from link_management_contract import shipped_contract
-from mock_server.store.fixture_schema import beginning, fixture_schema
+from mock_server.store.fixture_format import beginning, fixture_schema
 
 
 def values(node: Any) -> Iterator[tuple[str, Any]]:

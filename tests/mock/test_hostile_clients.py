@@ -31,7 +31,7 @@ MOST_GROWTH = 150  # MB
 @pytest.fixture(scope="module")
 def server() -> Iterator[MockServer]:
     with pytest.MonkeyPatch.context() as patch, MockServer() as running:
-        patch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 300.0)  # however busy this machine is
+        patch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 300.0)  # however busy this machine is
         yield running
 
 
@@ -100,7 +100,7 @@ def test_a_hostile_client_meets_its_defined_outcome_and_others_are_answered(
 @pytest.mark.parametrize("name", WAITING)
 def test_a_client_that_lets_the_server_wait_is_given_up(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr("mock_server.server.IDLE.header_read_timeout", 300)
-    monkeypatch.setattr("mock_server.http.incoming.SECONDS_FOR_A_BODY", 0.3)
+    monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 0.3)
     each = HOSTILE[name]
     with MockServer() as hasty, connect(hasty.base_url) as connection:
         send(connection, each)

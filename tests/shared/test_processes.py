@@ -27,9 +27,9 @@ from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer, SettingsError
 from mock_server.errors import Refusal
+from mock_server.server import Workers
 from mock_server.shared.journal import SharedJournal
 from mock_server.shared.store import StoreError
-from mock_server.workers import Workers
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def test_a_mock_of_three_processes_conforms_and_replaces_one_that_ends(redis_url
 
 def test_a_process_that_cannot_start_is_tried_again_with_increasing_delays(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("mock_server.workers.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("mock_server.server.time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def replaced_at(seconds: float) -> bool:
         for process in multiprocessing.active_children():

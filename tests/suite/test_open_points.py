@@ -18,7 +18,7 @@ from contract_tests.open_points import DETECTORS, observed
 from contract_tests.verdicts import Verdict
 from link_management_contract import shipped_contract
 from mock_server import Settings, SettingsError, create_app
-from mock_server.clock import system_clock
+from mock_server.choices import system_clock
 
 Transcript = list[tuple[str, str, int, list[tuple[str, str]], bytes]]
 POINTS = shipped_contract().open_points
