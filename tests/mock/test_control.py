@@ -290,3 +290,53 @@ def test_it_tells_what_a_grease_chose(server: MockServer) -> None:
     server.running.change(grease=7, choices={"ids": "large"})
     assert chosen()["ids"] == "large"
     assert len(chosen()) > 5
+
+
+def shown(server: MockServer, path: str) -> Any:
+    answer = requests.get(f"{server.base_url}/_mock{path}", timeout=60)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_it_shows_what_accounts_hold_whatever_is_switched(server: MockServer) -> None:
+    server.running.change(conditions={"latency": 60}, choices={"order": "oldest-first"})
+    server.running.service.accounts.get("sandbox-a")
+    accounts = shown(server, "/accounts")
+    assert [each["key"] for each in accounts["accounts"]] == [HARBOUR, "demo-key-alpine"]
+    assert accounts["sandboxes"] == [{**accounts["accounts"][0], "key": "sandbox-a", "name": "sandbox-a"}]
+    found = shown(server, f"/records/domains?account={HARBOUR}&size=10&page=2")
+    assert (found["total"], len(found["records"])) == (54, 10)
+    ids = [each["id"] for each in found["records"]]
+    assert ids == sorted(ids)
+    one = shown(server, f"/records/domains/{ids[0]}?account={HARBOUR}")
+    assert one == found["records"][0]
+    assert one["values"]["host"] == one["read"]["host"]
+    assert server.running.journal.find() == []
+
+
+def test_records_are_found_and_sorted(server: MockServer) -> None:
+    host = shown(server, f"/records/domains/1?account={HARBOUR}")["values"]["host"]
+    assert shown(server, f"/records/domains?account={HARBOUR}&search={host.upper()}")["records"][0]["id"] == 1
+    for order in ("last_datetime", "-last_datetime"):
+        found = shown(server, f"/records/domains?account={HARBOUR}&sort={order}&size=99")["records"]
+        dates = [each["updated"] or "" for each in found]
+        assert dates == sorted(dates, reverse=order.startswith("-"))
+        assert len(set(dates)) > 2
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        ("/records/domains?account=no", 404, 'No account has the key "no" any more.'),
+        (f"/records/links?account={HARBOUR}", 404, 'There is no resource "links"; there are splash-pages, domains'),
+        (f"/records/domains/999?account={HARBOUR}", 404, "There is no record 999 among the domains of this account."),
+        (f"/records/domains?account={HARBOUR}&page=0", 400, '"page" is "0"; expected a whole number from 1'),
+        (f"/records/domains?account={HARBOUR}&size=ten", 400, '"size" is "ten"; expected a whole number from 1'),
+        ("/journal/7", 404, "Request 7 is not in the journal any more."),
+        ("/journal/7/curl", 404, "Request 7 is not in the journal any more."),
+    ],
+)
+def test_what_it_cannot_show_it_says(server: MockServer, path: str, status: int, told: str) -> None:
+    answer = requests.get(f"{server.base_url}/_mock{path}", timeout=60)
+    assert answer.status_code == status
+    assert answer.json()["errors"][0]["title"].startswith(told)
