@@ -1,0 +1,82 @@
+"""What stands in for the mock's own operations where requests are forwarded: it notes which are for the deployment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, unquote_plus, urlsplit
+
+from mock_server.errors import REFUSAL, Refusal
+from mock_server.http.context import context_of
+from mock_server.http.messages import has_body
+from mock_server.settings import Deployment
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+READS = ("GET", "HEAD", "OPTIONS")
+NEVER = ("CONNECT", "TRACE")
+OVERRIDE = re.compile("HTTP_(?!ACCESS_CONTROL_REQUEST_METHOD).*(METHOD|VERB).*")
+PARAMETER = re.compile(".*(method|verb|methodoverride)")  # without anything but letters
+PLACEHOLDER = b"to be forwarded"
+
+
+class Front:
+    """Context that a request is to be forwarded, unless it is refused or for a path of this server's own.
+
+    Args:
+        inner: the application that answers the others.
+        deployment: where requests are forwarded to.
+        base_path: the prefix of all paths here.
+        own: the paths that the application answers.
+    """
+
+    def __init__(self, inner: WSGIApplication, deployment: Deployment, base_path: str, own: Collection[str]) -> None:
+        self._inner, self._deployment = inner, deployment
+        self._has_prefix = bool(urlsplit(deployment.url).path)
+        self._base_path, self._own = base_path, frozenset(own)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request, or send a placeholder for the deployment's answer."""
+        path = environ.get("RAW_PATH") or environ["PATH_INFO"]
+        is_elsewhere = not path.startswith(f"{self._base_path}/")
+        if REFUSAL not in environ and not is_elsewhere and (refusal := self._refusal(environ)):
+            environ[REFUSAL] = refusal
+        if REFUSAL in environ or is_elsewhere or path in self._own:
+            return self._inner(environ, start_response)
+        context_of(environ).forwarded = True
+        start_response("200 OK", [])
+        return [PLACEHOLDER]
+
+    def _refusal(self, environ: WSGIEnvironment) -> Refusal | None:
+        method = environ["REQUEST_METHOD"]
+        if method.upper() in NEVER or method != method.upper():
+            return Refusal("405", f"{method} is not forwarded; send another method, in capitals.", mistake=False)
+        if method == "OPTIONS" and {"HTTP_ORIGIN", "HTTP_ACCESS_CONTROL_REQUEST_METHOD"} <= environ.keys():
+            title = f"Pages of {environ['HTTP_ORIGIN']} may not call this server; --cors-origin lets them."
+            return Refusal("403", title, mistake=False)
+        if self._has_prefix and _leaves(environ.get("RAW_PATH") or environ["PATH_INFO"]):
+            return Refusal("400", "This path leads out of the deployment's base URL; send one that stays within it.")
+        if self._deployment.read_only and (method not in READS or _is_overridden(environ)):
+            title = "This server forwards reads alone: it was started with --read-only."
+            return Refusal("405", title, mistake=False)
+        return None
+
+
+def _is_overridden(environ: WSGIEnvironment) -> bool:
+    """Whether a deployment might take a read for a write: it has a body, or says that it is something else."""
+    names = (unquote_plus(each.partition("=")[0]) for each in re.split("[&;]", environ["QUERY_STRING"]))
+    asks = any(PARAMETER.fullmatch(re.sub("[^a-z]", "", name.casefold())) for name in names)
+    return has_body(environ) or asks or any(map(OVERRIDE.fullmatch, environ))
+
+
+def _leaves(path: str) -> bool:
+    """Whether a path has more `..` than segments before them, in any spelling."""
+    depth = 0
+    for segment in re.split(r"[/\\]", unquote(path)):
+        name = segment.partition(";")[0]
+        depth += -1 if name == ".." else name not in ("", ".")
+        if depth < 0:
+            return True
+    return False
