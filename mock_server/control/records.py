@@ -28,31 +28,31 @@ def add_records(api: Blueprint, running: Instance) -> None:
     @api.get("/accounts")
     def accounts() -> Response:
         known = running.service.accounts
-        own = [_account(key, account) for key in known.keys if (account := known.get(key))]
-        sandboxes, start = list(known.sandboxes.items())[::-1], _number("page", 1) * ACCOUNTS - ACCOUNTS
-        shown = [_account(key, account) for key, account in sandboxes[start : start + ACCOUNTS]]
+        own = [_account_as_json(key, account) for key in known.keys if (account := known.get(key))]
+        sandboxes, start = list(known.sandboxes.items())[::-1], _positive_number("page", 1) * ACCOUNTS - ACCOUNTS
+        shown = [_account_as_json(key, account) for key, account in sandboxes[start : start + ACCOUNTS]]
         return jsonify({"accounts": own, "sandboxes": shown, "total": len(sandboxes)})
 
     @api.get("/records/<resource>")
     def records(resource: str) -> Response:
-        chosen, collection = _resource(running, resource), _opened(running).collections[resource]
-        size = min(_number("size", RECORDS), MOST_RECORDS)
-        start = (_number("page", 1) - 1) * size
+        chosen, collection = _resource(running, resource), _account_of_query(running).collections[resource]
+        size = min(_positive_number("size", RECORDS), MOST_RECORDS)
+        start = (_positive_number("page", 1) - 1) * size
         wanted, sort = request.args.get("search", "").casefold(), request.args.get("sort", "")
         if wanted or sort:
-            every = [_told(running, chosen, record) for record in collection.all]
+            every = [_record_as_json(running, chosen, record) for record in collection.all]
             found = [each for each in every if wanted in str(list(each["read"].values())).casefold()]
             if sort:
-                found.sort(key=lambda each: _key(each["read"].get(sort.removeprefix("-"))), reverse=sort[0] == "-")
+                found.sort(key=lambda each: _sort_key(each["read"].get(sort.removeprefix("-"))), reverse=sort[0] == "-")
             return jsonify({"total": len(found), "records": found[start : start + size]})
         shown, total = collection.page(lambda _: (start, start + size))
-        return jsonify({"total": total, "records": [_told(running, chosen, record) for record in shown]})
+        return jsonify({"total": total, "records": [_record_as_json(running, chosen, record) for record in shown]})
 
     @api.get("/records/<resource>/<int:identifier>")
     def record(resource: str, identifier: int) -> Response:
-        chosen, collection = _resource(running, resource), _opened(running).collections[resource]
+        chosen, collection = _resource(running, resource), _account_of_query(running).collections[resource]
         try:
-            return jsonify(_told(running, chosen, collection.get(identifier)))
+            return jsonify(_record_as_json(running, chosen, collection.get(identifier)))
         except UnknownIdError:
             abort(404, f"There is no record {identifier} among the {resource} of this account.")
 
@@ -74,14 +74,14 @@ def _about(running: Instance) -> dict[str, Any]:
             "insecure": deployment.insecure,
             "recorded": sightings and [list(each) for each in sightings.counts],
         },
-        "resources": [_resource_told(each) for each in service.contract.resources.values()],
+        "resources": [_resource_as_json(each) for each in service.contract.resources.values()],
         "conditions": [
             {"name": name, "what": each.what, "measures": each.measures} for name, each in conditions.items()
         ],
     }
 
 
-def _resource_told(resource: Resource) -> dict[str, Any]:
+def _resource_as_json(resource: Resource) -> dict[str, Any]:
     fields = [asdict(field) | {"operations": sorted(field.operations)} for field in resource.fields.values()]
     return {
         "name": resource.name,
@@ -92,7 +92,7 @@ def _resource_told(resource: Resource) -> dict[str, Any]:
     }
 
 
-def _account(key: str, account: Account) -> dict[str, Any]:
+def _account_as_json(key: str, account: Account) -> dict[str, Any]:
     return {
         "key": key,
         "name": account.name,
@@ -100,7 +100,7 @@ def _account(key: str, account: Account) -> dict[str, Any]:
     }
 
 
-def _opened(running: Instance) -> Account:
+def _account_of_query(running: Instance) -> Account:
     """The account whose key the query names, which is a parameter because a key may have slashes."""
     key, accounts = request.args.get("account", ""), running.service.accounts
     account = accounts.sandboxes.get(key) or (accounts.get(key) if key in accounts.keys else None)
@@ -116,7 +116,7 @@ def _resource(running: Instance, name: str) -> Resource:
     return found
 
 
-def _told(running: Instance, resource: Resource, record: Record) -> dict[str, Any]:
+def _record_as_json(running: Instance, resource: Resource, record: Record) -> dict[str, Any]:
     """A record as the API reads it, and the values of its fields, some of which the API never shows."""
     values = {name: asdict(value) if isinstance(value, Upload) else value for name, value in record.values.items()}
     return {
@@ -128,14 +128,14 @@ def _told(running: Instance, resource: Resource, record: Record) -> dict[str, An
     }
 
 
-def _key(value: Any) -> tuple[int, float, str]:
+def _sort_key(value: Any) -> tuple[int, float, str]:
     """What a value is sorted by: nothing first, then numbers, then texts without regard to case."""
     if value is None:
         return 0, 0, ""
     return (1, value, "") if isinstance(value, int | float) else (2, 0, str(value).casefold())
 
 
-def _number(name: str, default: int) -> int:
+def _positive_number(name: str, default: int) -> int:
     """A whole number of the query, from 1."""
     text = request.args.get(name) or str(default)
     if not (text.isascii() and text.isdecimal() and int(text[:15]) > 0):

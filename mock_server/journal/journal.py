@@ -89,11 +89,6 @@ class Entry:
     number: int = 0
 
     @property
-    def is_preflight(self) -> bool:
-        """Whether a browser sent it before another request."""
-        return is_preflight(self.method, self.headers)
-
-    @property
     def is_preferred(self) -> bool:
         """Whether it asked for its answer itself."""
         return "Preference-Applied" in self.answer_headers

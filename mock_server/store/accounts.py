@@ -189,15 +189,7 @@ class MemoryAccounts:
         return self._start
 
     def set_clocks(self, now: datetime, key: str | None = None) -> None:
-        """Set clocks to another time.
-
-        Args:
-            now: the time.
-            key: the key of the account whose clock is set; if None, all clocks are, and those of later sandboxes.
-
-        Raises:
-            SettingsError: if the accounts use the machine's clock, or the key opens no account.
-        """
+        """Set one account's clock, or all; see `Accounts`."""
         check_clock(now)
         account = self.get(key) if key else None
         if key and account is None:

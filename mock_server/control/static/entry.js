@@ -1,5 +1,5 @@
 // One request of the journal: what was sent and answered, as a curl command, and sent once more.
-import { ask, copyButton, doing, h, marked, Problem, sayOn } from "./page.js";
+import { ask, copyButton, doing, h, marked, Problem, sayOn, scrolled } from "./page.js";
 import { method, status, target } from "./requests.js";
 
 const MASKED = "[key]",
@@ -97,9 +97,8 @@ function section(id, title, content) {
 }
 
 function pairs(values, labelled) {
-  return h(
-    "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": labelled },
+  return scrolled(
+    labelled,
     h(
       "table",
       { class: "pairs" },

@@ -8,6 +8,7 @@ import {
   h,
   query,
   say,
+  scrolled,
   shortened,
   spelled,
   submitting,
@@ -84,9 +85,8 @@ function accountsTable(about, accounts, labelled, areSandboxes) {
         String(account.totals[resource.name]),
       ),
     );
-  return h(
-    "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": labelled },
+  return scrolled(
+    labelled,
     h(
       "table",
       { class: "accounts" },
@@ -168,8 +168,18 @@ function switched(state) {
   );
 }
 
+// What is switched and forced, or that nothing is, with a link to change it.
+function stateOf(state, forced, redraw, unswitched, invitation) {
+  const rows = switched(state);
+  const link = (text) => h("a", { href: "/_mock/console/switches" }, text);
+  return [
+    h("h2", { id: "state" }, "State"),
+    rows ? [rows, h("p", {}, link("Change the switches"))] : h("p", {}, unswitched, link(invitation)),
+    forced.length > 0 && [h("h3", {}, "Forced answers"), forcedList(forced, redraw)],
+  ];
+}
+
 function stateSection(state, forced, redraw) {
-  const told = switched(state);
   const reset = async () => {
     await ask("/_mock/reset", "POST", {});
     say("Everything is as it was at the start.");
@@ -178,16 +188,7 @@ function stateSection(state, forced, redraw) {
   return h(
     "section",
     {},
-    h("h2", { id: "state" }, "State"),
-    told
-      ? [told, h("p", {}, h("a", { href: "/_mock/console/switches" }, "Change the switches"))]
-      : h(
-          "p",
-          {},
-          "It keeps the contract, with its default choices. ",
-          h("a", { href: "/_mock/console/switches" }, "Make it slow, wrong or full"),
-        ),
-    forced.length > 0 && [h("h3", {}, "Forced answers"), forcedList(forced, redraw)],
+    stateOf(state, forced, redraw, "It keeps the contract, with its default choices. ", "Make it slow, wrong or full"),
     confirmed("Reset to the start", "Yes, forget all changes", reset),
   );
 }
@@ -260,7 +261,6 @@ function snapshotsSection(names, redraw) {
 
 function inFront(about, state, forced, redraw) {
   const { deployment } = about,
-    told = switched(state),
     recorded = deployment.recorded;
   const shown =
     recorded &&
@@ -282,16 +282,7 @@ function inFront(about, state, forced, redraw) {
     h(
       "section",
       {},
-      h("h2", { id: "state" }, "State"),
-      told
-        ? [told, h("p", {}, h("a", { href: "/_mock/console/switches" }, "Change the switches"))]
-        : h(
-            "p",
-            {},
-            "Requests and answers pass as they are. ",
-            h("a", { href: "/_mock/console/switches" }, "Make it slow or failing"),
-          ),
-      forced.length > 0 && [h("h3", {}, "Forced answers"), forcedList(forced, redraw)],
+      stateOf(state, forced, redraw, "Requests and answers pass as they are. ", "Make it slow or failing"),
       h(
         "dl",
         {},

@@ -141,6 +141,11 @@ export const spelled = (name) => name.replaceAll("-", " ");
 export const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export const query = () => new URLSearchParams(location.search);
 
+// A table that scrolls sideways, also by the keyboard, named by its heading.
+export function scrolled(labelled, table) {
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": labelled }, table);
+}
+
 export function option(value, text, chosen) {
   return h("option", { value, selected: value === chosen }, text);
 }

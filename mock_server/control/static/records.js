@@ -10,6 +10,7 @@ import {
   query,
   say,
   sayOn,
+  scrolled,
   send,
   shortened,
   spelled,
@@ -47,8 +48,8 @@ async function list(place) {
   const view = Object.fromEntries(["search", "sort", "size", "page"].map((each) => [each, query().get(each) ?? ""]));
   const size = Number(view.size) || 25,
     page = Number(view.page) || 1;
-  const asked = new URLSearchParams(Object.entries(view).filter((each) => each[1]));
-  const found = await ask(recordsUrl(place, null, Object.fromEntries(asked)));
+  const viewed = new URLSearchParams(Object.entries(view).filter((each) => each[1]));
+  const found = await ask(recordsUrl(place, null, Object.fromEntries(viewed)));
   const pages = Math.max(1, Math.ceil(found.total / size));
   const change = async (more) => {
     const next = new URLSearchParams({ account: account.key, ...view, page: "", ...more });
@@ -60,7 +61,7 @@ async function list(place) {
     type: "search",
     name: "search",
     value: view.search,
-    oninput: later(async () => {
+    oninput: debounced(async () => {
       await change({ search: search.value });
       const again = document.querySelector("input[name=search]");
       again.focus();
@@ -72,8 +73,8 @@ async function list(place) {
     say("This account is as it was at the start.");
     await redraw();
   };
-  const turned = (number, text) =>
-    h("a", { class: "button", href: listUrl(place, { ...Object.fromEntries(asked), page: number }) }, text);
+  const pageLink = (number, text) =>
+    h("a", { class: "button", href: listUrl(place, { ...Object.fromEntries(viewed), page: number }) }, text);
   let nothing = view.search ? "Nothing matches." : "None yet.";
   if (found.total > 0)
     nothing = ["This page is past the last. ", h("a", { href: listUrl(place) }, "Back to the first")];
@@ -125,26 +126,22 @@ async function list(place) {
       ),
     ),
     found.records.length > 0
-      ? h(
-          "div",
-          { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "title" },
-          recordsTable(place, found.records, view.sort, change),
-        )
+      ? scrolled("title", recordsTable(place, found.records, view.sort, change))
       : h("p", { class: "quiet" }, nothing),
     found.records.length > 0 &&
       h(
         "nav",
         { class: "line", "aria-label": "Pages" },
-        page > 1 && turned(page - 1, "Previous"),
+        page > 1 && pageLink(page - 1, "Previous"),
         h("span", {}, `Page ${page} of ${pages}, ${found.total} in all`),
-        page < pages && turned(page + 1, "Next"),
+        page < pages && pageLink(page + 1, "Next"),
       ),
     h("div", { class: "apart" }, confirmed("Start this account again", "Yes, forget its changes", again)),
   ].filter(Boolean);
 }
 
 // Waits until somebody has stopped typing.
-function later(action) {
+function debounced(action) {
   let waiting;
   return () => {
     clearTimeout(waiting);
@@ -176,7 +173,7 @@ function recordsTable(place, records, sort, change) {
     );
   const remove = (record) =>
     doing(async () => {
-      await deleted(place, record);
+      await deleteWithUndo(place, record);
       await place.redraw();
     });
   const named = (record) => String(record.read[resource.label] || record.id);
@@ -236,25 +233,25 @@ const applies = (field, values) =>
 const asText = (value) => (value === true ? "1" : value === false ? "0" : String(value ?? ""));
 
 // Deletes a record, and offers to make it again: the API gives no id twice.
-async function deleted(place, record) {
+async function deleteWithUndo(place, record) {
   const { about, account, resource } = place;
   await send(about, account.key, "DELETE", resource.paths.delete.replace("{id}", record.id));
   say(
     "Deleted.",
     doing(async () => {
-      const made = new FormData(),
-        later = new FormData();
+      const creation = new FormData(),
+        update = new FormData();
       for (const field of resource.fields) {
         const value = record.values[field.name];
         if (value === null || value === undefined || !applies(field, record.values)) continue;
-        const form = field.operations.includes("create") ? made : later;
+        const form = field.operations.includes("create") ? creation : update;
         if (field.kind !== "file") form.append(field.name, asText(value));
         else form.append(field.name, await (await fetch(`/_mock/files/${value.key}`)).blob(), value.name);
       }
-      await send(about, account.key, "POST", resource.paths.create, made);
+      await send(about, account.key, "POST", resource.paths.create, creation);
       const [copy] = (await ask(recordsUrl(place, null, { sort: "-id", size: "1" }))).records;
-      if ([...later].length > 0)
-        await send(about, account.key, "POST", resource.paths.update.replace("{id}", copy.id), later);
+      if ([...update].length > 0)
+        await send(about, account.key, "POST", resource.paths.update.replace("{id}", copy.id), update);
       say(`It is there again, as record ${copy.id}: an id is not used twice.`);
       await place.redraw();
     }),

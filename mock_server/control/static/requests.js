@@ -1,5 +1,5 @@
 // Requests of the journal as rows, and what is forced, as a list.
-import { ask, doing, h, marked, say, shortened } from "./page.js";
+import { ask, doing, h, marked, say, scrolled, shortened } from "./page.js";
 
 export const FAILED = 400;
 
@@ -75,9 +75,8 @@ export function row(entry) {
 
 export function table(entries, labelled) {
   const heads = ["Time (UTC)", "Request", "Status", "Account", "ms", "Remarks", "Next"];
-  return h(
-    "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": labelled },
+  return scrolled(
+    labelled,
     h(
       "table",
       { class: "journal" },
