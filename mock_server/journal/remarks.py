@@ -1,206 +1,323 @@
-"""Remarks about requests that break the contract, or make mistakes that clients of such services are known to make."""
+"""Remarks about requests that break the contract, or make mistakes that clients of such services are known to make.
+
+Each remark is one row of the tables below: the rule it is about, when it is made, what is wrong, and what to do.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from http import HTTPStatus
 from time import monotonic
+from typing import Any
 from urllib.parse import parse_qsl
 
-from link_management_contract import Contract, Field, Resource
+from link_management_contract import Contract, Resource
 from mock_server.errors import SettingsError
 from mock_server.http.context import Context
 from mock_server.http.form_parts import Part
 from mock_server.journal.journal import Entry, Remark
 
-SLIPS = frozenset({"undefined", "null", "NaN", "[object Object]", "[object File]", "[object Blob]"})  # of scripts
+API = re.compile("/+api(/|$)")
+TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
+POSITIVE = re.compile("0*[1-9][0-9]*")
+OVERRIDE = "X-Http-Method-Override"
 URLENCODED = "application/x-www-form-urlencoded"
+SLIPS = frozenset({"undefined", "null", "NaN", "[object Object]", "[object File]", "[object Blob]"})  # of scripts
 SPACE_FOR_PLUS = re.compile(r"[^\s,;@]+ [^\s,;@]+@[^\s,;@]+")
 IMAGE = re.compile(
     rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|\x00\x00\x01\x00|BM|....ftyp(avif|avis|mif1)|(\xef\xbb\xbf)?\s*<",
     re.DOTALL,
 )
-
-
-def slip(where: str, text: str) -> Remark:
-    """The remark about a text that is one of SLIPS."""
-    cure = "scripts write that for a value that is missing or not a string; leave it out, or send its text"
-    return Remark(f'{where} is "{text}": {cure}.', "client.slip")
-
-
-def about_form(entry: Entry, resource: Resource, operation: str, context: Context) -> Iterator[Remark]:
-    """The remarks about the form of a create or update."""
-    if entry.media_type == "application/json":
-        yield Remark("The body is JSON; send a form, as multipart/form-data.", f"operations.{operation}-answers")
-    parts = context.parts or {}
-    for name in {**entry.fields, **entry.files}:
-        part = parts.get(name)
-        if part and part.times > 1:
-            yield Remark(
-                f'The field "{name[:40]}" is sent {part.times} times; the last counts here, another service may take'
-                " the first: use set where you use append.",
-                "client.field-twice",
-            )
-        field, text = resource.fields.get(name), entry.fields.get(name)
-        if name == "_method":
-            yield Remark("The field _method is ignored; send a DELETE.", "operations.delete-answers")
-        elif field is None:
-            yield Remark(
-                f'The field "{name[:40]}" is not a field of {resource.name}; ignored.',
-                "client.unknown-field",
-            )
-        elif field.kind == "boolean" and text not in ("0", "1"):
-            yield Remark(f'"{name}" is "{(text or "")[:40]}"; the contract knows 1 and 0.', "forms.one-enables")
-        else:
-            yield from _about_field(entry, field, part, context)
-    if operation == "create":
-        yield from _about_type(resource, parts)
-
-
-def _about_field(entry: Entry, field: Field, part: Part | None, context: Context) -> Iterator[Remark]:
-    name = field.name
-    if name in context.ignored:
-        why = "does not go with this record or operation" if entry.fields.get(name) else "is empty"
-        yield Remark(f'The field "{name}" {why}; ignored.', "client.ignored-field")
-    if part and field.kind == "file":
-        yield from _about_file(name, part)
-    elif part and isinstance(part.content, str):
-        text = part.content
-        if text in SLIPS:
-            yield slip(f'The field "{name}"', text)
-        if name == "host" and ("/" in text or ":" in text):
-            yield Remark(
-                "The host is a URL or has a port; send the name alone, such as new URL(text).hostname gives it.",
-                "client.url-as-host",
-            )
-        if name == "email" and entry.media_type == URLENCODED and SPACE_FOR_PLUS.fullmatch(text):
-            yield Remark(
-                f'The field "{name}" has a space before the "@": in an urlencoded form, a raw "+" stands for one;'
-                " encode it as %2B, as URLSearchParams does.",
-                "client.raw-plus",
-            )
-
-
-def _about_file(name: str, part: Part) -> Iterator[Remark]:
-    if not isinstance(part.content, bytes):
-        return
-    if not part.content:
-        yield Remark(f'The file "{name}" is empty; wait until it is read, or leave the field out.', "client.empty-file")
-    elif not IMAGE.match(part.content):
-        yield Remark(
-            f'The file "{name}" is not an image that browsers show; check its first bytes before you send it.',
-            "client.no-image",
-        )
-
-
-def _about_type(resource: Resource, parts: Mapping[str, Part]) -> Iterator[Remark]:
-    """A type without the fields that go with it is of no use to the service."""
-    for field in resource.fields.values():
-        if field.applies_when is None or field.name in parts:
-            continue
-        on, value = field.applies_when
-        if on in parts and parts[on].content == value:
-            yield Remark(
-                f'The type is {value}, and its field "{field.name}" is not there; send both.',
-                "client.type-without-its-field",
-            )
-
-
 GRACE = 0.25  # seconds in which requests that were under way may still arrive
 LONGEST_WAIT = 3600.0  # seconds; a larger number is a time
 OFTEN, WITHIN = 60, 60.0  # the same request, so often in so many seconds
+MOST_KNOWN = 5000  # accounts
+REFUSED, PAGE_1 = "client.refused", "client.page-1"  # made below, about what was refused and at the end
 
 
-class _Account:
-    """What an account did last: until when it has to wait, and what it reads again and again."""
+@dataclass(slots=True)
+class Sent:
+    """A request that has been answered, and what its account did before.
 
-    __slots__ = ("again", "since", "target", "told", "wait")
+    Attributes:
+        prefix: what stands before `/api`.
+        path: its path without that prefix.
+        query: its parameters.
+        listed: the resource whose list it reads, or None.
+        moved: the resource whose page links name its path, where no list is, or None.
+        written: the resource whose records it writes, or None.
+        page_sizes: the page sizes of the contract.
+        before: the page size of the list that it goes on with, if it has to send that again; else empty.
+        early, wait: how many seconds after a 429 it was sent, if too early, and how many that asked to wait.
+        times, seconds: how often in a row, and within how many seconds, the account has sent just that.
+    """
 
-    def __init__(self) -> None:
-        self.told = self.wait = self.since = 0.0
-        self.target, self.again = "", 0
+    entry: Entry
+    context: Context
+    prefix: str
+    path: str
+    query: Mapping[str, str]
+    listed: Resource | None
+    moved: Resource | None
+    written: Resource | None
+    page_sizes: tuple[str, ...]
+    before: str = ""
+    early: float = 0.0
+    wait: float = 0.0
+    times: int = 0
+    seconds: float = 0.0
 
+    @property
+    def is_json(self) -> bool:
+        """Whether its body is JSON."""
+        return self.entry.media_type == "application/json"
 
-class Habits:
-    """Looks at when each account sends what."""
-
-    def __init__(self) -> None:
-        self._accounts: OrderedDict[str, _Account] = OrderedDict()
-
-    def forget(self, account: str | None = None) -> None:
-        """Forget one account, or all."""
-        if account is None:
-            self._accounts.clear()
-        else:
-            self._accounts.pop(account, None)
-
-    def about(self, entry: Entry) -> Iterator[Remark]:
-        """The remarks about a request that has just been answered."""
-        if not entry.account:
-            return
-        now, known = monotonic(), self._accounts.setdefault(entry.account, _Account())
-        while len(self._accounts) > MOST_KNOWN:
-            self._accounts.popitem(last=False)
-        began = now - entry.milliseconds / 1000
-        if known.told + GRACE < began < known.told + known.wait:
-            yield Remark(
-                f"Sent {began - known.told:.1f} s after a 429 that asked to wait {known.wait:g} s; wait that long, then"
-                " send the same request again.",
-                "client.calls-on-after-429",
-            )
-        if entry.status == HTTPStatus.TOO_MANY_REQUESTS:
-            known.told, known.wait = now, _wait(entry)
-        yield from _polling(entry, known, now)
-
-
-def _polling(entry: Entry, known: _Account, now: float) -> Iterator[Remark]:
-    if entry.method != "GET" or entry.target != known.target or now > known.since + WITHIN:
-        known.target, known.since, known.again = entry.target if entry.method == "GET" else "", now, 0
-    known.again += 1
-    if known.again == OFTEN:
-        yield Remark(
-            f"{entry.method} {entry.target[:80]} came {OFTEN} times within {now - known.since:.0f} s, and nothing else;"
-            " ask again after a change, or less and less often.",
-            "client.polling",
-        )
+    @property
+    def form(self) -> str:
+        """What a form is sent for: create, update or nothing."""
+        if self.written is None or self.entry.method != "POST":
+            return ""
+        return "create" if self.path.rstrip("/") == self.written.paths["create"] else "update"
 
 
-def _wait(entry: Entry) -> float:
-    """The seconds that a 429 asks to wait, as its headers say."""
-    for name in ("Retry-After", "X-RateLimit-Reset"):
-        text = entry.answer_headers.get(name, "")
-        if text.isascii() and text.isdecimal() and float(text) <= LONGEST_WAIT:
-            return float(text)
-    return 0.0
+@dataclass(slots=True)
+class Value:
+    """The value of a parameter, the id in a path, or a field of a form.
+
+    Attributes:
+        where: what it is, for people.
+        text: what was sent; empty for a file.
+        part: the part of the form; None for a parameter and an id.
+        kind: the kind of field that it is, as the contract has it; empty if it is none of the resource's.
+    """
+
+    sent: Sent
+    name: str
+    where: str
+    text: str
+    part: Part | None = None
+    kind: str = ""
+
+    @property
+    def is_odd_boolean(self) -> bool:
+        """Whether it says neither 1 nor 0 where one of them belongs."""
+        return self.kind == "boolean" and self.text not in ("0", "1")
+
+    @property
+    def file(self) -> bytes | None:
+        """The content of a file, in a field for files."""
+        return self.part.content if self.kind == "file" and self.part and isinstance(self.part.content, bytes) else None
 
 
-BOTH = "beside the default size, "
-MOST_KNOWN = 5000  # accounts, or pairs of one and a resource
-API = re.compile("/+api(/|$)")
-TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
-OF_CLIENTS = (  # rules of remarks where the contract has none
-    "client.calls-on-after-429",
-    "client.empty-file",
-    "client.field-twice",
-    "client.ignored-field",
-    "client.no-image",
-    "client.polling",
-    "client.raw-plus",
-    "client.refused",
-    "client.slip",
-    "client.two-slashes",
-    "client.type-without-its-field",
-    "client.unknown-field",
-    "client.unknown-parameter",
-    "client.url-as-host",
-    "client.write-parameters",
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A remark.
+
+    Attributes:
+        rule: the id of the contract's rule, or one that begins with `client.` where the contract has none.
+        when: given what the remark may be about, something true if it is made.
+        text: what is wrong; `it` is what the remark is about, and `found` what was true of it.
+        fix: what to do.
+    """
+
+    rule: str
+    when: Callable[[Any], object]
+    text: str
+    fix: str
+
+
+JSON = ("The body is JSON", "send a form, as multipart/form-data")
+OF_REQUESTS = (  # each is about a `Sent`
+    Row(
+        "pagination.links-begin-with-the-base-url",
+        lambda it: it.prefix and not it.entry.path.startswith(f"{it.prefix}/"),
+        '"{it.entry.path}" is without the prefix {it.prefix}',
+        "append paths to the base URL, prefix and all, and do not resolve them against its origin",
+    ),
+    Row(
+        "client.two-slashes",
+        lambda it: "//" in it.path,
+        '"{it.entry.path}" has two slashes in a row',
+        "the base URL ends without one",
+    ),
+    Row(
+        "operations.writes-not-redirected",
+        lambda it: it.written and it.path[-1] == "/" and it.entry.path.rstrip("/"),
+        "The path of a write ends with a slash, and a service may redirect it and lose the form",
+        'send it to "{found}"',
+    ),
+    Row(
+        "operations.update-answers",
+        lambda it: it.entry.method in ("PUT", "PATCH"),
+        "{it.entry.method} is no method of the API",
+        "an update is sent by POST, whole or in part",
+    ),
+    Row(
+        "operations.delete-answers",
+        lambda it: OVERRIDE in it.entry.headers,
+        f"The header {OVERRIDE} is ignored",
+        "send a DELETE",
+    ),
+    Row("operations.create-answers", lambda it: it.form == "create" and it.is_json, *JSON),
+    Row("operations.update-answers", lambda it: it.form == "update" and it.is_json, *JSON),
+    Row(
+        "client.type-without-its-field",
+        lambda it: it.form == "create" and _missing_field(it),
+        'The field "{found}" is not there, without which its type is of no use',
+        "send both",
+    ),
+    Row(
+        "client.unknown-parameter",
+        lambda it: (
+            it.listed and '", "'.join(name[:40] for name in it.query if name not in ("page", "results_per_page"))
+        ),
+        'The parameter "{found}" is not documented',
+        "it is ignored",
+    ),
+    Row(
+        "client.write-parameters",
+        lambda it: it.entry.method not in ("GET", "HEAD") and ", ".join(it.query),
+        "A write ignores parameters: {found:.80}",
+        "send fields in the form",
+    ),
+    Row(
+        "pagination.links-name-the-collection",
+        lambda it: it.moved,
+        'Page links of {it.moved.name} name "{it.moved.link_collection}", where no list is',
+        "take the page's number from the link, and ask {it.moved.paths[list]} for it",
+    ),
+    Row(
+        "pagination.other-sizes-are-not-used",
+        lambda it: (
+            it.listed and it.query.get("results_per_page") not in (None, *it.page_sizes) and ", ".join(it.page_sizes)
+        ),
+        'The page size "{it.query[results_per_page]:.40}" is none of the contract\'s, and a service uses its default',
+        "send one of {found}",
+    ),
+    Row(
+        "robustness.odd-pages-do-not-fail",
+        lambda it: it.listed and not POSITIVE.fullmatch(it.query.get("page", "1")),
+        'The page "{it.query[page]:.40}" is not a number from 1 up',
+        "the first page is 1",
+    ),
+    Row(
+        "pagination.links-hold-page-alone",
+        lambda it: it.before,
+        "Page {it.query[page]:.20} of {it.listed.name} is asked for without results_per_page, one before with {found}",
+        "page links hold the page's number alone, so send the size again",
+    ),
+    Row(
+        "client.calls-on-after-429",
+        lambda it: it.early,
+        "Sent {found:.1f} s after a 429 that asked to wait {it.wait:g} s",
+        "wait that long, then send the same request again",
+    ),
+    Row(
+        "client.polling",
+        lambda it: it.times == OFTEN,
+        "{it.entry.method} {it.entry.target:.80} came {it.times} times within {it.seconds:.0f} s, and nothing else",
+        "ask again after a change, or less and less often",
+    ),
 )
-OVERRIDE = "X-Http-Method-Override"
+SLIP = Row(
+    "client.slip",
+    lambda it: it.text in SLIPS,
+    '{it.where} is "{it.text}"',
+    "scripts write that for a value that is missing or not a string: leave it out, or send its text",
+)
+OF_FIELDS = (  # each is about a `Value`
+    SLIP,
+    Row(
+        "client.field-twice",
+        lambda it: it.part and it.part.times > 1,
+        "{it.where} is sent {it.part.times} times; the last counts here, another service may take the first",
+        "use set where you use append",
+    ),
+    Row(
+        "operations.delete-answers",
+        lambda it: it.name == "_method",
+        "{it.where} is ignored",
+        "send a DELETE",
+    ),
+    Row(
+        "client.unknown-field",
+        lambda it: not it.kind and it.name != "_method",
+        "{it.where} is not a field of {it.sent.written.name}",
+        "it is ignored",
+    ),
+    Row(
+        "forms.one-enables",
+        lambda it: it.is_odd_boolean,
+        '{it.where} is "{it.text:.40}"',
+        "the contract knows 1 and 0",
+    ),
+    Row(
+        "client.ignored-field",
+        lambda it: (
+            it.name in it.sent.context.ignored
+            and not it.is_odd_boolean
+            and ("does not go with this record or operation" if it.part.content else "is empty")
+        ),
+        "{it.where} {found}",
+        "it is ignored",
+    ),
+    Row(
+        "client.empty-file",
+        lambda it: it.file == b"",
+        "The file of {it.where} is empty",
+        "wait until it is read, or leave the field out",
+    ),
+    Row(
+        "client.no-image",
+        lambda it: it.file and not IMAGE.match(it.file),
+        "The file of {it.where} is not an image that browsers show",
+        "check its first bytes before you send it",
+    ),
+    Row(
+        "client.url-as-host",
+        lambda it: it.name == "host" and ("/" in it.text or ":" in it.text),
+        "The host is a URL or has a port",
+        "send the name alone, such as new URL(text).hostname gives it",
+    ),
+    Row(
+        "client.raw-plus",
+        lambda it: it.name == "email" and it.sent.entry.media_type == URLENCODED and SPACE_FOR_PLUS.fullmatch(it.text),
+        'The e-mail address has a space before the "@", because a raw "+" stands for one in an urlencoded form',
+        "encode it as %2B, as URLSearchParams does",
+    ),
+)
+
+OF_CLIENTS = sorted(
+    {row.rule for row in (*OF_REQUESTS, *OF_FIELDS) if row.rule.startswith("client.")} | {REFUSED, PAGE_1}
+)
+
+
+@dataclass(slots=True)
+class _Account:
+    """What an account did before.
+
+    Attributes:
+        meant: patterns of the rules against which its mistakes are meant.
+        told, wait: when a 429 asked it to wait, on the clock that only goes forward, and for how many seconds.
+        target, since, times: what it reads again and again, since when, and how often.
+        sizes: the page size of its last view of each list; empty once it viewed one of the default size.
+        pages: how many pages each list has of which it read page 1 alone; empty once it read another.
+    """
+
+    meant: tuple[str, ...] = ()
+    told: float = 0.0
+    wait: float = 0.0
+    target: str = ""
+    since: float = 0.0
+    times: int = 0
+    sizes: dict[str, str] = field(default_factory=dict)
+    pages: dict[str, str] = field(default_factory=dict)
 
 
 class Remarks:
@@ -225,19 +342,14 @@ class Remarks:
         for pattern in ignored:
             self.check(pattern)
         self._ignored = tuple(ignored)
-        self._meant: dict[str, tuple[str, ...]] = {}
-        self._habits = Habits()
-        self._sizes: dict[tuple[str, str], str] = {}
-        self._unread: dict[tuple[str, str], str] = {}
+        self._accounts: OrderedDict[str, _Account] = OrderedDict()
 
     def forget(self, account: str | None = None) -> None:
         """Forget earlier requests, of one account or of all, because it starts again."""
-        self._habits.forget(account)
-        for name in [each for each in list(self._meant) if account in (None, each)]:
-            self._meant.pop(name, None)
-        for memory in (self._sizes, self._unread):
-            for place in [each for each in list(memory) if account in (None, each[0])]:
-                memory.pop(place, None)
+        if account is None:
+            self._accounts.clear()
+        else:
+            self._accounts.pop(account, None)
 
     def mean(self, account: str, patterns: Sequence[str]) -> None:
         """Let the mistakes that an account makes against some rules count as meant, until it starts again.
@@ -247,9 +359,7 @@ class Remarks:
         """
         for pattern in patterns:
             self.check(pattern)
-        self._meant[account] = tuple(patterns)
-        while len(self._meant) > MOST_KNOWN:
-            self._meant.pop(next(iter(self._meant)), None)
+        self._account(account).meant = tuple(patterns)
 
     def check(self, pattern: str) -> None:
         """Refuse a pattern that matches no rule.
@@ -266,11 +376,12 @@ class Remarks:
     def unread(self) -> list[Remark]:
         """What shows only at the end, and may be intended: collections of which nobody asked for more than page 1."""
         found: dict[str, list[tuple[str, str]]] = {}
-        for (account, name), total in self._unread.items():
-            if total:
-                found.setdefault(name, []).append((account, total))
+        for name, account in list(self._accounts.items()):
+            for resource, total in account.pages.items():
+                if total and not self._is_meant(account, PAGE_1):
+                    found.setdefault(resource, []).append((name, total))
         return [
-            Remark(f"Of the {_common(places)}pages of {name}, page 1 alone was read{_by(places)}.", "client.page-1")
+            Remark(f"Of the {_common(places)}pages of {name}, page 1 alone was read{_by(places)}.", PAGE_1)
             for name, places in found.items()
         ]
 
@@ -285,96 +396,132 @@ class Remarks:
         path = entry.path.removeprefix(self._base_path)
         if entry.method == "OPTIONS" or not API.match(path):
             return
-        query = _parsed(entry.query)
-        known = [*self._about_path(entry, path), *_about_method(entry)]
-        for name, text in (*query.items(), ("id", path.rstrip("/").rpartition("/")[2])):
-            if text in SLIPS:  # nearly never, and this is done for every request
-                known.append(slip(f"The {name[:40]} of {entry.method} {path[:80]}", text))
-        if resource := self._lists.get(path.rstrip("/")) if entry.method == "GET" else None:
-            self._note_pages(entry, resource, query, answer)
-            known += [*self._about_list(query), *self._about_links(entry, resource, query)]
-        elif query and entry.method not in ("GET", "HEAD"):
-            known.append(Remark(f"A write ignores parameters: {', '.join(query)[:80]}.", "client.write-parameters"))
-        if entry.method == "POST" and (resource := self._written(path)):
-            known += about_form(entry, resource, _operation(resource, path), context)
-        known += self._habits.about(entry)
+        account = self._account(entry.account)
+        sent = self._sent(entry, context, path, account, answer)
+        known = [*_made(OF_REQUESTS, sent)]
+        for value in _values(sent):
+            known += _made(OF_FIELDS if value.part else (SLIP,), value)
         if context.refusal and all(remark.rule.startswith("client.") for remark in known):
-            known.append(Remark(context.refusal.title, context.refusal.rule or "client.refused"))
-        meant = (*self._ignored, *self._meant.get(entry.account, ()))
+            known.append(Remark(context.refusal.title, context.refusal.rule or REFUSED))
         for remark in known:
-            remark.is_meant = any(fnmatchcase(remark.rule, pattern) for pattern in meant)
+            remark.is_meant = self._is_meant(account, remark.rule)
             yield remark
 
-    def _about_path(self, entry: Entry, path: str) -> Iterator[Remark]:
-        if self._base_path and not entry.path.startswith(f"{self._base_path}/"):
-            yield Remark(
-                f'"{entry.path}" is without the prefix {self._base_path}; append paths to the base URL, prefix and all,'
-                " and do not resolve them against its origin.",
-                "pagination.links-begin-with-the-base-url",
-            )
-        if "//" in path:
-            yield Remark(
-                f'"{entry.path}" has two slashes in a row; the base URL ends without one.', "client.two-slashes"
-            )
-        if entry.method in ("POST", "DELETE") and path.endswith("/") and self._written(path.rstrip("/")):
-            yield Remark(
-                f'A write is sent to "{entry.path.rstrip("/")}", without the slash at the end: a service may redirect,'
-                " and the form be lost.",
-                "operations.writes-not-redirected",
-            )
-        if entry.method == "GET" and (resource := self._linked.get(path.rstrip("/"))):
-            yield Remark(
-                f'Page links of {resource.name} name "{resource.link_collection}", where no list is; take the'
-                f" page's number from the link, and ask {resource.paths['list']} for it.",
-                "pagination.links-name-the-collection",
-            )
+    def _is_meant(self, account: _Account, rule: str) -> bool:
+        return any(fnmatchcase(rule, pattern) for pattern in (*self._ignored, *account.meant))
 
-    def _note_pages(self, entry: Entry, resource: Resource, query: Mapping[str, str], answer: bytes) -> None:
-        """Note whether anything but page 1 of several was ever read."""
-        at, place = max(0, answer.rfind(b'"total_pages"')), (entry.account, resource.name)
-        pages = TOTAL_PAGES.match(answer, at)
-        if pages and (query.get("page", "1") != "1" or int(pages[1]) == 1):
-            _remember(self._unread, place, "")
-        elif pages:
-            _remember(self._unread, place, self._unread.get(place, pages[1].decode()))
+    def _account(self, name: str) -> _Account:
+        """What an account did before; the one that was seen longest ago is forgotten if there are too many."""
+        account = self._accounts.setdefault(name, _Account())
+        self._accounts.move_to_end(name)
+        if len(self._accounts) > MOST_KNOWN:
+            self._accounts.popitem(last=False)
+        return account
 
-    def _about_list(self, query: Mapping[str, str]) -> Iterator[Remark]:
-        for name in query:
-            if name not in ("page", "results_per_page"):
-                yield Remark(f'The parameter "{name[:40]}" is not documented; ignored.', "client.unknown-parameter")
-        size, page = query.get("results_per_page"), query.get("page", "1")
-        if size is not None and size not in self._page_sizes:
-            sizes = ", ".join(self._page_sizes)
-            yield Remark(
-                f'The page size "{size[:40]}" is not one of {sizes}; a service uses its default instead.',
-                "pagination.other-sizes-are-not-used",
-            )
-        if not page.isdecimal() or int(page[:20]) < 1:
-            yield Remark(f'The page "{page[:40]}" is not a number from 1 up.', "robustness.odd-pages-do-not-fail")
-
-    def _about_links(self, entry: Entry, resource: Resource, query: Mapping[str, str]) -> Iterator[Remark]:
-        """Page links hold only the page's number, so a client that follows one gets pages of another size."""
-        size, place = query.get("results_per_page"), (entry.account, resource.name)
-        page, before = query.get("page", ""), self._sizes.get(place)
-        is_link = page and not entry.path.endswith("/")  # page links have no slash there
-        goes_on = size is None and (is_link or page not in ("", "1"))
-        if goes_on and before and not before.startswith(BOTH) and before != str(self._contract.default_page_size):
-            yield Remark(
-                f"Page {page[:20]} of {resource.name} was asked for without results_per_page, and a page before with"
-                f" {before}: page links hold the page's number alone, so send the size again.",
-                "pagination.links-hold-page-alone",
-            )
-        elif not goes_on:
-            has_usual = before is not None and (before == "" or before.startswith(BOTH))  # a view of the default size
-            _remember(self._sizes, place, (BOTH if has_usual else "") + size if size else "")
+    def _sent(self, entry: Entry, context: Context, path: str, account: _Account, answer: bytes) -> Sent:
+        """A request with what is known of it, which its account's next requests are looked at with, too."""
+        place, query = path.rstrip("/"), _parsed(entry.query)
+        listed = self._lists.get(place) if entry.method == "GET" else None
+        sent = Sent(
+            entry=entry,
+            context=context,
+            prefix=self._base_path,
+            path=path,
+            query=query,
+            listed=listed,
+            moved=self._linked.get(place) if entry.method == "GET" else None,
+            written=self._written(place) if entry.method in ("POST", "DELETE") else None,
+            page_sizes=self._page_sizes,
+        )
+        if listed:
+            _note_pages(account, listed.name, sent, answer)
+            _note_size(account, listed.name, sent, str(self._contract.default_page_size))
+        if entry.account:
+            now = monotonic()
+            _note_wait(account, sent, now)
+            _note_target(account, sent, now)
+        return sent
 
     def _written(self, path: str) -> Resource | None:
         """The resource that a create, update or delete at a path would write to."""
         for each in self._contract.resources.values():
             record = each.paths["update"].partition("{")[0]
-            if path.rstrip("/") == each.paths["create"] or (path.startswith(record) and path != record):
+            if path == each.paths["create"] or (path.startswith(record) and path != record):
                 return each
         return None
+
+
+def _made(rows: Sequence[Row], it: object) -> Iterator[Remark]:
+    """The remarks that are made about something."""
+    for row in rows:
+        if found := row.when(it):
+            yield Remark(f"{row.text}; {row.fix}.".format(it=it, found=found), row.rule)
+
+
+def _values(sent: Sent) -> Iterator[Value]:
+    """The values of a request: its parameters, the id in its path, and the fields of its form."""
+    where = f"{sent.entry.method} {sent.path[:80]}"
+    for name, text in sent.query.items():
+        yield Value(sent, name, f"The {name[:40]} of {where}", text)
+    yield Value(sent, "id", f"The id of {where}", sent.path.rstrip("/").rpartition("/")[2])
+    if sent.form and sent.written:
+        for name, part in (sent.context.parts or {}).items():
+            known, text = sent.written.fields.get(name), part.content if isinstance(part.content, str) else ""
+            yield Value(sent, name, f'The field "{name[:40]}"', text, part, known.kind if known else "")
+
+
+def _missing_field(sent: Sent) -> str:
+    """The field that goes with the type of a new record, and is not in its form; or an empty string."""
+    parts = sent.context.parts or {}
+    for each in sent.written.fields.values() if sent.written else ():
+        on, value = each.applies_when or ("", "")
+        if on in parts and parts[on].content == value and each.name not in parts:
+            return each.name
+    return ""
+
+
+def _note_pages(account: _Account, name: str, sent: Sent, answer: bytes) -> None:
+    """Note whether an account read anything but page 1 of several."""
+    if pages := TOTAL_PAGES.match(answer, max(0, answer.rfind(b'"total_pages"'))):
+        is_enough = sent.query.get("page", "1") != "1" or int(pages[1]) == 1
+        account.pages[name] = "" if is_enough else account.pages.get(name, pages[1].decode())
+
+
+def _note_size(account: _Account, name: str, sent: Sent, usual: str) -> None:
+    """Page links hold only the page's number, so a client that follows one gets pages of another size."""
+    size, page, before = sent.query.get("results_per_page"), sent.query.get("page", ""), account.sizes.get(name)
+    is_link = page and not sent.path.endswith("/")  # page links have no slash there
+    if size is None and (is_link or page not in ("", "1")):
+        sent.before = before or ""
+    else:
+        account.sizes[name] = "" if before == "" or size in (None, "", usual) else size
+
+
+def _note_wait(account: _Account, sent: Sent, now: float) -> None:
+    """Note until when an account has to wait, and whether it did."""
+    early = now - sent.entry.milliseconds / 1000 - account.told
+    if GRACE < early < account.wait:
+        sent.early, sent.wait = early, account.wait
+    if sent.entry.status == HTTPStatus.TOO_MANY_REQUESTS:
+        account.told, account.wait = now, _wait(sent.entry)
+
+
+def _wait(entry: Entry) -> float:
+    """The seconds that a 429 asks to wait, as its headers say."""
+    for name in ("Retry-After", "X-RateLimit-Reset"):
+        text = entry.answer_headers.get(name, "")
+        if text.isascii() and text.isdecimal() and float(text) <= LONGEST_WAIT:
+            return float(text)
+    return 0.0
+
+
+def _note_target(account: _Account, sent: Sent, now: float) -> None:
+    """Note what an account reads again and again."""
+    target = sent.entry.target if sent.entry.method == "GET" else ""
+    if not target or target != account.target or now > account.since + WITHIN:
+        account.target, account.since, account.times = target, now, 0
+    account.times += 1
+    sent.times, sent.seconds = account.times, now - account.since
 
 
 def _common(places: list[tuple[str, str]]) -> str:
@@ -392,20 +539,3 @@ def _by(places: list[tuple[str, str]]) -> str:
 @lru_cache(256)  # clients ask for the same pages again and again
 def _parsed(query: str) -> Mapping[str, str]:
     return dict(parse_qsl(query, keep_blank_values=True))
-
-
-def _remember(memory: dict[tuple[str, str], str], place: tuple[str, str], text: str) -> None:
-    memory[place] = text
-    if len(memory) > MOST_KNOWN:
-        memory.pop(next(iter(memory)), None)
-
-
-def _operation(resource: Resource, path: str) -> str:
-    return "create" if path.rstrip("/") == resource.paths["create"] else "update"
-
-
-def _about_method(entry: Entry) -> Iterator[Remark]:
-    if entry.method in ("PUT", "PATCH"):
-        yield Remark("An update is sent by POST, whole or in part.", "operations.update-answers")
-    if OVERRIDE in entry.headers:
-        yield Remark(f"The header {OVERRIDE} is ignored; send a DELETE.", "operations.delete-answers")
