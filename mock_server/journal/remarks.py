@@ -197,8 +197,8 @@ OF_REQUESTS = (  # each is about a `Sent`
         lambda it: (
             it.listed and it.query.get("results_per_page") not in (None, *it.page_sizes) and ", ".join(it.page_sizes)
         ),
-        'The page size "{it.query[results_per_page]:.40}" is none of the contract\'s, and a service uses its default',
-        "send one of {found}",
+        'The page size "{it.query[results_per_page]:.40}" is not one of {found}',
+        "send one of them, because a service uses its default instead",
     ),
     Row(
         "robustness.odd-pages-do-not-fail",

@@ -28,7 +28,7 @@ def remarks(server: MockServer) -> list[tuple[str, str]]:
             "/api/domains/?results_per_page=30",
             {},
             "pagination.other-sizes-are-not-used",
-            'send one of 10, 25, 50',
+            '"30" is not one of 10, 25',
         ),
         ("GET", "/api/domains/?page=0", {}, "robustness.odd-pages-do-not-fail", '"0" is not a number from 1 up'),
         ("GET", "/api/domains/?limit=5", {}, "client.unknown-parameter", 'parameter "limit" is not documented'),
