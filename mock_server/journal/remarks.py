@@ -41,18 +41,43 @@ MOST_KNOWN = 5000  # accounts
 REFUSED, PAGE_1 = "client.refused", "client.page-1"  # made below, about what was refused and at the end
 
 
-@dataclass(slots=True)
-class Sent:
-    """A request that has been answered, and what its account did before.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a request asks for.
 
     Attributes:
         prefix: what stands before `/api`.
-        path: its path without that prefix.
+        whole, path: its path, with and without that prefix.
         query: its parameters.
         listed: the resource whose list it reads, or None.
         moved: the resource whose page links name its path, where no list is, or None.
         written: the resource whose records it writes, or None.
         page_sizes: the page sizes of the contract.
+    """
+
+    method: str
+    prefix: str
+    whole: str
+    path: str
+    query: Mapping[str, str]
+    listed: Resource | None
+    moved: Resource | None
+    written: Resource | None
+    page_sizes: tuple[str, ...]
+
+    @property
+    def form(self) -> str:
+        """What a form is sent for: create, update or nothing."""
+        if self.written is None or self.method != "POST":
+            return ""
+        return "create" if self.path.rstrip("/") == self.written.paths["create"] else "update"
+
+
+@dataclass(slots=True)
+class Sent:
+    """A request that has been answered, and what its account did before.
+
+    Attributes:
         before: the page size of the list that it goes on with, if it has to send that again; else empty.
         early, wait: how many seconds after a 429 it was sent, if too early, and how many that asked to wait.
         times, seconds: how often in a row, and within how many seconds, the account has sent just that.
@@ -60,13 +85,7 @@ class Sent:
 
     entry: Entry
     context: Context
-    prefix: str
-    path: str
-    query: Mapping[str, str]
-    listed: Resource | None
-    moved: Resource | None
-    written: Resource | None
-    page_sizes: tuple[str, ...]
+    target: Target
     before: str = ""
     early: float = 0.0
     wait: float = 0.0
@@ -79,11 +98,9 @@ class Sent:
         return self.entry.media_type == "application/json"
 
     @property
-    def form(self) -> str:
-        """What a form is sent for: create, update or nothing."""
-        if self.written is None or self.entry.method != "POST":
-            return ""
-        return "create" if self.path.rstrip("/") == self.written.paths["create"] else "update"
+    def parts(self) -> Mapping[str, Part]:
+        """The parts of its form."""
+        return self.context.parts or {}
 
 
 @dataclass(slots=True)
@@ -93,14 +110,14 @@ class Value:
     Attributes:
         where: what it is, for people.
         text: what was sent; empty for a file.
-        part: the part of the form; None for a parameter and an id.
+        sent, name, part: the request, the name and the part of a field.
         kind: the kind of field that it is, as the contract has it; empty if it is none of the resource's.
     """
 
-    sent: Sent
-    name: str
     where: str
     text: str
+    sent: Sent | None = None
+    name: str = ""
     part: Part | None = None
     kind: str = ""
 
@@ -133,44 +150,30 @@ class Row:
 
 
 JSON = ("The body is JSON", "send a form, as multipart/form-data")
-OF_REQUESTS = (  # each is about a `Sent`
+OF_TARGETS = (  # each is about a `Target`, and slips in its values are, too
     Row(
         "pagination.links-begin-with-the-base-url",
-        lambda it: it.prefix and not it.entry.path.startswith(f"{it.prefix}/"),
-        '"{it.entry.path}" is without the prefix {it.prefix}',
+        lambda it: it.prefix and not it.whole.startswith(f"{it.prefix}/"),
+        '"{it.whole}" is without the prefix {it.prefix}',
         "append paths to the base URL, prefix and all, and do not resolve them against its origin",
     ),
     Row(
         "client.two-slashes",
         lambda it: "//" in it.path,
-        '"{it.entry.path}" has two slashes in a row',
+        '"{it.whole}" has two slashes in a row',
         "the base URL ends without one",
     ),
     Row(
         "operations.writes-not-redirected",
-        lambda it: it.written and it.path[-1] == "/" and it.entry.path.rstrip("/"),
+        lambda it: it.written and it.path[-1] == "/" and it.whole.rstrip("/"),
         "The path of a write ends with a slash, and a service may redirect it and lose the form",
         'send it to "{found}"',
     ),
     Row(
         "operations.update-answers",
-        lambda it: it.entry.method in ("PUT", "PATCH"),
-        "{it.entry.method} is no method of the API",
+        lambda it: it.method in ("PUT", "PATCH"),
+        "{it.method} is no method of the API",
         "an update is sent by POST, whole or in part",
-    ),
-    Row(
-        "operations.delete-answers",
-        lambda it: OVERRIDE in it.entry.headers,
-        f"The header {OVERRIDE} is ignored",
-        "send a DELETE",
-    ),
-    Row("operations.create-answers", lambda it: it.form == "create" and it.is_json, *JSON),
-    Row("operations.update-answers", lambda it: it.form == "update" and it.is_json, *JSON),
-    Row(
-        "client.type-without-its-field",
-        lambda it: it.form == "create" and _missing_field(it),
-        'The field "{found}" is not there, without which its type is of no use',
-        "send both",
     ),
     Row(
         "client.unknown-parameter",
@@ -182,7 +185,7 @@ OF_REQUESTS = (  # each is about a `Sent`
     ),
     Row(
         "client.write-parameters",
-        lambda it: it.entry.method not in ("GET", "HEAD") and ", ".join(it.query),
+        lambda it: it.method not in ("GET", "HEAD") and ", ".join(it.query),
         "A write ignores parameters: {found:.80}",
         "send fields in the form",
     ),
@@ -206,10 +209,28 @@ OF_REQUESTS = (  # each is about a `Sent`
         'The page "{it.query[page]:.40}" is not a number from 1 up',
         "the first page is 1",
     ),
+)
+OF_WRITES = (  # each is about a `Sent`
+    Row(
+        "operations.delete-answers",
+        lambda it: OVERRIDE in it.entry.headers,
+        f"The header {OVERRIDE} is ignored",
+        "send a DELETE",
+    ),
+    Row("operations.create-answers", lambda it: it.target.form == "create" and it.is_json, *JSON),
+    Row("operations.update-answers", lambda it: it.target.form == "update" and it.is_json, *JSON),
+    Row(
+        "client.type-without-its-field",
+        lambda it: it.target.form == "create" and _missing_field(it),
+        'The field "{found}" is not there, without which its type is of no use',
+        "send both",
+    ),
+)
+OF_HISTORY = (  # each is about a `Sent`
     Row(
         "pagination.links-hold-page-alone",
         lambda it: it.before,
-        "Page {it.query[page]:.20} of {it.listed.name} is asked for without results_per_page, one before with {found}",
+        "A page of {it.target.listed.name} is asked for without results_per_page, and one before with {found}",
         "page links hold the page's number alone, so send the size again",
     ),
     Row(
@@ -248,7 +269,7 @@ OF_FIELDS = (  # each is about a `Value`
     Row(
         "client.unknown-field",
         lambda it: not it.kind and it.name != "_method",
-        "{it.where} is not a field of {it.sent.written.name}",
+        "{it.where} is not a field of {it.sent.target.written.name}",
         "it is ignored",
     ),
     Row(
@@ -294,7 +315,8 @@ OF_FIELDS = (  # each is about a `Value`
 )
 
 OF_CLIENTS = sorted(
-    {row.rule for row in (*OF_REQUESTS, *OF_FIELDS) if row.rule.startswith("client.")} | {REFUSED, PAGE_1}
+    {row.rule for row in (*OF_TARGETS, *OF_WRITES, *OF_HISTORY, *OF_FIELDS) if row.rule.startswith("client.")}
+    | {REFUSED, PAGE_1}
 )
 
 
@@ -343,6 +365,7 @@ class Remarks:
             self.check(pattern)
         self._ignored = tuple(ignored)
         self._accounts: OrderedDict[str, _Account] = OrderedDict()
+        self._target = lru_cache(256)(self._target_of)  # clients ask for the same again and again
 
     def forget(self, account: str | None = None) -> None:
         """Forget earlier requests, of one account or of all, because it starts again."""
@@ -393,19 +416,26 @@ class Remarks:
             context: what the layers learned about it.
             answer: the body of its answer.
         """
-        path = entry.path.removeprefix(self._base_path)
-        if entry.method == "OPTIONS" or not API.match(path):
+        if entry.method == "OPTIONS" or not API.match(entry.path.removeprefix(self._base_path)):
             return
-        account = self._account(entry.account)
-        sent = self._sent(entry, context, path, account, answer)
-        known = [*_made(OF_REQUESTS, sent)]
-        for value in _values(sent):
-            known += _made(OF_FIELDS if value.part else (SLIP,), value)
-        if context.refusal and all(remark.rule.startswith("client.") for remark in known):
-            known.append(Remark(context.refusal.title, context.refusal.rule or REFUSED))
-        for remark in known:
-            remark.is_meant = self._is_meant(account, remark.rule)
-            yield remark
+        target, known = self._target(entry.method, entry.path, entry.query)
+        account, sent = self._account(entry.account), Sent(entry, context, target)
+        if target.listed:
+            _note_pages(account, target.listed.name, sent, answer)
+            self._note_size(account, target.listed.name, sent)
+        if entry.account:
+            now = monotonic()
+            _note_wait(account, sent, now)
+            _note_repetition(account, sent, now)
+        made = [*known, *_made(OF_HISTORY, sent)]
+        if entry.method not in ("GET", "HEAD"):
+            made += _made(OF_WRITES, sent)
+            for value in _fields(sent):
+                made += _made(OF_FIELDS, value)
+        if context.refusal and all(rule.startswith("client.") for _, rule in made):
+            made.append((context.refusal.title, context.refusal.rule or REFUSED))
+        for what, rule in made:
+            yield Remark(what, rule, self._is_meant(account, rule))
 
     def _is_meant(self, account: _Account, rule: str) -> bool:
         return any(fnmatchcase(rule, pattern) for pattern in (*self._ignored, *account.meant))
@@ -418,29 +448,36 @@ class Remarks:
             self._accounts.popitem(last=False)
         return account
 
-    def _sent(self, entry: Entry, context: Context, path: str, account: _Account, answer: bytes) -> Sent:
-        """A request with what is known of it, which its account's next requests are looked at with, too."""
-        place, query = path.rstrip("/"), _parsed(entry.query)
-        listed = self._lists.get(place) if entry.method == "GET" else None
-        sent = Sent(
-            entry=entry,
-            context=context,
+    def _target_of(self, method: str, whole: str, query: str) -> tuple[Target, list[tuple[str, str]]]:
+        """What a request asks for, and the remarks about that alone."""
+        path = whole.removeprefix(self._base_path)
+        place = path.rstrip("/")
+        target = Target(
+            method=method,
             prefix=self._base_path,
+            whole=whole,
             path=path,
-            query=query,
-            listed=listed,
-            moved=self._linked.get(place) if entry.method == "GET" else None,
-            written=self._written(place) if entry.method in ("POST", "DELETE") else None,
+            query=dict(parse_qsl(query, keep_blank_values=True)),
+            listed=self._lists.get(place) if method == "GET" else None,
+            moved=self._linked.get(place) if method == "GET" else None,
+            written=self._written(place) if method in ("POST", "DELETE") else None,
             page_sizes=self._page_sizes,
         )
-        if listed:
-            _note_pages(account, listed.name, sent, answer)
-            _note_size(account, listed.name, sent, str(self._contract.default_page_size))
-        if entry.account:
-            now = monotonic()
-            _note_wait(account, sent, now)
-            _note_target(account, sent, now)
-        return sent
+        made = [*_made(OF_TARGETS, target)]
+        for name, text in (*target.query.items(), ("id", place.rpartition("/")[2])):
+            made += _made((SLIP,), Value(f"The {name[:40]} of {method} {path[:80]}", text))
+        return target, made
+
+    def _note_size(self, account: _Account, name: str, sent: Sent) -> None:
+        """Page links hold only the page's number, so a client that follows one gets pages of another size."""
+        target, before = sent.target, account.sizes.get(name)
+        size, page = target.query.get("results_per_page"), target.query.get("page", "")
+        is_link = page and not target.path.endswith("/")  # page links have no slash there
+        if size is None and (is_link or page not in ("", "1")):
+            sent.before = before or ""
+        else:
+            usual = (None, "", str(self._contract.default_page_size))
+            account.sizes[name] = "" if before == "" or size in usual else size
 
     def _written(self, path: str) -> Resource | None:
         """The resource that a create, update or delete at a path would write to."""
@@ -451,29 +488,25 @@ class Remarks:
         return None
 
 
-def _made(rows: Sequence[Row], it: object) -> Iterator[Remark]:
-    """The remarks that are made about something."""
+def _made(rows: Sequence[Row], it: object) -> Iterator[tuple[str, str]]:
+    """The remarks that are made about something, and their rules."""
     for row in rows:
         if found := row.when(it):
-            yield Remark(f"{row.text}; {row.fix}.".format(it=it, found=found), row.rule)
+            yield f"{row.text}; {row.fix}.".format(it=it, found=found), row.rule
 
 
-def _values(sent: Sent) -> Iterator[Value]:
-    """The values of a request: its parameters, the id in its path, and the fields of its form."""
-    where = f"{sent.entry.method} {sent.path[:80]}"
-    for name, text in sent.query.items():
-        yield Value(sent, name, f"The {name[:40]} of {where}", text)
-    yield Value(sent, "id", f"The id of {where}", sent.path.rstrip("/").rpartition("/")[2])
-    if sent.form and sent.written:
-        for name, part in (sent.context.parts or {}).items():
-            known, text = sent.written.fields.get(name), part.content if isinstance(part.content, str) else ""
-            yield Value(sent, name, f'The field "{name[:40]}"', text, part, known.kind if known else "")
+def _fields(sent: Sent) -> Iterator[Value]:
+    """The fields of a form."""
+    if sent.target.form and sent.target.written:
+        for name, part in sent.parts.items():
+            known, text = sent.target.written.fields.get(name), part.content if isinstance(part.content, str) else ""
+            yield Value(f'The field "{name[:40]}"', text, sent, name, part, known.kind if known else "")
 
 
 def _missing_field(sent: Sent) -> str:
     """The field that goes with the type of a new record, and is not in its form; or an empty string."""
-    parts = sent.context.parts or {}
-    for each in sent.written.fields.values() if sent.written else ():
+    parts, written = sent.parts, sent.target.written
+    for each in written.fields.values() if written else ():
         on, value = each.applies_when or ("", "")
         if on in parts and parts[on].content == value and each.name not in parts:
             return each.name
@@ -483,18 +516,8 @@ def _missing_field(sent: Sent) -> str:
 def _note_pages(account: _Account, name: str, sent: Sent, answer: bytes) -> None:
     """Note whether an account read anything but page 1 of several."""
     if pages := TOTAL_PAGES.match(answer, max(0, answer.rfind(b'"total_pages"'))):
-        is_enough = sent.query.get("page", "1") != "1" or int(pages[1]) == 1
+        is_enough = sent.target.query.get("page", "1") != "1" or int(pages[1]) == 1
         account.pages[name] = "" if is_enough else account.pages.get(name, pages[1].decode())
-
-
-def _note_size(account: _Account, name: str, sent: Sent, usual: str) -> None:
-    """Page links hold only the page's number, so a client that follows one gets pages of another size."""
-    size, page, before = sent.query.get("results_per_page"), sent.query.get("page", ""), account.sizes.get(name)
-    is_link = page and not sent.path.endswith("/")  # page links have no slash there
-    if size is None and (is_link or page not in ("", "1")):
-        sent.before = before or ""
-    else:
-        account.sizes[name] = "" if before == "" or size in (None, "", usual) else size
 
 
 def _note_wait(account: _Account, sent: Sent, now: float) -> None:
@@ -515,7 +538,7 @@ def _wait(entry: Entry) -> float:
     return 0.0
 
 
-def _note_target(account: _Account, sent: Sent, now: float) -> None:
+def _note_repetition(account: _Account, sent: Sent, now: float) -> None:
     """Note what an account reads again and again."""
     target = sent.entry.target if sent.entry.method == "GET" else ""
     if not target or target != account.target or now > account.since + WITHIN:
@@ -534,8 +557,3 @@ def _by(places: list[tuple[str, str]]) -> str:
     """Who did something: one account, or several."""
     first = places[0][0]
     return f" by {len(places)} accounts, such as {first}" if len(places) > 1 else first and f" by {first}"
-
-
-@lru_cache(256)  # clients ask for the same pages again and again
-def _parsed(query: str) -> Mapping[str, str]:
-    return dict(parse_qsl(query, keep_blank_values=True))
