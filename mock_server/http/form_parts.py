@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from werkzeug.datastructures import Headers
+from multipart import MultipartError, ParserLimitReached, PushMultipartParser
 from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, MultipartDecoder, NeedData, State
 
 MOST_PARTS, MOST_HEADERS = 1000, 20  # of a form, and of a part
 LONGEST_HEAD, LONGEST_TEXT = 2 * 2**10, 4 * 2**20  # bytes of a part's headers, and of a text
 LONGEST_URLENCODED, LONGEST_PREAMBLE = 2**20, 64 * 2**10  # bytes; of a form, and before the first part of one
 PIECE = 16 * 2**10  # bytes that are parsed at a time
+LONGEST_UNUSUAL = 2**20  # bytes of a form that only the slower of two parsers can read
+CURE = "send each part whole, between the boundaries that were announced"
 BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 LONGEST_NAME = 1000  # of a file and of a media type, in characters
 
@@ -36,11 +40,6 @@ class Part:
     media_type: str = "text/plain"
     times: int = 1
 
-    @property
-    def is_unchosen_file(self) -> bool:
-        """Whether this is what browsers send for a file field without a chosen file."""
-        return self.file_name == "" and not self.content
-
 
 class MalformedFormError(ValueError):
     """A body is not a valid form; the message says what is wrong and what to do."""
@@ -59,22 +58,17 @@ def multipart(body: bytes, boundary: str) -> dict[str, Part]:
     """
     if not boundary:
         raise MalformedFormError("its Content-Type has no boundary; let your client set that header")
-    first = rb"--%s(?:--)?[^\S\n\r]*[\r\n]" % re.escape(boundary.encode())
-    if len(body) > LONGEST_PREAMBLE and not re.search(first, body[:LONGEST_PREAMBLE]):
-        raise MalformedFormError(f"it has over {LONGEST_PREAMBLE:,} bytes before the boundary that was announced")
     try:
-        return _last(part for part in _decoded(body, boundary) if not part.is_unchosen_file)
-    except RequestEntityTooLarge as error:
-        raise TooManyPartsError(MOST_PARTS) from error
-    except MalformedFormError:
-        raise
-    except UnicodeError as error:
-        raise MalformedFormError("the headers of a part are not UTF-8") from error
-    except ValueError as error:
-        reason = "a part has no Content-Disposition" if "Disposition" in str(error) else "it ends too early"
-        raise MalformedFormError(
-            f"{reason}; send each part whole, between the boundaries that were announced"
-        ) from error
+        return _last(_pushed(body, boundary))
+    except MultipartError as error:
+        if len(body) > LONGEST_UNUSUAL:  # which would take long
+            raise MalformedFormError(f"it cannot be read ({error}); {CURE}") from error
+        first = rb"--%s(?:--)?[^\S\n\r]*[\r\n]" % re.escape(boundary.encode())
+        if len(body) > LONGEST_PREAMBLE and not re.search(first, body[:LONGEST_PREAMBLE]):
+            raise MalformedFormError(
+                f"it has over {LONGEST_PREAMBLE:,} bytes before the boundary that was announced"
+            ) from error
+        return _last(_pulled(body, boundary))
 
 
 def urlencoded(body: bytes) -> dict[str, Part]:
@@ -105,16 +99,59 @@ def _last(parts: Iterable[Part]) -> dict[str, Part]:
     return known
 
 
-def _decoded(body: bytes, boundary: str) -> Iterator[Part]:
-    head: Field | File | None = None
-    content: list[bytes] = []
-    for event in _events(MultipartDecoder(boundary.encode(), max_parts=MOST_PARTS), body):
-        if isinstance(event, (Field, File)):
-            head, content = event, []
-        elif isinstance(event, Data) and head:
-            content.append(event.data)
-            if not event.more_data:
-                yield _part(head, b"".join(content))
+def _pushed(body: bytes, boundary: str) -> Iterator[Part]:
+    """The parts of a form as browsers and most libraries write it.
+
+    Raises:
+        MalformedFormError: if a part has no name, or a text is too long.
+        TooManyPartsError: if there are over 1,000 parts.
+        MultipartError: if it is no such form, or a head is beyond a limit.
+    """
+    parser = PushMultipartParser(boundary, max_header_size=LONGEST_HEAD, max_header_count=MOST_HEADERS)
+    head, content, parts = Head(), b"", 0
+    for event in parser.parse(body):
+        if event is None:
+            parts += 1
+            if parts > MOST_PARTS:
+                raise TooManyPartsError(MOST_PARTS)
+            yield from _part(head, content)
+        elif isinstance(event, bytes):
+            content = event
+        else:
+            if sum(len(name) + len(text) for name, text in event.headerlist) > LONGEST_HEAD:
+                raise ParserLimitReached("Maximum segment header length exceeded")
+            head, content = Head(event.name, event.filename, event.content_type or "text/plain"), b""
+            disposition = dict(event.headerlist)["Content-Disposition"]
+            if not event.name or "\\" in disposition or "*" in disposition:
+                head = _head(event.headerlist)
+    parser.close()
+
+
+def _pulled(body: bytes, boundary: str) -> Iterator[Part]:
+    """The parts of a form as some clients write it: with bare line feeds, or spaces behind a boundary.
+
+    Raises:
+        MalformedFormError: if it cannot be read, whatever it is.
+        TooManyPartsError: if there are over 1,000 parts.
+    """
+    head, content = Head(), list[bytes]()
+    try:
+        for event in _events(MultipartDecoder(boundary.encode(), max_parts=MOST_PARTS), body):
+            if isinstance(event, Data):
+                content.append(event.data)
+                if not event.more_data:
+                    yield from _part(head, b"".join(content))
+            elif isinstance(event, (Field, File)):
+                head, content = _head(event.headers), []
+    except RequestEntityTooLarge as error:
+        raise TooManyPartsError(MOST_PARTS) from error
+    except MalformedFormError:
+        raise
+    except UnicodeError as error:
+        raise MalformedFormError("the headers of a part are not UTF-8") from error
+    except ValueError as error:
+        reason = "a part has no Content-Disposition" if "Disposition" in str(error) else "it ends too early"
+        raise MalformedFormError(f"{reason}; {CURE}") from error
 
 
 def _events(decoder: MultipartDecoder, body: bytes) -> Iterator[Event]:
@@ -134,21 +171,34 @@ def _events(decoder: MultipartDecoder, body: bytes) -> Iterator[Event]:
     decoder.next_event()  # raises an error, because the body ends too early
 
 
-def _part(head: Field | File, content: bytes) -> Part:
-    if len(head.headers) > MOST_HEADERS:
+class Head(NamedTuple):
+    """What the headers of a part say: its name, the name of its file, if it is one, and its media type."""
+
+    name: str = ""
+    file_name: str | None = None
+    media_type: str = ""
+
+
+def _head(headers: Iterable[tuple[str, str]]) -> Head:
+    told = list(headers)
+    if len(told) > MOST_HEADERS:
         raise MalformedFormError(f"a part has more than {MOST_HEADERS} headers")
-    name: str | None = head.name  # None is possible, whatever werkzeug's annotations say
-    if name is None:
+    known = {name.title(): text for name, text in told}
+    _, options = parse_options_header(known.get("Content-Disposition"))
+    if "name" not in options:
         raise MalformedFormError("a part has no name in its Content-Disposition; give it one")
-    media_type = _media_type(head.headers)
-    if isinstance(head, File):
-        return Part(name, content, head.filename and head.filename[-LONGEST_NAME:], media_type)
-    if not media_type.startswith("text/"):
-        return Part(name, content, name, media_type)
-    if len(content) > LONGEST_TEXT:
-        raise MalformedFormError(f'the text "{name[:40]}" is longer than {LONGEST_TEXT:,} bytes')
-    return Part(name, content.decode("utf-8", "replace"))
+    return Head(options["name"], options.get("filename"), known.get("Content-Type", "text/plain"))
 
 
-def _media_type(headers: Headers) -> str:
-    return headers.get("Content-Type", "text/plain").partition(";")[0].strip().lower()[:LONGEST_NAME]
+def _part(head: Head, content: bytes) -> Iterator[Part]:
+    """A part, unless it stands for a file that was not chosen."""
+    media_type = head.media_type.partition(";")[0].strip().lower()[:LONGEST_NAME]
+    if head.file_name is not None:
+        if head.file_name or content:
+            yield Part(head.name, content, head.file_name[-LONGEST_NAME:], media_type)
+    elif not media_type.startswith("text/"):
+        yield Part(head.name, content, head.name, media_type)
+    elif len(content) > LONGEST_TEXT:
+        raise MalformedFormError(f'the text "{head.name[:40]}" is longer than {LONGEST_TEXT:,} bytes')
+    else:
+        yield Part(head.name, content.decode("utf-8", "replace"))
