@@ -20,7 +20,8 @@ from mock_server.http.context import holds_token, scheme_and_key
 from mock_server.http.gateway import Gateway, Receive, Send, Site, called
 from mock_server.http.masking import masked_key
 from mock_server.http.messages import Message, environ_of, has_body, plain
-from mock_server.journal.recorder import HARMLESS, Head, Keeper
+from mock_server.journal.journal import Head
+from mock_server.journal.recorder import HARMLESS, Keeper
 from mock_server.settings import URL, Deployment, Settings
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from mock_server.http import messages
 from mock_server.http.context import context_of
 from mock_server.http.gateway import Receive, Send, client_gone
 from mock_server.http.messages import Message, has_body
-from mock_server.journal.recorder import Head
+from mock_server.journal.journal import Head
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment

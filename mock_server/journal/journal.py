@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from itertools import count
+from functools import lru_cache
+from itertools import count, islice
+
+from mock_server.http.masking import MASKED, is_secret, masked_answer, masked_header, masked_text
 
 MOST_ENTRIES = 1000
 MOST_BYTES = 8 * 2**20
 MOST_OF_ANSWERS = 16 * 2**20  # bytes of whole answers
 PREFLIGHT = ("Access-Control-Request-Method", "HTTP_ACCESS_CONTROL_REQUEST_METHOD")
+LONGEST_TEXT = 2000  # characters of a body, a field, a path
+MOST_FIELDS = 100
 BARE = 1000  # bytes of an entry without its texts, about
 
 
@@ -113,6 +119,136 @@ class Entry:
             texts += [file.name, file.media_type]
         return BARE + sum(map(len, texts)) + sum([len(each.what) for each in self.remarks])
 
+    def complete(self) -> Entry:
+        """The entry itself."""
+        return self
+
+
+@dataclass(slots=True)
+class Head:
+    """The head of an answer.
+
+    Attributes:
+        is_own: whether the answer came from the proxy itself, not from the deployment behind it.
+        is_whole: whether the body that is kept with it is all that was sent.
+    """
+
+    status: int | None = None
+    headers: Sequence[tuple[str, str]] = ()
+    is_own: bool = False
+    is_whole: bool = True
+
+
+Form = tuple[tuple[str, str | File], ...]  # names with texts and files
+
+
+@dataclass(slots=True)
+class Noted:
+    """A request and its answer as they were, of which an entry is made when somebody looks.
+
+    Attributes:
+        time: when it was answered, in seconds since 1970.
+        key: the key that it carried, or an empty string.
+        path, query: without that key.
+        headers: those of the request, by their names in a WSGI environment.
+        form: the beginning of its form.
+        text: the beginning of another body.
+        answer: the answer's body, or its beginning, without the key.
+        size: about how many bytes it takes to keep.
+    """
+
+    time: float
+    account: str
+    key: str
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    head: Head
+    answer: bytes
+    milliseconds: float
+    form: Form = ()
+    text: str = ""
+    forced: str = ""
+    broken: str = ""
+    remarks: list[Remark] = field(default_factory=list)
+
+    @property
+    def media_type(self) -> str:
+        """The media type of its body, without parameters."""
+        return self.headers.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
+
+    @property
+    def target(self) -> str:
+        """Path and query."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes to keep."""
+        form = sum([len(name) + len(each if isinstance(each, str) else each.name) for name, each in self.form])
+        return BARE + len(self.query) + len(self.text) + len(self.answer) + form + sum(map(len, self.headers.values()))
+
+    def complete(self) -> Entry:
+        """Its entry."""
+        seconds, milliseconds = divmod(int(self.time * 1000), 1000)
+        entry = Entry(
+            time=f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds:03}",
+            account=self.account,
+            method=self.method,
+            path=self.path,
+            query=self.query,
+            headers=_masked(self.key, ((_header_name(name), text) for name, text in self.headers.items())),
+            body=self.text,
+            status=None if self.broken == "dropped" else self.head.status,
+            forced=self.forced,
+            broken=self.broken,
+            own=self.head.is_own,
+            answer_headers=_masked(self.key, self.head.headers),
+            answer=masked_answer(self.answer.decode("utf-8", "replace"), LONGEST_TEXT),
+            milliseconds=round(self.milliseconds, 1),
+            remarks=self.remarks,
+        )
+        for name, sent in self.form:
+            shown = masked_text(self.key, name)
+            if isinstance(sent, File):
+                file_name = MASKED if is_secret(name) else masked_text(self.key, sent.name)
+                entry.files[shown] = File(file_name, sent.media_type, sent.size)
+            else:
+                entry.fields[shown] = MASKED if is_secret(name) else masked_text(self.key, sent)
+        return entry
+
+
+@lru_cache(128)  # not more, because a client may send long names
+def _header_name(key: str) -> str:
+    """The header that a key of a WSGI environment stands for."""
+    return key.removeprefix("HTTP_").replace("_", "-").title()
+
+
+def _masked(key: str, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers without a key, and without what their names say is secret."""
+    shown = {name: masked_header(name, text) for name, text in islice(headers, MOST_FIELDS)}
+    every = "\n".join(shown.values())
+    if len(every) <= LONGEST_TEXT and masked_text(key, every) == every:  # as nearly always
+        return shown
+    return {name: masked_text(key, text) for name, text in shown.items()}
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A request that is kept, as an entry once somebody has looked."""
+
+    number: int
+    size: int
+    request: Noted | Entry
+
+    @property
+    def entry(self) -> Entry:
+        if isinstance(self.request, Noted):
+            self.request = self.request.complete()
+        self.request.number = self.number
+        return self.request
+
 
 class Journal:
     """The latest requests, within bounds, and how often each remark was made.
@@ -124,7 +260,7 @@ class Journal:
 
     def __init__(self, most_entries: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES) -> None:
         self.most_entries, self._most_bytes = most_entries, most_bytes
-        self._entries: deque[tuple[Entry, int]] = deque()
+        self._entries: deque[_Kept] = deque()
         self._bytes = 0
         self._answers: dict[int, bytes] = {}
         self._of_answers = 0
@@ -133,39 +269,39 @@ class Journal:
         self._added, self._followers = threading.Condition(self._lock), 0
         self._remarked: dict[tuple[str, str], Count] = {}
 
-    def add(self, entry: Entry, answer: bytes = b"") -> None:
+    def add(self, request: Noted | Entry, answer: bytes = b"") -> None:
         """Keep a request, and drop the oldest ones if there is no room.
 
         Args:
-            entry: the request.
+            request: the request.
             answer: the whole body of its answer, of which the entry itself has the beginning.
         """
-        size = entry.size
+        size = request.size
         with self._lock:
-            entry.number = next(self._numbers)
-            self._entries.append((entry, size))
+            kept = _Kept(next(self._numbers), size, request)
+            self._entries.append(kept)
             self._bytes += size
             while len(self._entries) > self.most_entries or self._bytes > self._most_bytes:
-                before, its_size = self._entries.popleft()
-                self._bytes -= its_size
+                before = self._entries.popleft()
+                self._bytes -= before.size
                 self._of_answers -= len(self._answers.pop(before.number, b""))
             if answer:
-                self._answers[entry.number] = answer
+                self._answers[kept.number] = answer
                 self._of_answers += len(answer)
             while self._of_answers > MOST_OF_ANSWERS:
                 self._of_answers -= len(self._answers.pop(next(iter(self._answers))))
-            for remark in entry.remarks:
+            for remark in request.remarks:
                 if not remark.is_meant:
-                    self._count(remark, entry)
+                    self._count(remark, request)
             if self._followers:
                 self._added.notify_all()
 
-    def _count(self, remark: Remark, entry: Entry) -> None:
+    def _count(self, remark: Remark, request: Noted | Entry) -> None:
         known = (remark.what, remark.rule)
         if known in self._remarked:
             self._remarked[known].times += 1
         elif len(self._remarked) < self.most_entries:
-            self._remarked[known] = Count(1, f"{entry.method} {entry.target}", entry.account)
+            self._remarked[known] = Count(1, f"{request.method} {request.target}", request.account)
 
     @property
     def remarked(self) -> dict[tuple[str, str], Count]:
@@ -187,20 +323,19 @@ class Journal:
                 for requests with remarks; `after` is the number of an entry.
         """
         with self._lock:
-            return [entry for entry, _ in self._entries if matches(entry, filters)]
+            return [kept.entry for kept in self._entries if matches(kept.entry, filters)]
 
     def entry(self, number: int) -> Entry | None:
         """One request, if it is still kept."""
         with self._lock:
-            return next((entry for entry, _ in self._entries if entry.number == number), None)
+            return next((kept.entry for kept in self._entries if kept.number == number), None)
 
     @property
     def exchanges(self) -> list[tuple[Entry, bytes | None]]:
         """The requests, oldest first, each with the whole body of its answer, or None if that is not kept."""
         with self._lock:
-            return [
-                (entry, self._answers.get(entry.number, None if entry.answer else b"")) for entry, _ in self._entries
-            ]
+            entries = [kept.entry for kept in self._entries]
+            return [(entry, self._answers.get(entry.number, None if entry.answer else b"")) for entry in entries]
 
     def clear(self) -> None:
         """Forget all requests and remarks."""
@@ -220,7 +355,7 @@ class Journal:
                     self._followers += 1
                     self._added.wait(seconds)
                     self._followers -= 1
-                new = [entry for entry, _ in self._entries if entry.number > last and matches(entry, filters)]
+                new = [kept.entry for kept in self._entries if kept.number > last and matches(kept.entry, filters)]
                 last = max(last, self._latest)
             yield from new
             if not new:
@@ -228,7 +363,7 @@ class Journal:
 
     @property
     def _latest(self) -> int:
-        return self._entries[-1][0].number if self._entries else 0
+        return self._entries[-1].number if self._entries else 0
 
 
 def is_preflight(method: str, headers: Collection[str]) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
 from io import BytesIO
@@ -27,16 +26,13 @@ from mock_server.http.masking import (
     LONGEST_LETTER,
     MASKED,
     UNREADABLE,
-    is_secret,
-    masked_answer,
     masked_body,
-    masked_header,
     masked_key,
     masked_query,
     masked_text,
 )
 from mock_server.http.messages import has_body, plain, whole
-from mock_server.journal.journal import Entry, File, Journal, is_preflight
+from mock_server.journal.journal import LONGEST_TEXT, MOST_FIELDS, File, Form, Head, Journal, Noted, is_preflight
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import is_sandbox
 
@@ -45,27 +41,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mock_server")
 
-LONGEST_TEXT = 2000  # characters of a body, a field, a path
 LONGEST_READ = 64 * 2**10  # bytes of a body that are looked at
-MOST_FIELDS = 100
+OF_BODIES = ("CONTENT_TYPE", "CONTENT_LENGTH")
 LINE = "%s %s %s %.1f ms%s"
 PLAIN = re.compile(r"[\w/.-]*", re.ASCII)
 HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # on the console's origin
-
-
-@dataclass
-class Head:
-    """The head of an answer.
-
-    Attributes:
-        is_own: whether the answer came from the proxy itself, not from the deployment behind it.
-        is_whole: whether the body that is kept with it is all that was sent.
-    """
-
-    status: int | None = None
-    headers: Sequence[tuple[str, str]] = ()
-    is_own: bool = False
-    is_whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -119,49 +99,43 @@ class Keeper:
             milliseconds: from the request to the answer.
         """
         key = scheme_and_key(environ)[1]
+        account, context = self._name_of(key), context_of(environ)
         if self.reads_bodies:
             body = plain(answer, head.headers)
-            whole = head.is_whole and body is not None
+            is_whole = head.is_whole and body is not None
             body = masked_key(key, UNREADABLE.encode() if body is None else body)
-            self._journal.add(self._entry(environ, key, head, sent, body, milliseconds), body if whole else b"")
+            path, query = _target(key, environ)
+            noted = Noted(
+                time=time(),
+                account=account,
+                key=key,
+                method=environ["REQUEST_METHOD"],
+                path=path,
+                query=query,
+                headers={name: text for name, text in environ.items() if name[:5] == "HTTP_" or name in OF_BODIES},
+                head=head,
+                answer=body[:LONGEST_READ],
+                milliseconds=milliseconds,
+                forced=_forced(context),
+                broken=context.broken,
+            )
+            if sent:
+                context.parts = _parts(noted, environ, sent)
+                noted.form = _form(key, context.parts)
+                noted.text = "" if noted.form else _text(key, noted, sent)
+            noted.remarks = list(self._remarks.about(noted, context, body))
+            for remark in noted.remarks:
+                remark.what = masked_text(key, remark.what)
+            self._journal.add(noted, body if is_whole else b"")
         level = logging.DEBUG if is_preflight(environ["REQUEST_METHOD"], environ) else logging.INFO
         if log.isEnabledFor(level):
-            more = masked_text(key, _more(context_of(environ), self._name_of(key)))
-            told = (environ["REQUEST_METHOD"], _target(key, environ), head.status, milliseconds, more)
+            more = masked_text(key, _more(context, account))
+            told = (environ["REQUEST_METHOD"], _line(key, environ), head.status, milliseconds, more)
             log.handle(log.makeRecord(log.name, level, __file__, 0, LINE, told, None))  # seeks no caller
 
     def account_of(self, environ: WSGIEnvironment) -> str:
         """The name of the account whose key a request carries, or an empty string."""
         return self._name_of(scheme_and_key(environ)[1])
-
-    def _entry(  # noqa: PLR0913, PLR0917 - all there is to know of a request
-        self, environ: WSGIEnvironment, key: str, head: Head, sent: bytes, body: bytes, milliseconds: float
-    ) -> Entry:
-        """A request, and what became of it, without its key."""
-        context = context_of(environ)
-        headers = ((name, text) for variable, text in environ.items() if (name := _header_name(variable)))
-        entry = Entry(
-            time=_now(),
-            account=self._name_of(key),
-            method=environ["REQUEST_METHOD"],
-            path=masked_text(key, _path(environ)),
-            query=_query(key, environ),
-            headers=_masked(key, headers),
-            status=None if context.broken == "dropped" else head.status,
-            forced=_forced(context),
-            broken=context.broken,
-            own=head.is_own,
-            answer_headers=_masked(key, head.headers),
-            answer=masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT),
-            milliseconds=round(milliseconds, 1),
-        )
-        if sent:
-            context.parts = _parts(entry, environ, sent)
-            _note_form(entry, key, context.parts, sent)
-        entry.remarks = list(self._remarks.about(entry, context, body))
-        for remark in entry.remarks:
-            remark.what = masked_text(key, remark.what)
-        return entry
 
 
 class Recorder:
@@ -207,49 +181,31 @@ def _body(environ: WSGIEnvironment, most: int) -> bytes:
     return sent
 
 
-def _now() -> str:
-    """The time in UTC, to the millisecond."""
-    seconds, milliseconds = divmod(int(time() * 1000), 1000)
-    return f"{_second(seconds)}.{milliseconds:03}"
-
-
-@lru_cache(1)
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
 def _path(environ: WSGIEnvironment) -> str:
     path: str = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
     return path
 
 
-def _query(key: str, environ: WSGIEnvironment) -> str:
-    query: str = environ["QUERY_STRING"]
-    return query and masked_text(key, masked_query(query[: LONGEST_TEXT + LONGEST_LETTER * len(key)]))
+def _target(key: str, environ: WSGIEnvironment) -> tuple[str, str]:
+    """Path and query without a key."""
+    sent = key, environ["PATH_INFO"], environ["QUERY_STRING"]
+    return _shown(*sent) if sum(map(len, sent)) <= LONGEST_TEXT else _shown.__wrapped__(*sent)
 
 
-@lru_cache(128)  # not more, because a client may send long names
-def _header_name(key: str) -> str:
-    """The header that a key of a WSGI environment stands for, or an empty string."""
-    known = key[5:] if key.startswith("HTTP_") else key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else ""
-    return known.replace("_", "-").title()
+@lru_cache(256)  # clients ask for the same again and again
+def _shown(key: str, path: str, query: str) -> tuple[str, str]:
+    """Path and query of a WSGI environment without a key."""
+    path = path.encode("latin-1").decode("utf-8", "replace")
+    query = query and masked_text(key, masked_query(query[: LONGEST_TEXT + LONGEST_LETTER * len(key)]))
+    return masked_text(key, path), query
 
 
-def _masked(key: str, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Headers without a key, and without what their names say is secret."""
-    shown = {name: masked_header(name, text) for name, text in islice(headers, MOST_FIELDS)}
-    every = "\n".join(shown.values())
-    if len(every) <= LONGEST_TEXT and masked_text(key, every) == every:  # as nearly always
-        return shown
-    return {name: masked_text(key, text) for name, text in shown.items()}
-
-
-def _parts(entry: Entry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
+def _parts(noted: Noted, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
     """The parts of a form, read here only if an account's request was not carried out."""
     context = context_of(environ)
     if context.parts is not None:
         return context.parts
-    if context.unread or not entry.account or entry.status == HTTPStatus.NOT_FOUND:
+    if context.unread or not noted.account or noted.head.status == HTTPStatus.NOT_FOUND:
         return {}
     return _read_form(environ, body)
 
@@ -265,24 +221,32 @@ def _read_form(environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
     return {}
 
 
-def _note_form(entry: Entry, key: str, parts: Mapping[str, Part], sent: bytes) -> None:
-    """Note a form, or another body, without a key."""
-    for name, part in list(parts.items())[:MOST_FIELDS]:
-        shown = masked_text(key, name)
-        if isinstance(part.content, bytes):
-            file_name = MASKED if is_secret(name) else masked_text(key, part.file_name or "")
-            entry.files[shown] = File(file_name, part.media_type, len(part.content))
-        else:
-            entry.fields[shown] = MASKED if is_secret(name) else masked_text(key, part.content)
-    if not parts and entry.media_type not in (MULTIPART, URLENCODED):
-        body = plain(sent, entry.headers.items())
-        text = UNREADABLE if body is None else masked_key(key, body[:LONGEST_READ]).decode("utf-8", "replace")
-        entry.body = masked_body(text)[:LONGEST_TEXT]
+def _form(key: str, parts: Mapping[str, Part]) -> Form:
+    """The beginning of a form, without what its files hold."""
+    longest = LONGEST_TEXT + LONGEST_LETTER * len(key)
+    return tuple(
+        (name, part.content[:longest] if isinstance(part.content, str) else _file(part))
+        for name, part in islice(parts.items(), MOST_FIELDS)
+    )
 
 
-def _target(key: str, environ: WSGIEnvironment) -> str:
+def _file(part: Part) -> File:
+    return File(part.file_name or "", part.media_type, len(part.content))
+
+
+def _text(key: str, noted: Noted, sent: bytes) -> str:
+    """The beginning of a body that is not a form, without a key."""
+    if noted.media_type in (MULTIPART, URLENCODED):
+        return ""
+    coding = noted.headers.get("HTTP_CONTENT_ENCODING")
+    body = plain(sent, [("Content-Encoding", coding)] if coding else [])
+    text = UNREADABLE if body is None else masked_key(key, body[:LONGEST_READ]).decode("utf-8", "replace")
+    return masked_body(text)[:LONGEST_TEXT]
+
+
+def _line(key: str, environ: WSGIEnvironment) -> str:
     """Path and query on one line, whatever is in them."""
-    path, query = masked_text(key, _path(environ)), _query(key, environ)
+    path, query = _target(key, environ)
     shown = path if PLAIN.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._").replace(quote(MASKED), MASKED)
     if not query:
         return shown

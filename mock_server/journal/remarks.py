@@ -21,12 +21,12 @@ from link_management_contract import Contract, Resource
 from mock_server.errors import SettingsError
 from mock_server.http.context import Context
 from mock_server.http.form_parts import Part
-from mock_server.journal.journal import Entry, Remark
+from mock_server.journal.journal import Noted, Remark
 
 API = re.compile("/+api(/|$)")
 TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
 POSITIVE = re.compile("0*[1-9][0-9]*")
-OVERRIDE = "X-Http-Method-Override"
+OVERRIDE = "X-HTTP-Method-Override"
 URLENCODED = "application/x-www-form-urlencoded"
 SLIPS = frozenset({"undefined", "null", "NaN", "[object Object]", "[object File]", "[object Blob]"})  # of scripts
 SPACE_FOR_PLUS = re.compile(r"[^\s,;@]+ [^\s,;@]+@[^\s,;@]+")
@@ -83,7 +83,7 @@ class Sent:
         times, seconds: how often in a row, and within how many seconds, the account has sent just that.
     """
 
-    entry: Entry
+    noted: Noted
     context: Context
     target: Target
     before: str = ""
@@ -95,7 +95,7 @@ class Sent:
     @property
     def is_json(self) -> bool:
         """Whether its body is JSON."""
-        return self.entry.media_type == "application/json"
+        return self.noted.media_type == "application/json"
 
     @property
     def parts(self) -> Mapping[str, Part]:
@@ -213,7 +213,7 @@ OF_TARGETS = (  # each is about a `Target`, and slips in its values are, too
 OF_WRITES = (  # each is about a `Sent`
     Row(
         "operations.delete-answers",
-        lambda it: OVERRIDE in it.entry.headers,
+        lambda it: "HTTP_X_HTTP_METHOD_OVERRIDE" in it.noted.headers,
         f"The header {OVERRIDE} is ignored",
         "send a DELETE",
     ),
@@ -242,7 +242,7 @@ OF_HISTORY = (  # each is about a `Sent`
     Row(
         "client.polling",
         lambda it: it.times == OFTEN,
-        "{it.entry.method} {it.entry.target:.80} came {it.times} times within {it.seconds:.0f} s, and nothing else",
+        "{it.noted.method} {it.noted.target:.80} came {it.times} times within {it.seconds:.0f} s, and nothing else",
         "ask again after a change, or less and less often",
     ),
 )
@@ -308,7 +308,7 @@ OF_FIELDS = (  # each is about a `Value`
     ),
     Row(
         "client.raw-plus",
-        lambda it: it.name == "email" and it.sent.entry.media_type == URLENCODED and SPACE_FOR_PLUS.fullmatch(it.text),
+        lambda it: it.name == "email" and it.sent.noted.media_type == URLENCODED and SPACE_FOR_PLUS.fullmatch(it.text),
         'The e-mail address has a space before the "@", because a raw "+" stands for one in an urlencoded form',
         "encode it as %2B, as URLSearchParams does",
     ),
@@ -408,27 +408,27 @@ class Remarks:
             for name, places in found.items()
         ]
 
-    def about(self, entry: Entry, context: Context, answer: bytes) -> Iterator[Remark]:
+    def about(self, noted: Noted, context: Context, answer: bytes) -> Iterator[Remark]:
         """The remarks about one request.
 
         Args:
-            entry: the request.
+            noted: the request.
             context: what the layers learned about it.
             answer: the body of its answer.
         """
-        if entry.method == "OPTIONS" or not API.match(entry.path.removeprefix(self._base_path)):
+        if noted.method == "OPTIONS" or not API.match(noted.path.removeprefix(self._base_path)):
             return
-        target, known = self._target(entry.method, entry.path, entry.query)
-        account, sent = self._account(entry.account), Sent(entry, context, target)
+        target, known = self._target(noted.method, noted.path, noted.query)
+        account, sent = self._account(noted.account), Sent(noted, context, target)
         if target.listed:
             _note_pages(account, target.listed.name, sent, answer)
             self._note_size(account, target.listed.name, sent)
-        if entry.account:
+        if noted.account:
             now = monotonic()
             _note_wait(account, sent, now)
             _note_repetition(account, sent, now)
         made = [*known, *_made(OF_HISTORY, sent)]
-        if entry.method not in ("GET", "HEAD"):
+        if noted.method not in ("GET", "HEAD"):
             made += _made(OF_WRITES, sent)
             for value in _fields(sent):
                 made += _made(OF_FIELDS, value)
@@ -522,17 +522,18 @@ def _note_pages(account: _Account, name: str, sent: Sent, answer: bytes) -> None
 
 def _note_wait(account: _Account, sent: Sent, now: float) -> None:
     """Note until when an account has to wait, and whether it did."""
-    early = now - sent.entry.milliseconds / 1000 - account.told
+    early = now - sent.noted.milliseconds / 1000 - account.told
     if GRACE < early < account.wait:
         sent.early, sent.wait = early, account.wait
-    if sent.entry.status == HTTPStatus.TOO_MANY_REQUESTS:
-        account.told, account.wait = now, _wait(sent.entry)
+    if sent.noted.head.status == HTTPStatus.TOO_MANY_REQUESTS:
+        account.told, account.wait = now, _wait(sent.noted)
 
 
-def _wait(entry: Entry) -> float:
+def _wait(noted: Noted) -> float:
     """The seconds that a 429 asks to wait, as its headers say."""
+    told = dict(noted.head.headers)
     for name in ("Retry-After", "X-RateLimit-Reset"):
-        text = entry.answer_headers.get(name, "")
+        text = told.get(name, "")
         if text.isascii() and text.isdecimal() and float(text) <= LONGEST_WAIT:
             return float(text)
     return 0.0
@@ -540,7 +541,7 @@ def _wait(entry: Entry) -> float:
 
 def _note_repetition(account: _Account, sent: Sent, now: float) -> None:
     """Note what an account reads again and again."""
-    target = sent.entry.target if sent.entry.method == "GET" else ""
+    target = sent.noted.target if sent.noted.method == "GET" else ""
     if not target or target != account.target or now > account.since + WITHIN:
         account.target, account.since, account.times = target, now, 0
     account.times += 1

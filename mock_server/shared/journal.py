@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from link_management_contract import Resource
 from mock_server.effects.effect import Effect, Effects, State
 from mock_server.errors import SettingsError
-from mock_server.journal.journal import MOST_BYTES, MOST_OF_ANSWERS, Count, Entry, File, Journal, Remark, matches
+from mock_server.journal.journal import MOST_BYTES, MOST_OF_ANSWERS, Count, Entry, File, Journal, Noted, Remark, matches
 from mock_server.settings import Settings
 from mock_server.shared.store import FullStoreError, Space, Store, StoreError
 from mock_server.store.records import BARE_FILE, LIMIT, Upload, Uploads
@@ -70,8 +70,9 @@ class SharedJournal(Journal):
         self._store, self._at = store, f"{store.prefix}:journal"
         self._add = store.script(KEEP_ENTRY)
 
-    def add(self, entry: Entry, answer: bytes = b"") -> None:
+    def add(self, request: Noted | Entry, answer: bytes = b"") -> None:
         """Keep a request, and drop the oldest ones if there is no room."""
+        entry = request.complete()
         first = json.dumps([f"{entry.method} {entry.target}", entry.account])
         remarks = [[json.dumps([each.what, each.rule]), first] for each in entry.remarks if not each.is_meant]
         bounds = [self.most_entries, MOST_BYTES, MOST_OF_ANSWERS, self._store.lifetime]

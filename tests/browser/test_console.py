@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page, expect
 from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
-from mock_server.journal.recorder import LONGEST_TEXT
+from mock_server.journal.journal import LONGEST_TEXT
 
 pytestmark = pytest.mark.slow
 

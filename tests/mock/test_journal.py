@@ -14,8 +14,7 @@ from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
 from mock_server.http.masking import UNREADABLE, masked_answer, masked_whole
-from mock_server.journal.journal import Count, Entry, Journal, Remark
-from mock_server.journal.recorder import LONGEST_TEXT
+from mock_server.journal.journal import LONGEST_TEXT, Count, Entry, Journal, Remark
 
 pytestmark = pytest.mark.usefixtures("store")
 
