@@ -69,7 +69,8 @@ class EffectLayer:
         """Answer a request."""
         context = context_of(environ)
         if not self._usual and not context.effects:
-            return self._preferring(environ, start_response)
+            is_plain = not self._is_needed and not environ.get("HTTP_PREFER")
+            return (self._inner if is_plain else self._preferring)(environ, start_response)
         if context.around is None:  # else, a condition asks a second server
             around = [*self._usual, *(effect for effect in context.effects if effect.condition)]
             context.around = sorted(around, key=_place, reverse=True)

@@ -35,6 +35,7 @@ class Context:
         delay: for how many seconds its answer is held back.
         late: for how many seconds the answer's body is held back after its head.
         forwarded: whether a deployment is to answer it.
+        headers: its headers as they came, by their names in a WSGI environment; None if it came by no gateway.
     """
 
     ignored: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ class Context:
     delay: float = 0.0
     late: float = 0.0
     forwarded: bool = False
+    headers: Mapping[str, str] | None = None
 
 
 def context_of(environ: WSGIEnvironment) -> Context:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import lru_cache
 from io import BytesIO
@@ -97,6 +97,19 @@ def _key(raw_name: bytes) -> str:
     return "" if b"_" in raw_name else name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
 
 
+@lru_cache(64)  # a client sends nearly the same headers with each request; all are 64 KiB at most
+def _headers(sent: tuple[tuple[bytes, bytes], ...]) -> Mapping[str, str]:
+    """Headers by their keys in a WSGI environment; repeated ones are joined."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in sent:
+        name, value = _key(raw_name), raw_value.decode("latin-1")
+        if name in headers:
+            value = f"{headers[name]}{'; ' if name == 'HTTP_COOKIE' else ', '}{value}"
+        headers[name] = value
+    headers.pop("", None)
+    return headers
+
+
 def has_body(environ: WSGIEnvironment) -> bool:
     """Whether a body follows a request's head."""
     return "HTTP_TRANSFER_ENCODING" in environ or environ.get("CONTENT_LENGTH", "0") != "0"
@@ -128,13 +141,9 @@ def environ_of(scope: Message) -> WSGIEnvironment:
         "wsgi.multiprocess": False,
         "wsgi.run_once": False,
     }
-    for raw_name, raw_value in scope["headers"]:
-        name, value = _key(raw_name), raw_value.decode("latin-1")
-        if not name:
-            continue
-        if name in environ:
-            value = f"{environ[name]}{'; ' if name == 'HTTP_COOKIE' else ', '}{value}"
-        environ[name] = value
+    context = context_of(environ)
+    context.headers = _headers(tuple(scope["headers"]))
+    environ.update(context.headers)
     if environ["SERVER_PROTOCOL"] == "HTTP/1.1" and "," in (environ.get("HTTP_HOST") or ","):
         environ[REFUSAL] = Refusal("400", "This request has no Host header, or several; send one.")
     return environ

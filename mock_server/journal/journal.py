@@ -163,7 +163,7 @@ class Noted:
     method: str
     path: str
     query: str
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     head: Head
     answer: bytes
     milliseconds: float

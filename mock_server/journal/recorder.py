@@ -26,6 +26,7 @@ from mock_server.http.masking import (
     LONGEST_LETTER,
     MASKED,
     UNREADABLE,
+    masked_answer,
     masked_body,
     masked_key,
     masked_query,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("mock_server")
 
 LONGEST_READ = 64 * 2**10  # bytes of a body that are looked at
+LONGEST_WHOLE = 8 * 2**10  # bytes of an answer that waits as it is until somebody looks
 OF_BODIES = ("CONTENT_TYPE", "CONTENT_LENGTH")
 LINE = "%s %s %s %.1f ms%s"
 PLAIN = re.compile(r"[\w/.-]*", re.ASCII)
@@ -112,9 +114,9 @@ class Keeper:
                 method=environ["REQUEST_METHOD"],
                 path=path,
                 query=query,
-                headers={name: text for name, text in environ.items() if name[:5] == "HTTP_" or name in OF_BODIES},
+                headers=_headers(environ) if context.headers is None else context.headers,
                 head=head,
-                answer=body[:LONGEST_READ],
+                answer=body if len(body) <= LONGEST_WHOLE else _beginning(body),
                 milliseconds=milliseconds,
                 forced=_forced(context),
                 broken=context.broken,
@@ -181,6 +183,10 @@ def _body(environ: WSGIEnvironment, most: int) -> bytes:
     return sent
 
 
+def _headers(environ: WSGIEnvironment) -> Mapping[str, str]:
+    return {name: text for name, text in environ.items() if name.startswith("HTTP_") or name in OF_BODIES}
+
+
 def _path(environ: WSGIEnvironment) -> str:
     path: str = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
     return path
@@ -219,6 +225,11 @@ def _read_form(environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
         if media_type == URLENCODED:
             return urlencoded(body)
     return {}
+
+
+def _beginning(body: bytes) -> bytes:
+    """The beginning of a long answer, which would take too much room as it is."""
+    return masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT).encode()
 
 
 def _form(key: str, parts: Mapping[str, Part]) -> Form:
