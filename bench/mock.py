@@ -55,7 +55,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=3, help="of each load (3)")
     parser.add_argument("--only", help="servers whose name contains this text; nothing is written then")
     options = parser.parse_args()
-    options.only or _install_peers()
+    if options.only is None:
+        _install_peers()
     chosen = [each for each in SERVERS if options.only is None or re.search(options.only, each.name)]
     rounds = [{each.name: measured(each, options.seconds) for each in chosen} for _ in range(options.rounds)]
     figures = {name: _medians([each[name] for each in rounds]) for name in rounds[0]}

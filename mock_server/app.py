@@ -262,10 +262,11 @@ def _refuse() -> None:
         Refusal: if a layer around the application has refused the request.
         HTTPException: if only another spelling of its path is known; Flask would redirect to it.
     """
-    if refusal := request.environ.get(REFUSAL):
+    asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - once, because this is asked a lot
+    if refusal := asked.environ.get(REFUSAL):
         raise refusal
-    if isinstance(request.routing_exception, RequestRedirect):
-        here = [rule.methods or set() for rule in current_app.url_map.iter_rules() if rule.rule == request.path]
+    if isinstance(asked.routing_exception, RequestRedirect):
+        here = [rule.methods or set() for rule in current_app.url_map.iter_rules() if rule.rule == asked.path]
         raise MethodNotAllowed(sorted(set().union(*here))) if here else NotFound
-    if request.environ["REQUEST_METHOD"] != request.method and not request.routing_exception:  # methods have a case
-        raise MethodNotAllowed(request.url_rule.methods if request.url_rule else ())
+    if asked.environ["REQUEST_METHOD"] != asked.method and not asked.routing_exception:  # methods have a case
+        raise MethodNotAllowed(asked.url_rule.methods if asked.url_rule else ())

@@ -182,14 +182,15 @@ def create_blueprint(service: Service) -> Blueprint:
     def authenticate() -> None:
         g.account = service.account()
 
-    @api.after_request
-    def tell_limits(response: Response) -> Response:
-        if service.choices["rate-limit-headers"] == "present":
-            response.headers["X-RateLimit-Limit"] = str(REQUESTS_A_MINUTE)
-            response.headers["X-RateLimit-Remaining"] = str(REQUESTS_A_MINUTE - 1)
-        return response
-
+    if service.choices["rate-limit-headers"] == "present":
+        api.after_request(_tell_limits)
     return api
+
+
+def _tell_limits(response: Response) -> Response:
+    response.headers["X-RateLimit-Limit"] = str(REQUESTS_A_MINUTE)
+    response.headers["X-RateLimit-Remaining"] = str(REQUESTS_A_MINUTE - 1)
+    return response
 
 
 def _list(service: Service, resource: Resource) -> Response:

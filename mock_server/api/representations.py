@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from html import escape
 from http import HTTPStatus
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
@@ -23,6 +23,9 @@ from mock_server.errors import Refusal
 from mock_server.http.context import context_of
 from mock_server.store.records import Record, Upload
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
 HOURS_FROM_UTC = {"utc": 0, "ahead": 9, "behind": -5}
 MEDIA_TYPES = {
     "json": "application/json",
@@ -33,6 +36,17 @@ MEDIA_TYPES = {
 }
 _dumped = json.JSONEncoder(ensure_ascii=False).encode
 GENERIC_KEYS = {"telegram": "token", "telegram_chat_id": "chat"}
+
+
+class Ready(Response):
+    """An answer with its whole body, so that nothing is left to find out when it is sent."""
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Send it."""
+        if environ["REQUEST_METHOD"] == "HEAD":
+            return super().__call__(environ, start_response)
+        start_response(self.status, self.headers.to_wsgi_list())
+        return [self.get_data()]
 
 
 class Representations:
@@ -118,7 +132,7 @@ class Representations:
         if escaped:
             pieces = [pieces[0].replace("/", "\\/")]
         body = "".join([*pieces, "\n"]).encode()
-        return Response(body, status, content_type=MEDIA_TYPES[self._choices["media-type"]])
+        return Ready(body, status, content_type=MEDIA_TYPES[self._choices["media-type"]])
 
     def _settings(self, resource: Resource, record: Record) -> dict[str, Any]:
         own = [field for field in resource.fields.values() if field.applies_when and field.applies_to(record.values)]

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import count, islice
 
-from mock_server.http.masking import MASKED, is_secret, masked_answer, masked_header, masked_text
+from mock_server.http.masking import MASKED, is_secret, masked_answer, masked_header, masked_key, masked_text
 
 MOST_ENTRIES = 1000
 MOST_BYTES = 8 * 2**20
@@ -119,6 +119,11 @@ class Entry:
             texts += [file.name, file.media_type]
         return BARE + sum(map(len, texts)) + sum([len(each.what) for each in self.remarks])
 
+    @property
+    def key(self) -> str:
+        """The key that is to be masked: none is in it."""
+        return ""
+
     def complete(self) -> Entry:
         """The entry itself."""
         return self
@@ -153,7 +158,7 @@ class Noted:
         headers: those of the request, by their names in a WSGI environment.
         form: the beginning of its form.
         text: the beginning of another body.
-        answer: the answer's body, or its beginning, without the key.
+        answer: the answer's body, or its beginning.
         size: about how many bytes it takes to keep.
     """
 
@@ -205,7 +210,7 @@ class Noted:
             broken=self.broken,
             own=self.head.is_own,
             answer_headers=_masked(self.key, self.head.headers),
-            answer=masked_answer(self.answer.decode("utf-8", "replace"), LONGEST_TEXT),
+            answer=masked_answer(masked_key(self.key, self.answer).decode("utf-8", "replace"), LONGEST_TEXT),
             milliseconds=round(self.milliseconds, 1),
             remarks=self.remarks,
         )
@@ -236,10 +241,11 @@ def _masked(key: str, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 @dataclass(slots=True)
 class _Kept:
-    """A request that is kept, as an entry once somebody has looked."""
+    """A request that is kept, as an entry once somebody has looked, and the key that it carried."""
 
     number: int
     size: int
+    key: str
     request: Noted | Entry
 
     @property
@@ -278,7 +284,7 @@ class Journal:
         """
         size = request.size
         with self._lock:
-            kept = _Kept(next(self._numbers), size, request)
+            kept = _Kept(next(self._numbers), size, request.key, request)
             self._entries.append(kept)
             self._bytes += size
             while len(self._entries) > self.most_entries or self._bytes > self._most_bytes:
@@ -334,8 +340,11 @@ class Journal:
     def exchanges(self) -> list[tuple[Entry, bytes | None]]:
         """The requests, oldest first, each with the whole body of its answer, or None if that is not kept."""
         with self._lock:
-            entries = [kept.entry for kept in self._entries]
-            return [(entry, self._answers.get(entry.number, None if entry.answer else b"")) for entry in entries]
+            return [
+                (kept.entry, masked_key(kept.key, answer) if answer is not None else None)
+                for kept in self._entries
+                for answer in [self._answers.get(kept.number, None if kept.entry.answer else b"")]
+            ]
 
     def clear(self) -> None:
         """Forget all requests and remarks."""

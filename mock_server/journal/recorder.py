@@ -101,22 +101,22 @@ class Keeper:
             milliseconds: from the request to the answer.
         """
         key = scheme_and_key(environ)[1]
-        account, context = self._name_of(key), context_of(environ)
+        account, context, method = self._name_of(key), context_of(environ), environ["REQUEST_METHOD"]
+        path, query = _target(key, environ)
         if self.reads_bodies:
             body = plain(answer, head.headers)
             is_whole = head.is_whole and body is not None
-            body = masked_key(key, UNREADABLE.encode() if body is None else body)
-            path, query = _target(key, environ)
+            body = UNREADABLE.encode() if body is None else body
             noted = Noted(
                 time=time(),
                 account=account,
                 key=key,
-                method=environ["REQUEST_METHOD"],
+                method=method,
                 path=path,
                 query=query,
                 headers=_headers(environ) if context.headers is None else context.headers,
                 head=head,
-                answer=body if len(body) <= LONGEST_WHOLE else _beginning(body),
+                answer=body if len(body) <= LONGEST_WHOLE else _beginning(key, body),
                 milliseconds=milliseconds,
                 forced=_forced(context),
                 broken=context.broken,
@@ -129,10 +129,10 @@ class Keeper:
             for remark in noted.remarks:
                 remark.what = masked_text(key, remark.what)
             self._journal.add(noted, body if is_whole else b"")
-        level = logging.DEBUG if is_preflight(environ["REQUEST_METHOD"], environ) else logging.INFO
+        level = logging.DEBUG if is_preflight(method, environ) else logging.INFO
         if log.isEnabledFor(level):
             more = masked_text(key, _more(context, account))
-            told = (environ["REQUEST_METHOD"], _line(key, environ), head.status, milliseconds, more)
+            told = (method, _line(path, query), head.status, milliseconds, more)
             log.handle(log.makeRecord(log.name, level, __file__, 0, LINE, told, None))  # seeks no caller
 
     def account_of(self, environ: WSGIEnvironment) -> str:
@@ -227,9 +227,10 @@ def _read_form(environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
     return {}
 
 
-def _beginning(body: bytes) -> bytes:
+def _beginning(key: str, body: bytes) -> bytes:
     """The beginning of a long answer, which would take too much room as it is."""
-    return masked_answer(body[:LONGEST_READ].decode("utf-8", "replace"), LONGEST_TEXT).encode()
+    text = masked_key(key, body[:LONGEST_READ]).decode("utf-8", "replace")
+    return masked_answer(text, LONGEST_TEXT).encode()
 
 
 def _form(key: str, parts: Mapping[str, Part]) -> Form:
@@ -255,9 +256,8 @@ def _text(key: str, noted: Noted, sent: bytes) -> str:
     return masked_body(text)[:LONGEST_TEXT]
 
 
-def _line(key: str, environ: WSGIEnvironment) -> str:
+def _line(path: str, query: str) -> str:
     """Path and query on one line, whatever is in them."""
-    path, query = _target(key, environ)
     shown = path if PLAIN.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._").replace(quote(MASKED), MASKED)
     if not query:
         return shown

@@ -442,10 +442,12 @@ class Remarks:
 
     def _account(self, name: str) -> _Account:
         """What an account did before; the one that was seen longest ago is forgotten if there are too many."""
-        account = self._accounts.setdefault(name, _Account())
+        account = self._accounts.get(name)
+        if account is None:
+            account = self._accounts[name] = _Account()
+            while len(self._accounts) > MOST_KNOWN:
+                self._accounts.popitem(last=False)
         self._accounts.move_to_end(name)
-        if len(self._accounts) > MOST_KNOWN:
-            self._accounts.popitem(last=False)
         return account
 
     def _target_of(self, method: str, whole: str, query: str) -> tuple[Target, list[tuple[str, str]]]:
@@ -522,8 +524,7 @@ def _note_pages(account: _Account, name: str, sent: Sent, answer: bytes) -> None
 
 def _note_wait(account: _Account, sent: Sent, now: float) -> None:
     """Note until when an account has to wait, and whether it did."""
-    early = now - sent.noted.milliseconds / 1000 - account.told
-    if GRACE < early < account.wait:
+    if account.wait and GRACE < (early := now - sent.noted.milliseconds / 1000 - account.told) < account.wait:
         sent.early, sent.wait = early, account.wait
     if sent.noted.head.status == HTTPStatus.TOO_MANY_REQUESTS:
         account.told, account.wait = now, _wait(sent.noted)

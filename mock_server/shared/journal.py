@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from link_management_contract import Resource
 from mock_server.effects.effect import Effect, Effects, State
 from mock_server.errors import SettingsError
+from mock_server.http.masking import masked_key
 from mock_server.journal.journal import MOST_BYTES, MOST_OF_ANSWERS, Count, Entry, File, Journal, Noted, Remark, matches
 from mock_server.settings import Settings
 from mock_server.shared.store import FullStoreError, Space, Store, StoreError
@@ -76,7 +77,7 @@ class SharedJournal(Journal):
         first = json.dumps([f"{entry.method} {entry.target}", entry.account])
         remarks = [[json.dumps([each.what, each.rule]), first] for each in entry.remarks if not each.is_meant]
         bounds = [self.most_entries, MOST_BYTES, MOST_OF_ANSWERS, self._store.lifetime]
-        told = [json.dumps(asdict(entry)), answer, json.dumps(remarks), json.dumps(bounds)]
+        told = [json.dumps(asdict(entry)), masked_key(request.key, answer), json.dumps(remarks), json.dumps(bounds)]
         with suppress(FullStoreError):  # the request is answered all the same
             entry.number = int(self._add([self._at], told))
 
