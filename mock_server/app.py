@@ -65,6 +65,10 @@ class LeanFlask(Flask):
         """The function, which is no coroutine here."""
         return func
 
+    def process_response(self, response: Response) -> Response:
+        """The answer; few mocks add anything to it."""
+        return super().process_response(response) if self.after_request_funcs else response
+
     def do_teardown_request(self, *_: Any) -> None:
         """Call no function, because none is registered."""
 

@@ -194,11 +194,11 @@ def _tell_limits(response: Response) -> Response:
 
 
 def _list(service: Service, resource: Resource) -> Response:
-    number, size = service.paging.asked(request.args)
+    number, size = service.paging.asked(request.query_string)
     records, total = _collection(resource).page(partial(_positions, service.paging, number, size))
     page = service.paging.locate(number, size, total)
-    links = service.paging.links(page, f"{service.base_url()}/api/{resource.link_collection}")
-    return service.representations.listed(resource, records, service.paging.meta(page), links)
+    url = f"{service.base_url()}/api/{resource.link_collection}"
+    return service.representations.listed(resource, records, service.paging.described(page, url, len(records)))
 
 
 def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from html import escape
 from http import HTTPStatus
 from itertools import repeat
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.wrappers import Request
 from werkzeug.wrappers import Response as AnyResponse
 
 from link_management_contract import Contract, Field, Resource
@@ -93,17 +95,14 @@ class Representations:
             return self.shown(resource, record, status)
         return self._enveloped(status, [_dumped(self._further({"id": record.id}, kind=resource.name))])
 
-    def listed(
-        self, resource: Resource, records: list[Record], meta: dict[str, int], links: Mapping[str, str | None]
-    ) -> Response:
-        """The answer that shows one page."""
+    def listed(self, resource: Resource, records: list[Record], rest: str) -> Response:
+        """The answer that shows one page, with the JSON of what follows its records."""
         data = [", "] * (2 * len(records) - 1)
         mark = self._mark
         data[::2] = [
             kept[1] if (kept := record.json) and kept[0] is mark else self._text(resource, record) for record in records
         ]
-        rest = _dumped({"meta": self._further(meta, count=len(records)), "links": links})
-        return self._enveloped(200, ["[", *data, "], ", rest[1:-1]])
+        return self._enveloped(200, ["[", *data, "], ", rest])
 
     def json(self, payload: Any, status: int) -> Response:
         """An answer with a JSON body."""
@@ -244,6 +243,7 @@ class ErrorPages:
 
 
 NUMBER = re.compile(r"[0-9]{1,4000}", re.ASCII)
+LONGEST_KEPT = 200  # characters of a query or a URL, for what is kept for the next request
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,14 +267,29 @@ class Paging:
     def __init__(self, contract: Contract, choices: Choices) -> None:
         self._contract = contract
         self._choices = choices
+        self._asked_before = lru_cache(256)(self._asked)  # clients ask for the same pages again and again
+        self._described_before = lru_cache(256)(self._described)
 
-    def asked(self, query: Mapping[str, str]) -> tuple[int, int]:
+    def asked(self, query: bytes) -> tuple[int, int]:
         """The page number and size that a query asks for.
 
         Raises:
             Refusal: if one of them is invalid and this server refuses it.
         """
-        return self._number(query.get("page")), self._size(query.get("results_per_page"))
+        return self._asked_before(query) if len(query) <= LONGEST_KEPT else self._asked(query)
+
+    def _asked(self, query: bytes) -> tuple[int, int]:
+        args = Request({"QUERY_STRING": query.decode("latin-1")}).args
+        return self._number(args.get("page")), self._size(args.get("results_per_page"))
+
+    def described(self, page: Page, collection_url: str, shown: int) -> str:
+        """The JSON of a list envelope's `meta` and `links`, without its braces."""
+        is_short = len(collection_url) <= LONGEST_KEPT
+        return (self._described_before if is_short else self._described)(page, collection_url, shown)
+
+    def _described(self, page: Page, collection_url: str, shown: int) -> str:
+        further = {"count": shown} if self._choices["further-keys"] == "some" else {}
+        return _dumped({"meta": self.meta(page) | further, "links": self.links(page, collection_url)})[1:-1]
 
     def locate(self, number: int, size: int, total: int) -> Page:
         """The page to show when this one is asked for.

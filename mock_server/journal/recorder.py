@@ -256,8 +256,9 @@ def _text(key: str, noted: Noted, sent: bytes) -> str:
     return masked_body(text)[:LONGEST_TEXT]
 
 
+@lru_cache(256)  # as above
 def _line(path: str, query: str) -> str:
-    """Path and query on one line, whatever is in them."""
+    """Path and query, of 2,000 characters each at most, on one line, whatever is in them."""
     shown = path if PLAIN.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._").replace(quote(MASKED), MASKED)
     if not query:
         return shown

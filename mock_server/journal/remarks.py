@@ -416,9 +416,9 @@ class Remarks:
             context: what the layers learned about it.
             answer: the body of its answer.
         """
-        if noted.method == "OPTIONS" or not API.match(noted.path.removeprefix(self._base_path)):
-            return
         target, known = self._target(noted.method, noted.path, noted.query)
+        if not target:
+            return
         account, sent = self._account(noted.account), Sent(noted, context, target)
         if target.listed:
             _note_pages(account, target.listed.name, sent, answer)
@@ -450,10 +450,12 @@ class Remarks:
         self._accounts.move_to_end(name)
         return account
 
-    def _target_of(self, method: str, whole: str, query: str) -> tuple[Target, list[tuple[str, str]]]:
-        """What a request asks for, and the remarks about that alone."""
+    def _target_of(self, method: str, whole: str, query: str) -> tuple[Target | None, list[tuple[str, str]]]:
+        """What a request to the API asks for, and the remarks about that alone; None and nothing for another."""
         path = whole.removeprefix(self._base_path)
         place = path.rstrip("/")
+        if method == "OPTIONS" or not API.match(path):
+            return None, []
         target = Target(
             method=method,
             prefix=self._base_path,
