@@ -37,7 +37,7 @@ from mock_server.options import (
     Option,
     without_slash,
 )
-from mock_server.printed import BatchHandler
+from mock_server.printed import BatchHandler, Clocked
 from mock_server.server import MockServer, Workers, listen
 from mock_server.settings import FORWARDS, Deployment, read_profile
 from mock_server.store.fixtures import SHIPPED
@@ -281,7 +281,8 @@ def _log(level: str) -> BatchHandler:
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # nobody is shown them
     logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
     handler = BatchHandler()
-    logging.basicConfig(level=level.upper(), format="%(asctime)s %(message)s", datefmt="%H:%M:%S", handlers=[handler])
+    handler.setFormatter(Clocked("%(asctime)s %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
     return handler
 
 

@@ -7,8 +7,10 @@ import logging
 import os
 import stat
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -197,6 +199,19 @@ def wrote_fixture(file: Path) -> str:
 
 MOST_WAITING = 10_000  # lines; older ones are lost if nobody reads
 SECONDS_BETWEEN, SECONDS_TO_FINISH = 0.05, 1.0
+
+
+class Clocked(logging.Formatter):
+    """Lines that begin with the time of day, which is written once a second."""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802 - as logging calls it
+        """The time of day."""
+        return _time_of_day(int(record.created))
+
+
+@lru_cache(1)
+def _time_of_day(second: int) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(second))
 
 
 class BatchHandler(logging.StreamHandler):  # type: ignore[type-arg]

@@ -65,6 +65,18 @@ class Recording:
     effects: Effects
 
 
+class _Line(logging.LogRecord):
+    """A line of the log, which differs from others in few attributes, so the others need not be found out again."""
+
+    _SAME = logging.makeLogRecord({"name": log.name, "msg": LINE, "pathname": __file__, "module": "recorder"}).__dict__
+
+    def __init__(self, level: int, told: tuple[object, ...]) -> None:
+        now = time()
+        self.__dict__.update(self._SAME)
+        self.levelno, self.levelname, self.args = level, logging.getLevelName(level), told
+        self.created, self.msecs = now, now % 1 * 1000
+
+
 class Keeper:
     """Keeps requests in the journal and the log, and knows what is forced on them.
 
@@ -131,9 +143,10 @@ class Keeper:
             self._journal.add(noted, body if is_whole else b"")
         level = logging.DEBUG if is_preflight(method, environ) else logging.INFO
         if log.isEnabledFor(level):
-            more = masked_text(key, _more(context, account))
-            told = (method, _line(path, query), head.status, milliseconds, more)
-            log.handle(log.makeRecord(log.name, level, __file__, 0, LINE, told, None))  # seeks no caller
+            more = (_more.__wrapped__ if context.ignored else _more)(
+                key, account, _forced(context), context.broken, context.ignored
+            )
+            log.handle(_Line(level, (method, _line(path, query), head.status, milliseconds, more)))
 
     def account_of(self, environ: WSGIEnvironment) -> str:
         """The name of the account whose key a request carries, or an empty string."""
@@ -270,10 +283,13 @@ def _forced(context: Context) -> str:
     return ", ".join(effect.what for effect in context.effects)
 
 
-def _more(context: Context, account: str) -> str:
+@lru_cache(256)  # as above; not the names of parts, which may be long
+def _more(key: str, account: str, forced: str, broken: str, ignored: tuple[str, ...]) -> str:
     """Who sent a request, what was done to its answer on purpose, and which parts of its form had no influence."""
-    parts = [account] if account else []
-    parts += [f"forced: {forced}"] if (forced := _forced(context)) else []
-    parts += [context.broken] if context.broken else []
-    parts += [f"ignored: {', '.join(ascii(name)[1:-1] for name in context.ignored)}"] if context.ignored else []
-    return "".join(f"  {part}" for part in parts)
+    parts = [
+        account,
+        forced and f"forced: {forced}",
+        broken,
+        ignored and f"ignored: {', '.join(ascii(name)[1:-1] for name in ignored)}",
+    ]
+    return masked_text(key, "".join(f"  {part}" for part in parts if part))
