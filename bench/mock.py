@@ -12,6 +12,7 @@ import platform
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -26,13 +27,15 @@ SERVERS = (mock_with(RECORDS), *PEER_SERVERS, PLAIN, BARE)
 OURS = SERVERS[0].name
 RATES = ("reads", "lists of 25", "lists of 1,000", "creates", "a mix", "1 MB uploads")
 PAGES = ("page 1", "last page")
+UPLOADS = RATES[-1]
 FIRST, MEMORY = "first answer", "memory"
+ADDITIONS = 10_000_000
 GROWTH = (100, 1000, 10_000, 100_000, 1_000_000)
 
 TEXT = """# Speed
 
 `make bench` measured this, and measures it again on your machine: {machine}; 16 connections, load by {used}. The first
-row is what the mock does; the others are multiples of it.
+row is what the mock does; the others are multiples of it. Memory is what is in use before the uploads, which may keep 32 MB.
 
 {table}
 
@@ -76,8 +79,12 @@ def measured(server: Server, seconds: float, names: Sequence[str] = RATES) -> Fi
     """The rates of a server, how long it takes to start, and its memory after all of that."""
     with TemporaryDirectory() as folder, server.running(Path(folder)) as (process, first):
         print(f"  {server.name} ...", file=sys.stderr)
-        rates = {name: rate(PORT, server.calls[name], seconds) for name in names if name in server.calls}
-        return {FIRST: first, **rates, MEMORY: memory(process)}
+        measurable = [name for name in names if name in server.calls]
+        rates = {name: rate(PORT, server.calls[name], seconds) for name in measurable if name != UPLOADS}
+        figures = {FIRST: first, **rates, MEMORY: memory(process)}
+        if UPLOADS in measurable:
+            figures[UPLOADS] = rate(PORT, server.calls[UPLOADS], seconds)
+        return figures
 
 
 def _medians(several: list[Figures]) -> Figures:
@@ -120,7 +127,19 @@ def _aligned(rows: list[list[str]]) -> str:
 def _machine() -> str:
     """What the figures were measured on."""
     found = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
-    return f"{os.cpu_count()} cores ({found[1] if found else platform.machine()}), Python {platform.python_version()}"
+    processor = found[1] if found else platform.machine()
+    return (
+        f"{os.cpu_count()} cores ({processor}; {_seconds_to_add():.2f} s for ten million additions),"
+        f" Python {platform.python_version()}"
+    )
+
+
+def _seconds_to_add() -> float:
+    """How long this machine takes for ten million additions, by which its figures can be compared with another's."""
+    number, began = 0, time.perf_counter()
+    for _ in range(ADDITIONS):
+        number += 1
+    return time.perf_counter() - began
 
 
 def _write(figures: Mapping[str, Figures], table: str, growth: str) -> None:
