@@ -103,18 +103,18 @@ class Forms:
                 sent = f'not "{request.mimetype}"' if request.mimetype else "and say so in the Content-Type"
                 raise Refusal("415", f"Send a form as {MULTIPART}, {sent}.")
             return {}
-        body = read_body(request.environ, self._max_body)
+        body, context = read_body(request.environ, self._max_body), context_of(request.environ)
+        context.parts = {}  # if it cannot be read, nobody need try again
         try:
             if request.mimetype == URLENCODED:
-                parts = urlencoded(body)
+                context.parts = urlencoded(body)
             else:
-                parts = multipart(body, request.mimetype_params.get("boundary", ""))
+                context.parts = multipart(body, request.mimetype_params.get("boundary", ""))
         except TooManyPartsError as error:
             raise Refusal("413", f"The form has too many parts; send {error} at most.") from error
         except MalformedFormError as error:
             raise Refusal("400", f"The form cannot be read: {error}.") from error
-        context_of(request.environ).parts = parts
-        return parts
+        return context.parts
 
     def _value(self, field: Field, part: Part) -> Any:
         """The value of a part, or None if it has no influence."""

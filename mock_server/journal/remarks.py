@@ -34,6 +34,7 @@ IMAGE = re.compile(
     rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|\x00\x00\x01\x00|BM|....ftyp(avif|avis|mif1)|(\xef\xbb\xbf)?\s*<",
     re.DOTALL,
 )
+LONGEST_START = 512  # bytes of a file in which an image shows that it is one
 GRACE = 0.25  # seconds in which requests that were under way may still arrive
 LONGEST_WAIT = 3600.0  # seconds; a larger number is a time
 OFTEN, WITHIN = 60, 60.0  # the same request, so often in so many seconds
@@ -296,7 +297,7 @@ OF_FIELDS = (  # each is about a `Value`
     ),
     Row(
         "client.no-image",
-        lambda it: it.file and not IMAGE.match(it.file),
+        lambda it: it.file and not IMAGE.match(it.file, 0, LONGEST_START),
         "The file of {it.where} is not an image that browsers show",
         "check its first bytes before you send it",
     ),
