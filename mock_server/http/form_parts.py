@@ -19,6 +19,7 @@ LONGEST_URLENCODED, LONGEST_PREAMBLE = 2**20, 64 * 2**10  # bytes; of a form, an
 PIECE = 16 * 2**10  # bytes that are parsed at a time
 LONGEST_UNUSUAL = 2**20  # bytes of a form that only the slower of two parsers can read
 CURE = "send each part whole, between the boundaries that were announced"
+BURIED = f"it has over {LONGEST_PREAMBLE:,} bytes before the boundary that was announced"
 BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 LONGEST_NAME = 1000  # of a file and of a media type, in characters
 
@@ -58,6 +59,8 @@ def multipart(body: bytes, boundary: str) -> dict[str, Part]:
     """
     if not boundary:
         raise MalformedFormError("its Content-Type has no boundary; let your client set that header")
+    if len(body) > LONGEST_PREAMBLE and body.find(b"--" + boundary.encode(), 0, LONGEST_PREAMBLE) < 0:
+        raise MalformedFormError(BURIED)
     try:
         return _last(_pushed(body, boundary))
     except MultipartError as error:
@@ -65,9 +68,7 @@ def multipart(body: bytes, boundary: str) -> dict[str, Part]:
             raise MalformedFormError(f"it cannot be read ({error}); {CURE}") from error
         first = rb"--%s(?:--)?[^\S\n\r]*[\r\n]" % re.escape(boundary.encode())
         if len(body) > LONGEST_PREAMBLE and not re.search(first, body[:LONGEST_PREAMBLE]):
-            raise MalformedFormError(
-                f"it has over {LONGEST_PREAMBLE:,} bytes before the boundary that was announced"
-            ) from error
+            raise MalformedFormError(BURIED) from error
         return _last(_pulled(body, boundary))
 
 
