@@ -82,7 +82,7 @@ class LeanFlask(Flask):
         environ = request.environ
         path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
         scheme, method = environ["wsgi.url_scheme"], environ["REQUEST_METHOD"]
-        return MapAdapter(self.url_map, request.host, environ["SCRIPT_NAME"] or "/", "", scheme, path, method)
+        return MapAdapter(self.url_map, "", environ["SCRIPT_NAME"] or "/", "", scheme, path, method)
 
 
 YAML = "application/yaml"

@@ -170,8 +170,8 @@ class Noted:
     query: str
     headers: Mapping[str, str]
     head: Head
-    answer: bytes
     milliseconds: float
+    answer: bytes = b""
     form: Form = ()
     text: str = ""
     forced: str = ""

@@ -112,41 +112,44 @@ class Keeper:
             answer: the body of the answer, or its beginning.
             milliseconds: from the request to the answer.
         """
-        key = scheme_and_key(environ)[1]
-        account, context, method = self._name_of(key), context_of(environ), environ["REQUEST_METHOD"]
+        key, context = scheme_and_key(environ)[1], context_of(environ)
         path, query = _target(key, environ)
+        noted = Noted(
+            time=time(),
+            account=self._name_of(key),
+            key=key,
+            method=environ["REQUEST_METHOD"],
+            path=path,
+            query=query,
+            headers=_headers(environ) if context.headers is None else context.headers,
+            head=head,
+            milliseconds=milliseconds,
+            forced=_forced(context),
+            broken=context.broken,
+        )
         if self.reads_bodies:
-            body = plain(answer, head.headers)
-            is_whole = head.is_whole and body is not None
-            body = UNREADABLE.encode() if body is None else body
-            noted = Noted(
-                time=time(),
-                account=account,
-                key=key,
-                method=method,
-                path=path,
-                query=query,
-                headers=_headers(environ) if context.headers is None else context.headers,
-                head=head,
-                answer=body if len(body) <= LONGEST_WHOLE else _beginning(key, body),
-                milliseconds=milliseconds,
-                forced=_forced(context),
-                broken=context.broken,
-            )
-            if sent:
-                context.parts = _parts(noted, environ, sent)
-                noted.form = _form(key, context.parts)
-                noted.text = "" if noted.form else _text(key, noted, sent)
-            noted.remarks = list(self._remarks.about(noted, context, body))
-            for remark in noted.remarks:
-                remark.what = masked_text(key, remark.what)
-            self._journal.add(noted, body if is_whole else b"")
-        level = logging.DEBUG if is_preflight(method, environ) else logging.INFO
+            self._journal.add(noted, self._bodies_noted(noted, environ, sent, answer))
+        level = logging.DEBUG if is_preflight(noted.method, environ) else logging.INFO
         if log.isEnabledFor(level):
             more = (_more.__wrapped__ if context.ignored else _more)(
-                key, account, _forced(context), context.broken, context.ignored
+                key, noted.account, noted.forced, noted.broken, context.ignored
             )
-            log.handle(_Line(level, (method, _line(path, query), head.status, milliseconds, more)))
+            log.handle(_Line(level, (noted.method, _line(path, query), head.status, milliseconds, more)))
+
+    def _bodies_noted(self, noted: Noted, environ: WSGIEnvironment, sent: bytes, answer: bytes) -> bytes:
+        """Note both bodies, and what is to be said of the request; the body of the answer if it is whole."""
+        key, context, body = noted.key, context_of(environ), plain(answer, noted.head.headers)
+        is_whole = noted.head.is_whole and body is not None
+        body = UNREADABLE.encode() if body is None else body
+        noted.answer = body if len(body) <= LONGEST_WHOLE else _beginning(key, body)
+        if sent:
+            context.parts = _parts(noted, environ, sent)
+            noted.form = _form(key, context.parts)
+            noted.text = "" if noted.form else _text(key, noted, sent)
+        noted.remarks = list(self._remarks.about(noted, context, body))
+        for remark in noted.remarks:
+            remark.what = masked_text(key, remark.what)
+        return body if is_whole else b""
 
     def account_of(self, environ: WSGIEnvironment) -> str:
         """The name of the account whose key a request carries, or an empty string."""
