@@ -13,16 +13,20 @@ from weakref import WeakKeyDictionary
 from werkzeug.http import parse_options_header
 from werkzeug.wrappers import Response
 
-from mock_server.defects.call import Call, Serve, Transformation, content, done
 from mock_server.defects.means import (
     SHOWN,
     Asked,
     Body,
+    Call,
     D,
     N,
     S,
+    Serve,
+    Transformation,
     answers,
     asks,
+    content,
+    done,
     gives,
     has,
     knowing,

@@ -14,12 +14,14 @@ from werkzeug.wrappers import Response
 
 from link_management_contract import Rule, shipped_contract
 from mock_server.defects import special
-from mock_server.defects.call import Call, Serve, Transformation
 from mock_server.defects.means import (
     TYPES,
+    Call,
     D,
     N,
     S,
+    Serve,
+    Transformation,
     adds_another,
     alike,
     also,

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from werkzeug.wrappers import Request, Response
 
-from mock_server.defects.call import Call, Serve, Transformation
+from mock_server.defects.means import Call, Serve, Transformation
 from mock_server.errors import REFUSAL, Refusal, SettingsError
 from mock_server.http.context import KEY as CONTEXT
 from mock_server.http.context import context_of

@@ -322,6 +322,7 @@ def test_records_are_found_and_sorted(server: MockServer) -> None:
         dates = [each["updated"] or "" for each in found]
         assert dates == sorted(dates, reverse=order.startswith("-"))
         assert len(set(dates)) > 2
+    assert shown(server, f"/records/domains?account={HARBOUR}&search=none")["total"] == 0
 
 
 @pytest.mark.parametrize(
@@ -332,6 +333,7 @@ def test_records_are_found_and_sorted(server: MockServer) -> None:
         (f"/records/domains/999?account={HARBOUR}", 404, "There is no record 999 among the domains of this account."),
         (f"/records/domains?account={HARBOUR}&page=0", 400, '"page" is "0"; expected a whole number from 1'),
         (f"/records/domains?account={HARBOUR}&size=ten", 400, '"size" is "ten"; expected a whole number from 1'),
+        (f"/records/domains?account={HARBOUR}&sort=-hots", 400, '"sort" is "-hots"; expected one of id, '),
         ("/journal/7", 404, "Request 7 is not in the journal any more."),
         ("/journal/7/curl", 404, "Request 7 is not in the journal any more."),
     ],

@@ -13,8 +13,7 @@ from contract_tests.exchange import Exchange, Request
 from contract_tests.exploration import Exploration
 from contract_tests.verdicts import VIOLATED
 from mock_server import Settings
-from mock_server.defects.call import Transformation
-from mock_server.defects.means import raw
+from mock_server.defects.means import Transformation, raw
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 FULL = Settings(fixture="empty", records=28)

@@ -12,8 +12,21 @@ from contract_tests.exploration import Exploration
 from contract_tests.survey import visitor as waiting
 from contract_tests.verdicts import Verdict
 from mock_server import Settings
-from mock_server.defects.call import Call, Serve, Transformation, content, done
-from mock_server.defects.means import Body, answers, asks, knowing, record, rows_of, says, sets
+from mock_server.defects.means import (
+    Body,
+    Call,
+    Serve,
+    Transformation,
+    answers,
+    asks,
+    content,
+    done,
+    knowing,
+    record,
+    rows_of,
+    says,
+    sets,
+)
 
 EXPLORE = Exploration(CONTRACT, 120, seed=0)
 FULL = Settings(fixture="empty", records=40)

@@ -17,8 +17,7 @@ from contract_tests.masking import OF_A_RUN
 from contract_tests.open_points import observed, remarks
 from contract_tests.verdicts import VIOLATED, Verdict
 from mock_server import Settings
-from mock_server.defects.call import Call, Serve, Transformation
-from mock_server.defects.means import Body, also, changes, drops, form, knowing, rows_of
+from mock_server.defects.means import Body, Call, Serve, Transformation, also, changes, drops, form, knowing, rows_of
 from mock_server.defects.means import record as of_record
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
