@@ -238,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             came: list[int] = []  # an event's lock may be held by the first signal when a second arrives
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, lambda *_: came.append(1))
-            _say(printed.banner(server))
+            _say(printed.ready(server) if options.ready_json else printed.banner(server))
             with Workers(options.workers - 1, listener, partial(_log, options.log_level), given) as workers:
                 _serve(server, options, came, workers)
     except (SettingsError, Refusal) as error:  # a refusal by the store

@@ -151,6 +151,7 @@ OPTIONS = (
            "ignore_remarks", metavar="RULE"),
     Option("--har", OUTPUT, "write the journal as an HTTP archive at the end, for contract-tests judge", type=FILE,
            metavar="FILE"),
+    _flag("--ready-json", OUTPUT, "say in one line of JSON where it listens, for a program that starts it"),
     _flag("--fail-on-remarks", OUTPUT, "exit with status 1 if clients made mistakes"),
 )
 # fmt: on

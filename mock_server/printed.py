@@ -61,6 +61,18 @@ def banner(server: MockServer) -> str:
     return printable("\n".join(lines))
 
 
+def ready(server: MockServer) -> str:
+    """The same for a program that starts a mock: one line of JSON."""
+    return json.dumps(
+        {
+            "base_url": server.base_url,
+            "console": f"{server.origin}/" if server.is_controlled else None,
+            "api_keys": {} if server.settings.deployment else server.api_keys,
+            "pid": os.getpid(),
+        }
+    )
+
+
 def _banner_in_front(server: MockServer, deployment: Deployment) -> Iterator[str]:
     yield f"Mock server  {server.base_url}, in front of {deployment.url}"
     if deployment.read_only:

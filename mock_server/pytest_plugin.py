@@ -102,7 +102,7 @@ class MockAccount:
         self.server.running.service.accounts.set_clocks(now, self.api_key)
 
     def reset(self, **given: Any) -> None:
-        """Start again, perhaps with a `fixture` or a `snapshot`.
+        """Start again, perhaps with `records`, a `fixture` or a `snapshot`.
 
         Raises:
             SettingsError: if there is none of that name, or the fixture is invalid.

@@ -74,6 +74,7 @@ def _named(kind: Any) -> str:
     return names.get(kind, "a whole number or null")
 
 
+OWN = "the-account-itself"  # the key of the account that a fixture is for, which may be a sandbox
 LONGEST_OF_STRANGERS = 16 * 2**10  # bytes of a body
 ACCOUNT = re.compile(r"account \d+|another account|.*[*?\[].*|")  # how accounts of a deployment are called
 MOST_SNAPSHOTS, MOST_BYTES = 20, 64 * 2**20
@@ -153,8 +154,9 @@ class Instance:
 
         Args:
             key: its key, which may be one of a sandbox that is not there yet.
-            given: an object with `fixture` (a name, or what a fixture file holds) or `snapshot` (a name): the account
-                then holds what there the account with its key holds, or else the first. None to hold what it did first.
+            given: an object with `records` (by resource, as in a fixture), which the account then holds, or with
+                `fixture` (a name, or what a fixture file holds) or `snapshot` (a name): the account then holds what
+                there the account with its key holds, or else the first. None to hold what it did first.
 
         Raises:
             SettingsError: if that is invalid; nothing changes then.
@@ -162,8 +164,9 @@ class Instance:
         fixture, like = self._fixture_given(given or {}), None
         with self._lock:
             if fixture is not None:
-                accounts = self._accounts_in(fixture, self.service.forms.uploads)
-                like = accounts.get(key if key in accounts.keys else next(iter(accounts.keys)))
+                accounts = self._accounts_in(_renamed(fixture, key), self.service.forms.uploads)
+                own = next((each for each in (OWN, key) if each in accounts.keys), next(iter(accounts.keys)))
+                like = accounts.get(own)
             account = self.service.accounts.start_again(key, like)
             self.effects.remove_of(account.name)
             self._forget(account.name)
@@ -175,8 +178,10 @@ class Instance:
 
     def _fixture_given(self, given: Any) -> Any:
         """The fixture that an object names or holds, or None."""
-        if not isinstance(given, dict) or set(given) - {"fixture", "snapshot"} or len(given) > 1:
-            raise SettingsError('expected an object with "fixture" or "snapshot", or none at all')
+        if not isinstance(given, dict) or set(given) - {"records", "fixture", "snapshot"} or len(given) > 1:
+            raise SettingsError('expected an object with "records", "fixture" or "snapshot", or none at all')
+        if "records" in given:
+            return {"accounts": [{"name": "this account", "api_key": OWN, "records": given["records"]}]}
         if "snapshot" in given:
             name = given["snapshot"]
             if not isinstance(name, str) or name not in self.snapshots:
@@ -317,3 +322,14 @@ class Instance:
     @property
     def _recording(self) -> Recording:
         return Recording(self.journal, self.remarks, self.effects)
+
+
+def _renamed(fixture: Any, key: str) -> Any:
+    """The fixture, with another key for the account whose key this is, which may be one of a sandbox."""
+    accounts = fixture.get("accounts") if isinstance(fixture, dict) else None
+    if not isinstance(accounts, list):
+        return fixture
+    own = [
+        {**each, "api_key": OWN} if isinstance(each, dict) and each.get("api_key") == key else each for each in accounts
+    ]
+    return {**fixture, "accounts": own}

@@ -32,6 +32,20 @@ def test_it_prints_its_url_its_keys_and_a_curl_line_that_works() -> None:
         assert json.loads(answer.stdout)["meta"]["results_per_page"] == 10
 
 
+def test_a_program_that_starts_it_is_told_where_it_listens_in_a_line_of_json() -> None:
+    options = ("--port", "0", "--ready-json", "--log-level", "error")
+    with subprocess.Popen([MOCK_SERVER, *options], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            told = json.loads(process.stdout.readline())
+            client = Client(over_network(told["base_url"]), next(iter(told["api_keys"])))
+            assert client.get("/api/domains/").status == 200
+            assert told["console"] == f"{told['base_url']}/"
+            assert told["pid"] == process.pid
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 def test_a_signal_ends_it_at_once_and_cleanly_with_a_connection_open(number: signal.Signals) -> None:
     with running() as (process, lines):

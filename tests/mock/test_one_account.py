@@ -13,7 +13,7 @@ from mock_server import MockServer
 
 pytestmark = pytest.mark.usefixtures("store")
 
-FIXTURE = {
+FIXTURE: dict[str, Any] = {
     "now": "2030-05-01 12:00:00",
     "accounts": [
         {"name": "First", "api_key": "first", "records": {"domains": [domain]}}
@@ -74,13 +74,28 @@ def test_it_starts_with_a_fixture_or_a_snapshot(server: MockServer, key: str) ->
     assert hosts(server, ALPINE) == others
 
 
+@pytest.mark.parametrize("key", [HARBOUR, "sandbox-one"])
+def test_it_starts_with_records_or_with_its_own_place_in_a_fixture(server: MockServer, key: str) -> None:
+    others = hosts(server, ALPINE)
+    control(server, "POST", f"/accounts/{key}/reset", json={"records": {"domains": [{"host": "given.example.com"}]}})
+    assert hosts(server, key) == ["given.example.com"]
+    fixture = {"accounts": [{"name": "Other", "api_key": "other"}, {**FIXTURE["accounts"][0], "api_key": key}]}
+    control(server, "POST", f"/accounts/{key}/reset", json={"fixture": fixture})
+    assert hosts(server, key) == ["first.example.com"]
+    assert hosts(server, ALPINE) == others
+
+
 @pytest.mark.parametrize(
     ("key", "given", "problem"),
     [
         ("nobody", {}, 'no account has the key "nobody"'),
         (HARBOUR, {"fixture": "big"}, "no fixture 'big'; give demo, empty"),
         (HARBOUR, {"snapshot": "none"}, 'there is no snapshot "none"; there are: none'),
-        (HARBOUR, {"records": 5}, 'expected an object with "fixture" or "snapshot"'),
+        (HARBOUR, {"recrods": {}}, 'expected an object with "records", "fixture" or "snapshot"'),
+        (HARBOUR, {"records": {}, "fixture": "empty"}, 'expected an object with "records", "fixture" or "snapshot"'),
+        (HARBOUR, {"records": 5}, "records holds a list for each of splash-pages, domains"),
+        (HARBOUR, {"records": {"links": []}}, 'no resource "links"; resources are splash-pages'),
+        ("sandbox-one", {"records": {"domains": [{}]}}, 'this account, domains, record 1: the field "host" is missing'),
         (HARBOUR, {"fixture": {"accounts": []}}, "expected the keys now and accounts"),
     ],
 )
