@@ -32,7 +32,7 @@ BEFORE, _, REST = JUDGING.partition("## Point it at your deployment\n")
 DEPLOYMENT, _, AFTER = REST.partition("\n## ")
 SHOWN = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCKS = {name: SHOWN.findall(text) for name, text in (PAGES | {"docs/judging.md": BEFORE + AFTER}).items()}
-ELSEWHERE = ("git ", "make ", "pytest ", "SCHEMATHESIS_HOOKS=")  # what other tests try
+ELSEWHERE = ("git ", "make ", "uv ", "uvx ", "pytest ", "SCHEMATHESIS_HOOKS=")  # what other tests try
 
 
 def commands(block: str) -> list[tuple[str, str]]:
@@ -43,7 +43,12 @@ def commands(block: str) -> list[tuple[str, str]]:
 def run(command: str, base_url: str) -> str:
     local = command.replace("http://127.0.0.1:8000", base_url).replace(".venv/bin/", f"{Path(sys.executable).parent}/")
     ended = subprocess.run(
-        ["bash", "-c", local.replace("curl ", "curl --silent ")], cwd=ROOT, capture_output=True, text=True, check=True
+        ["bash", "-c", local.replace("curl ", "curl --silent ")],
+        cwd=ROOT,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     printed = ended.stdout.replace(base_url, "http://127.0.0.1:8000")
     return "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
@@ -91,7 +96,7 @@ def test_the_readme_is_short() -> None:
 
 def test_the_mock_begins_as_the_readme_shows() -> None:
     blocks = BLOCKS["README.md"]
-    shown = next(output for block in blocks for command, output in commands(block) if command == "make mock")
+    shown = next(output for block in blocks for command, output in commands(block) if command.startswith("uvx "))
     with running() as (_, lines):
         base_url = lines[0].split()[-1]
     assert "".join(lines).replace(base_url, "http://127.0.0.1:8000") == shown
