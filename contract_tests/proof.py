@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from threading import Lock
 from time import monotonic
 from typing import Any, Self
 
@@ -80,11 +81,15 @@ class _Mock:
             raise UsageError("the program mock-server is not installed; it comes with this one")
         self._command = [program, "--port", "0", "--log-level", "error", "--journal", "0"]
         self._process: subprocess.Popen[str] | None = None
+        self._is_over, self._lock = False, Lock()  # an interrupt may come before anybody waits for the thread
 
     def start(self) -> str:
-        self._process = subprocess.Popen(  # noqa: S603 - our own
-            self._command, stdout=subprocess.PIPE, text=True, start_new_session=True
-        )
+        with self._lock:
+            if self._is_over:
+                return ""
+            self._process = subprocess.Popen(  # noqa: S603 - our own
+                self._command, stdout=subprocess.PIPE, text=True, start_new_session=True
+            )
         line = self._process.stdout.readline() if self._process.stdout else ""
         base_url = line.rpartition(" ")[2].strip()
         if not base_url.startswith("http://"):
@@ -92,6 +97,8 @@ class _Mock:
         return base_url
 
     def stop(self) -> None:
+        with self._lock:
+            self._is_over = True
         if self._process:
             self._process.terminate()
             try:
