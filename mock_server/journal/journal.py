@@ -329,7 +329,8 @@ class Journal:
                 for requests with remarks; `after` is the number of an entry.
         """
         with self._lock:
-            return [kept.entry for kept in self._entries if matches(kept.entry, filters)]
+            every = list(self._entries)  # of which entries are made while requests are answered
+        return [kept.entry for kept in every if matches(kept.entry, filters)]
 
     def entry(self, number: int) -> Entry | None:
         """One request, if it is still kept."""
@@ -340,11 +341,8 @@ class Journal:
     def exchanges(self) -> list[tuple[Entry, bytes | None]]:
         """The requests, oldest first, each with the whole body of its answer, or None if that is not kept."""
         with self._lock:
-            return [
-                (kept.entry, masked_key(kept.key, answer) if answer is not None else None)
-                for kept in self._entries
-                for answer in [self._answers.get(kept.number, None if kept.entry.answer else b"")]
-            ]
+            every = [(kept, self._answers.get(kept.number)) for kept in self._entries]
+        return [(kept.entry, _whole(kept, answer)) for kept, answer in every]
 
     def clear(self) -> None:
         """Forget all requests and remarks."""
@@ -364,8 +362,9 @@ class Journal:
                     self._followers += 1
                     self._added.wait(seconds)
                     self._followers -= 1
-                new = [kept.entry for kept in self._entries if kept.number > last and matches(kept.entry, filters)]
+                came = [kept for kept in self._entries if kept.number > last]
                 last = max(last, self._latest)
+            new = [kept.entry for kept in came if matches(kept.entry, filters)]
             yield from new
             if not new:
                 yield None
@@ -373,6 +372,13 @@ class Journal:
     @property
     def _latest(self) -> int:
         return self._entries[-1].number if self._entries else 0
+
+
+def _whole(kept: _Kept, answer: bytes | None) -> bytes | None:
+    """The whole body of an answer without a key; None if it is not kept."""
+    if answer is None:
+        return None if kept.entry.answer else b""
+    return masked_key(kept.key, answer)
 
 
 def is_preflight(method: str, headers: Collection[str]) -> bool:
