@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from multipart import MultipartError, ParserLimitReached, PushMultipartParser
+from multipart import MultipartError, ParserError, ParserLimitReached, PushMultipartParser
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, MultipartDecoder, NeedData, State
@@ -109,7 +109,7 @@ def _pushed(body: bytes, boundary: str) -> Iterator[Part]:
         MultipartError: if it is no such form, or a head is beyond a limit.
     """
     parser = PushMultipartParser(boundary, max_header_size=LONGEST_HEAD, max_header_count=MOST_HEADERS)
-    head, content, parts = Head(), b"", 0
+    head, content, parts, start = Head(), b"", 0, b"--" + boundary.encode()
     for event in parser.parse(body):
         if event is None:
             parts += 1
@@ -117,6 +117,8 @@ def _pushed(body: bytes, boundary: str) -> Iterator[Part]:
                 raise TooManyPartsError(MOST_PARTS)
             yield from _part(head, content)
         elif isinstance(event, bytes):
+            if event.startswith(start):
+                raise ParserError("A boundary stands at the start of a part")
             content = event
         else:
             if sum(len(name) + len(text) for name, text in event.headerlist) > LONGEST_HEAD:
@@ -129,7 +131,9 @@ def _pushed(body: bytes, boundary: str) -> Iterator[Part]:
 
 
 def _pulled(body: bytes, boundary: str) -> Iterator[Part]:
-    """The parts of a form as some clients write it: with bare line feeds, or spaces behind a boundary.
+    """The parts of a form as some clients write it.
+
+    They use bare line feeds, spaces behind a boundary, or nothing between the head of an empty part and the next one.
 
     Raises:
         MalformedFormError: if it cannot be read, whatever it is.

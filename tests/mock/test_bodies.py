@@ -46,6 +46,11 @@ GOOD: dict[str, tuple[str, bytes, dict[str, Any]]] = {
     "no line break at the end": (MULTIPART, NAME + b"--XX--", {"name": "Plain"}),
     "bare line feeds": (MULTIPART, (NAME + END).replace(b"\r\n", b"\n"), {"name": "Plain"}),
     "spaces behind the boundary": (MULTIPART, NAME.replace(b"--XX\r", b"--XX  \r") + END, {"name": "Plain"}),
+    "nothing between an empty part and the next": (
+        MULTIPART,
+        part('name="title"').removesuffix(b"\r\n") + NAME + END,
+        {"name": "Plain", "title": ""},
+    ),
     "utf-8 value": (MULTIPART, part('name="name"', "Grüße 東京 🎈".encode()) + END, {"name": "Grüße 東京 🎈"}),
     "bytes that are no utf-8": (MULTIPART, part('name="name"', b"a\xffb") + END, {"name": "a\ufffdb"}),
     "utf-8 file name": (
