@@ -109,7 +109,7 @@ def _pushed(body: bytes, boundary: str) -> Iterator[Part]:
         MultipartError: if it is no such form, or a head is beyond a limit.
     """
     parser = PushMultipartParser(boundary, max_header_size=LONGEST_HEAD, max_header_count=MOST_HEADERS)
-    head, content, parts, start = Head(), b"", 0, b"--" + boundary.encode()
+    head, content, parts, start = PartHead(), b"", 0, b"--" + boundary.encode()
     for event in parser.parse(body):
         if event is None:
             parts += 1
@@ -123,7 +123,7 @@ def _pushed(body: bytes, boundary: str) -> Iterator[Part]:
         else:
             if sum(len(name) + len(text) for name, text in event.headerlist) > LONGEST_HEAD:
                 raise ParserLimitReached("Maximum segment header length exceeded")
-            head, content = Head(event.name, event.filename, event.content_type or "text/plain"), b""
+            head, content = PartHead(event.name, event.filename, event.content_type or "text/plain"), b""
             disposition = dict(event.headerlist)["Content-Disposition"]
             if not event.name or "\\" in disposition or "*" in disposition:
                 head = _head(event.headerlist)
@@ -139,7 +139,7 @@ def _pulled(body: bytes, boundary: str) -> Iterator[Part]:
         MalformedFormError: if it cannot be read, whatever it is.
         TooManyPartsError: if there are over 1,000 parts.
     """
-    head, content = Head(), list[bytes]()
+    head, content = PartHead(), list[bytes]()
     try:
         for event in _events(MultipartDecoder(boundary.encode(), max_parts=MOST_PARTS), body):
             if isinstance(event, Data):
@@ -176,7 +176,7 @@ def _events(decoder: MultipartDecoder, body: bytes) -> Iterator[Event]:
     decoder.next_event()  # raises an error, because the body ends too early
 
 
-class Head(NamedTuple):
+class PartHead(NamedTuple):
     """What the headers of a part say: its name, the name of its file, if it is one, and its media type."""
 
     name: str = ""
@@ -184,7 +184,7 @@ class Head(NamedTuple):
     media_type: str = ""
 
 
-def _head(headers: Iterable[tuple[str, str]]) -> Head:
+def _head(headers: Iterable[tuple[str, str]]) -> PartHead:
     told = list(headers)
     if len(told) > MOST_HEADERS:
         raise MalformedFormError(f"a part has more than {MOST_HEADERS} headers")
@@ -192,10 +192,10 @@ def _head(headers: Iterable[tuple[str, str]]) -> Head:
     _, options = parse_options_header(known.get("Content-Disposition"))
     if "name" not in options:
         raise MalformedFormError("a part has no name in its Content-Disposition; give it one")
-    return Head(options["name"], options.get("filename"), known.get("Content-Type", "text/plain"))
+    return PartHead(options["name"], options.get("filename"), known.get("Content-Type", "text/plain"))
 
 
-def _part(head: Head, content: bytes) -> Iterator[Part]:
+def _part(head: PartHead, content: bytes) -> Iterator[Part]:
     """A part, unless it stands for a file that was not chosen."""
     media_type = head.media_type.partition(";")[0].strip().lower()[:LONGEST_NAME]
     if head.file_name is not None:
