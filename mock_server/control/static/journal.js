@@ -87,8 +87,8 @@ export async function render({ redraw }) {
   const clear = async () => {
     await ask("/_mock/journal", "DELETE");
     events.close();
-    say("The journal is empty.");
     await redraw();
+    say("The journal is empty.");
   };
 
   const events = new EventSource(`/_mock/journal/events?after=${entries.at(-1)?.number ?? 0}`);

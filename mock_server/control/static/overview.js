@@ -182,8 +182,8 @@ function stateOf(state, forced, redraw, unswitched, invitation) {
 function stateSection(state, forced, redraw) {
   const reset = async () => {
     await ask("/_mock/reset", "POST", {});
-    say("Everything is as it was at the start.");
     await redraw();
+    say("Everything is as it was at the start.");
   };
   return h(
     "section",
@@ -197,8 +197,8 @@ function snapshotsSection(names, redraw) {
   const path = (name) => `/_mock/snapshots/${encodeURIComponent(name)}`;
   const then = (action, text) => async (given) => {
     await action(given);
-    say(text);
     await redraw();
+    say(text);
   };
   const keep = (form) =>
     ask(path(form.elements.name.value.trim().replaceAll("/", "-").slice(0, 60) || "snapshot"), "PUT");

@@ -70,8 +70,8 @@ async function list(place) {
   });
   const again = async () => {
     await ask(`/_mock/accounts/${encodeURIComponent(account.key)}/reset`, "POST", {});
-    say("This account is as it was at the start.");
     await redraw();
+    say("This account is as it was at the start.");
   };
   const pageLink = (number, text) =>
     h("a", { class: "button", href: listUrl(place, { ...Object.fromEntries(viewed), page: number }) }, text);
@@ -171,11 +171,7 @@ function recordsTable(place, records, sort, change) {
         h("span", { "aria-hidden": "true" }, arrow[direction(name)] ?? ""),
       ),
     );
-  const remove = (record) =>
-    doing(async () => {
-      await deleteWithUndo(place, record);
-      await place.redraw();
-    });
+  const remove = (record) => doing(() => deleteWithUndo(place, record));
   const named = (record) => String(record.read[resource.label] || record.id);
   return h(
     "table",
@@ -236,6 +232,7 @@ const asText = (value) => (value === true ? "1" : value === false ? "0" : String
 async function deleteWithUndo(place, record) {
   const { about, account, resource } = place;
   await send(about, account.key, "DELETE", resource.paths.delete.replace("{id}", record.id));
+  await place.redraw();
   say(
     "Deleted.",
     doing(async () => {
@@ -252,8 +249,8 @@ async function deleteWithUndo(place, record) {
       const [copy] = (await ask(recordsUrl(place, null, { sort: "-id", size: "1" }))).records;
       if ([...update].length > 0)
         await send(about, account.key, "POST", resource.paths.update.replace("{id}", copy.id), update);
-      say(`It is there again, as record ${copy.id}: an id is not used twice.`);
       await place.redraw();
+      say(`It is there again, as record ${copy.id}: an id is not used twice.`);
     }),
   );
 }

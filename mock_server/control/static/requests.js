@@ -155,8 +155,8 @@ export function forcedList(forced, redraw) {
   const remove = (each) =>
     doing(async () => {
       await ask(`/_mock/forced/${each.number}`, "DELETE");
-      say("The forced answer was removed.");
       await redraw();
+      say("The forced answer was removed.");
     });
   return h(
     "ul",

@@ -46,8 +46,8 @@ function forcedSection(forced, redraw) {
     );
   const force = async (form) => {
     await ask("/_mock/forced", "POST", effectIn(form.elements));
-    say("The answer is forced.");
     await redraw();
+    say("The answer is forced.");
   };
   return h(
     "section",
@@ -151,8 +151,8 @@ function switchesForm(about, state, defects, points, redraw) {
   const isMock = !about.deployment;
   const change = async (form) => {
     await ask("/_mock/state", "PATCH", switchesIn(form.elements, about, defects, points, isMock));
-    say("Switched. All records were kept.");
     await redraw();
+    say("Switched. All records were kept.");
   };
   return h(
     "form",
