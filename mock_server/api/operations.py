@@ -126,8 +126,11 @@ class Service:
 
     def base_url(self) -> str:
         """The URL that page links begin with."""
-        host = request.host or f"{request.environ['SERVER_NAME']}:{request.environ['SERVER_PORT']}"
-        return self.settings.public_base_url or f"{request.scheme}://{host}{self.settings.base_path}"
+        if self.settings.public_base_url:
+            return self.settings.public_base_url
+        asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - once, as it takes a while
+        host = asked.host or f"{asked.environ['SERVER_NAME']}:{asked.environ['SERVER_PORT']}"
+        return f"{asked.scheme}://{host}{self.settings.base_path}"
 
     def account(self) -> Account:
         """The account whose key the request carries.

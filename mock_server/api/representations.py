@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from html import escape
 from http import HTTPStatus
 from itertools import repeat
@@ -41,14 +41,37 @@ GENERIC_KEYS = {"telegram": "token", "telegram_chat_id": "chat"}
 
 
 class Ready(Response):
-    """An answer with its whole body, so that nothing is left to find out when it is sent."""
+    """An answer with its whole body, which becomes a `Response` like others only if somebody wants to change it.
+
+    Args:
+        body: its body.
+        status: its status.
+        media_type: its Content-Type.
+    """
+
+    def __init__(self, body: bytes, status: int, media_type: str) -> None:
+        self._ready = body, status, media_type
+
+    def __getattr__(self, name: str) -> Any:
+        """What a response has: it is made when it is first asked for."""
+        if "headers" in self.__dict__:
+            raise AttributeError(name)
+        body, status, media_type = self._ready
+        super().__init__(body, status, content_type=media_type)
+        return getattr(self, name)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Send it."""
-        if environ["REQUEST_METHOD"] == "HEAD":
+        if "headers" in self.__dict__ or environ["REQUEST_METHOD"] == "HEAD":
             return super().__call__(environ, start_response)
-        start_response(self.status, self.headers.to_wsgi_list())
-        return [self.get_data()]
+        body, status, media_type = self._ready
+        start_response(_status_line(status), [("Content-Type", media_type), ("Content-Length", str(len(body)))])
+        return [body]
+
+
+@cache  # of a hundred statuses at most
+def _status_line(status: int) -> str:
+    return Response(status=status).status
 
 
 class Representations:
@@ -131,7 +154,7 @@ class Representations:
         if escaped:
             pieces = [pieces[0].replace("/", "\\/")]
         body = "".join([*pieces, "\n"]).encode()
-        return Ready(body, status, content_type=MEDIA_TYPES[self._choices["media-type"]])
+        return Ready(body, status, MEDIA_TYPES[self._choices["media-type"]])
 
     def _settings(self, resource: Resource, record: Record) -> dict[str, Any]:
         own = [field for field in resource.fields.values() if field.applies_when and field.applies_to(record.values)]

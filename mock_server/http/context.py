@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any
 
@@ -59,12 +60,18 @@ def context_of(environ: WSGIEnvironment) -> Context:
     return context
 
 
-SCHEME = "Bearer"
+SCHEME, LONGEST_KNOWN = "Bearer", 200  # characters of a header that is kept for the next request
 
 
 def scheme_and_key(environ: WSGIEnvironment) -> tuple[str, str]:
     """The scheme of a request's Authorization header, as it is spelled, and what follows it; both may be empty."""
-    scheme, _, key = environ.get("HTTP_AUTHORIZATION", "").strip().partition(" ")
+    text = environ.get("HTTP_AUTHORIZATION", "")
+    return _divided(text) if len(text) <= LONGEST_KNOWN else _divided.__wrapped__(text)
+
+
+@lru_cache(256)  # clients send the same again and again
+def _divided(text: str) -> tuple[str, str]:
+    scheme, _, key = text.strip().partition(" ")
     return scheme, key.strip()
 
 

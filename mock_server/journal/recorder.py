@@ -283,7 +283,7 @@ def _line(path: str, query: str) -> str:
 
 def _forced(context: Context) -> str:
     """What was forced on a request, for people."""
-    return ", ".join(effect.what for effect in context.effects)
+    return ", ".join([effect.what for effect in context.effects])
 
 
 @lru_cache(256)  # as above; not the names of parts, which may be long
