@@ -25,6 +25,7 @@ from mock_server.documents import write_document
 from mock_server.effects import conditions
 from mock_server.effects.layer import EffectLayer
 from mock_server.errors import REFUSAL, SettingsError
+from mock_server.extension import extend
 from mock_server.forwarding.front import Front
 from mock_server.http.cors import Cors, KnownHosts
 from mock_server.journal.recorder import Recorder, Recording
@@ -84,14 +85,29 @@ class _Routes(MapAdapter):
         return rule, {**arguments}
 
 
-class LeanFlask(Flask):
-    """A Flask application whose requests take half of the usual time."""
-
-    session_interface = _NoSessions()
+class AnyHostFlask(Flask):
+    """A Flask application that answers by whatever name it is called."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, static_folder=None)
         self._known: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]] = {}
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """The routes for a request, whatever host it names."""
+        if request is None:
+            return None
+        environ = request.environ
+        path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
+        scheme, method = environ["wsgi.url_scheme"], environ["REQUEST_METHOD"]
+        routes = _Routes(self.url_map, "", environ["SCRIPT_NAME"] or "/", "", scheme, path, method)
+        routes.known = self._known
+        return routes
+
+
+class LeanFlask(AnyHostFlask):
+    """The same without what an API does not need: its requests take half of the usual time."""
+
+    session_interface = _NoSessions()
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """The function, which is no coroutine here."""
@@ -106,17 +122,6 @@ class LeanFlask(Flask):
 
     def do_teardown_appcontext(self, *_: Any) -> None:
         """Call no function, because none is registered."""
-
-    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """The routes for a request, whatever host it names."""
-        if request is None:
-            return None
-        environ = request.environ
-        path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
-        scheme, method = environ["wsgi.url_scheme"], environ["REQUEST_METHOD"]
-        routes = _Routes(self.url_map, "", environ["SCRIPT_NAME"] or "/", "", scheme, path, method)
-        routes.known = self._known
-        return routes
 
 
 YAML = "application/yaml"
@@ -157,14 +162,14 @@ def create_app(
         The application; `app.extensions["mock_server"]` is its `Service`.
 
     Raises:
-        SettingsError: if a fixture or an open point is invalid.
+        SettingsError: if a fixture, an open point or an extension is invalid.
     """
     settings = settings or Settings()
     if settings.store and not space:
         raise SettingsError("create_app keeps all in memory; serve what is in a store with MockServer")
     conditions.check(settings.conditions, forwarded=settings.deployment is not None, shared=bool(settings.store))
     service = _service(settings, before, space)
-    app = LeanFlask(__name__)
+    app = (AnyHostFlask if settings.extend else LeanFlask)(__name__)
     app.extensions["mock_server"] = service
     _add_contract(app, service)
     service.errors.register(app)
@@ -172,6 +177,8 @@ def create_app(
     if settings.deployment:
         return _in_front(app, service, settings.deployment)
     _add_api(app, service)
+    if settings.extend:
+        extend(app, settings.extend)
     another = partial(_another, replace(settings, conditions={}), service)
     surrounded: WSGIApplication = app.wsgi_app
     for layer in reversed(list(_layers(app.url_map, service, recording, another))):

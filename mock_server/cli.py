@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import partial
@@ -23,6 +23,7 @@ from click.core import ParameterSource
 from link_management_contract.texts import printable
 from mock_server import printed
 from mock_server.choices import system_clock
+from mock_server.documents import write_document
 from mock_server.errors import Refusal, SettingsError, shown_url
 from mock_server.options import (
     ACCESS,
@@ -238,6 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             came: list[int] = []  # an event's lock may be held by the first signal when a second arrives
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, lambda *_: came.append(1))
+            options.began = _began(server, options) if options.save else None
             _say(printed.ready(server) if options.ready_json else printed.banner(server))
             with Workers(options.workers - 1, listener, partial(_log, options.log_level), given) as workers:
                 _serve(server, options, came, workers)
@@ -272,6 +274,9 @@ def _written(server: MockServer, options: SimpleNamespace) -> Iterator[tuple[str
     if options.har:
         archive = server.running.archive(urlsplit(server.base_url).scheme)
         yield printed.wrote(options.har, archive, f"Judge it: contract-tests judge {options.har}")
+    if options.save:
+        file, (text, state) = Path(options.fixture), options.began
+        yield printed.saved(file, text, server.running.fixture(), is_changed=_state(file) != state)
     if options.record and server.running.sightings:
         yield printed.recorded(options.record, server.running.sightings, verbatim=options.verbatim)
 
@@ -294,12 +299,16 @@ def _given(options: SimpleNamespace) -> dict[str, Any]:
     """
     if options.watch and options.fixture in SHIPPED:
         raise SettingsError("--watch watches a file; name it with --fixture FILE")
+    if options.save:
+        _check_saving(options)
     if bool(options.tls_cert) != bool(options.tls_key):
         raise SettingsError("--tls-cert and --tls-key go together; give both")
     if options.fail_on_remarks and not options.journal:
         raise SettingsError("--fail-on-remarks needs a journal; leave --journal 0 out")
     for path in filter(None, (options.har, options.record)):
         printed.check_writable(path)
+    if options.extend and options.workers > 1:
+        raise SettingsError("--extend goes with one process, which notices when the file is saved; leave --workers out")
     if options.har and options.har == options.record:
         raise SettingsError("--har and --record name the same file; give two")
     if options.har and not options.journal:
@@ -314,18 +323,47 @@ def _given(options: SimpleNamespace) -> dict[str, Any]:
     }
 
 
+def _check_saving(options: SimpleNamespace) -> None:
+    """Refuse what does not go with saving.
+
+    Raises:
+        SettingsError: if it is asked for.
+    """
+    if options.fixture in SHIPPED:
+        raise SettingsError("--save writes to a file; name it with --fixture FILE")
+    for name, why in (
+        ("watch", "which reads the file that --save writes"),
+        ("store", "which keeps everything already"),
+        ("records", "whose records would be in the file, and be added once more"),
+        ("api_key", "whose account would be in the file, and be added once more"),
+    ):
+        if getattr(options, name):
+            raise SettingsError(f"--save does not go with --{name.replace('_', '-')}, {why}; leave one of them out")
+    printed.check_writable(Path(options.fixture))
+
+
+def _began(server: MockServer, options: SimpleNamespace) -> tuple[str, tuple[int, int] | None]:
+    """What the accounts hold at the start, as a fixture, and the state of its file."""
+    return write_document(server.running.fixture()), _state(Path(options.fixture))
+
+
 def _serve(server: MockServer, options: SimpleNamespace, came: list[int], workers: Workers) -> None:
-    """Serve until a signal comes; read the fixture again when its file has changed, if that is asked for."""
-    file = Path(options.fixture)
-    before = _state(file) if options.watch else None
+    """Serve until a signal comes; read the files again that are watched, when they have changed."""
+    watched: dict[Path, Callable[[], None]] = {}
+    if options.watch:
+        watched[Path(options.fixture)] = server.running.reload
+    if options.extend:
+        watched[options.extend] = server.running.change
+    before = {file: _state(file) for file in watched}
     while not came:
         time.sleep(SECONDS_TO_NOTICE)
         for ended in workers.replaced():
             _say(f"Process {ended} has ended; another takes its place.")
-        now = _state(file) if options.watch else None
-        if now and now != before:
-            before = now
-            _say(_reloaded(server, file))
+        for file, read_again in watched.items():
+            now = _state(file)
+            if now and now != before[file]:
+                before[file] = now
+                _say(_reloaded(file, read_again))
 
 
 def _state(file: Path) -> tuple[int, int] | None:
@@ -337,11 +375,11 @@ def _state(file: Path) -> tuple[int, int] | None:
     return found.st_mtime_ns, found.st_size
 
 
-def _reloaded(server: MockServer, file: Path) -> str:
+def _reloaded(file: Path, read_again: Callable[[], None]) -> str:
     try:
-        server.running.reload()
+        read_again()
     except (SettingsError, Refusal) as error:
-        return printable(f"{error}\nKeeping the previous data; correct the file and save it again.")
+        return printable(f"{error}\nKeeping the previous version; correct the file and save it again.")
     return printable(f"Reloaded {file}.")
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import stat
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from link_management_contract import shipped_contract
@@ -105,6 +108,33 @@ def wrote(file: Path, text: str, hint: str) -> tuple[str, bool]:
     except OSError as error:
         return printable(f"{file} cannot be written: {error.strerror}"), False
     return printable(f"Wrote {file}. {hint}"), True
+
+
+def saved(file: Path, before: str, fixture: Mapping[str, Any], *, is_changed: bool) -> tuple[str, bool]:
+    """Write what the accounts hold to the file that they began with; what is said, and whether it could be written.
+
+    Args:
+        file: the file of the fixture; one beside it is written if somebody has changed it meanwhile.
+        before: what they began with.
+        fixture: what they hold.
+        is_changed: whether somebody has changed the file meanwhile.
+    """
+    text = write_document(fixture)
+    if text == before:
+        return printable(f"{file} stays as it is: nothing has changed."), True
+    other = file.with_name(f"{file.stem}.saved{file.suffix}") if is_changed else file
+    unfinished = other.with_name(f".{other.name}.unfinished")  # a full disk leaves the file itself as it was
+    try:
+        unfinished.write_text(text, "utf-8")
+        if other.exists():
+            shutil.copymode(other, unfinished)
+        unfinished.replace(other)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink()
+        return printable(f"{other} cannot be written: {error.strerror}. It is as it was."), False
+    why = f", because {file} was changed meanwhile" if is_changed else ""
+    return printable(f"Saved the records in {other}{why}."), True
 
 
 def _private(path: str, flags: int) -> int:

@@ -21,7 +21,7 @@ URL = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[
 
 LONGEST_TIMEOUT, SECONDS_TO_ANSWER = 600, 30.0
 FORWARDS = "requests are forwarded to {}, which has records and ways of its own"
-OF_A_MOCK = ("fixture", "records", "api_keys", "choices", "grease", "defects", "seed", "clock")
+OF_A_MOCK = ("fixture", "records", "api_keys", "choices", "grease", "defects", "extend", "seed", "clock")
 ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?|null")
 
 
@@ -83,6 +83,7 @@ class Settings:
         choices: values of open points other than the defaults, by name.
         grease: the seed of all choices that `choices` does not make; if None, they are the defaults.
         defects: names of defects, each of which breaks a rule.
+        extend: a Python file whose function `extend(app)` receives the Flask application, or None.
         conditions: trouble around the server: the measure of each condition by name.
         base_path: a path in front of `/api`, such as `/prefix`.
         cors_origins: the origins whose pages may call the mock, `*` for all; none, if empty.
@@ -108,6 +109,7 @@ class Settings:
     choices: Mapping[str, str] = field(default_factory=dict)
     grease: int | None = None
     defects: tuple[str, ...] = ()
+    extend: Path | None = None
     conditions: Mapping[str, float] = field(default_factory=dict)
     base_path: str = ""
     cors_origins: tuple[str, ...] = ("*",)

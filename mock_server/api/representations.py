@@ -41,7 +41,7 @@ GENERIC_KEYS = {"telegram": "token", "telegram_chat_id": "chat"}
 
 
 class Ready(Response):
-    """An answer with its whole body, which becomes a `Response` like others only if somebody wants to change it.
+    """An answer with its whole body, which becomes a `Response` like others only if somebody looks at it or changes it.
 
     Args:
         body: its body.
@@ -50,21 +50,30 @@ class Ready(Response):
     """
 
     def __init__(self, body: bytes, status: int, media_type: str) -> None:
-        self._ready = body, status, media_type
+        self.__dict__["_ready"] = body, status, media_type
 
     def __getattr__(self, name: str) -> Any:
-        """What a response has: it is made when it is first asked for."""
-        if "headers" in self.__dict__:
+        """What a response has that is not there yet."""
+        if "_ready" not in self.__dict__:
             raise AttributeError(name)
-        body, status, media_type = self._ready
-        super().__init__(body, status, content_type=media_type)
+        self._become_usual()
         return getattr(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Change it."""
+        if "_ready" in self.__dict__:
+            self._become_usual()
+        super().__setattr__(name, value)
+
+    def _become_usual(self) -> None:
+        body, status, media_type = self.__dict__.pop("_ready")
+        super().__init__(body, status, content_type=media_type)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Send it."""
-        if "headers" in self.__dict__ or environ["REQUEST_METHOD"] == "HEAD":
+        if "_ready" not in self.__dict__ or environ["REQUEST_METHOD"] == "HEAD":
             return super().__call__(environ, start_response)
-        body, status, media_type = self._ready
+        body, status, media_type = self.__dict__["_ready"]
         start_response(_status_line(status), [("Content-Type", media_type), ("Content-Length", str(len(body)))])
         return [body]
 

@@ -281,12 +281,13 @@ class Instance:
         room = MOST_BYTES - sum(getsizeof(text) for other, text in self.snapshots.items() if other != name)
         if fixture is None and size_of_fixture(self.service.accounts) > room:
             self._refuse_snapshot()
-        kept = write_document(self._fixture() if fixture is None else fixture)
+        kept = write_document(self.fixture() if fixture is None else fixture)
         if getsizeof(kept) > room:
             self._refuse_snapshot()
         self.snapshots[name] = kept
 
-    def _fixture(self) -> dict[str, Any]:
+    def fixture(self) -> dict[str, Any]:
+        """A fixture of what the accounts hold; sandboxes are not in it."""
         service = self.service
         return fixture_of(service.accounts, service.contract.resources.values(), service.forms.uploads)
 

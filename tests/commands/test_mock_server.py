@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -347,12 +348,95 @@ def test_a_fixture_is_begun_served_and_read_again_when_it_changes(tmp_path: Path
         fixture.write_text(good.replace("host: go.example.com", "id: 5"), "utf-8")
         told = [process.stdout.readline() for _ in range(2)]
         assert told[0].endswith('line 13: My company, domains, record 1 (id 5): the field "host" is missing\n'), told
-        assert told[1].startswith("Keeping the previous data; correct the file")
+        assert told[1].startswith("Keeping the previous version; correct the file")
         assert client.get("/api/domains/").json["meta"]["total"] == 2
         fixture.write_text(good.replace("        - host: go.example.com\n", ""), "utf-8")
         assert process.stdout.readline() == f"Reloaded {fixture}.\n"
         assert client.get("/api/domains/").json["meta"]["total"] == 1
     assert "--watch watches a file; name it with --fixture FILE" in failure("--watch")
+
+
+def test_an_extension_is_read_again_when_it_is_saved(tmp_path: Path) -> None:
+    extension = tmp_path / "mine.py"
+    extension.write_text("def extend(app):\n    app.add_url_rule('/one', view_func=lambda: 'first')\n")
+    with running("--extend", str(extension)) as (process, lines):
+        assert process.stdout
+        base_url = lines[0].split()[-1]
+        assert requests.get(f"{base_url}/one", timeout=60).text == "first"
+        extension.write_text("def extend(app):\n    1 / 0\n")
+        told = [process.stdout.readline() for _ in range(2)]
+        assert told[0] == f"{extension}, line 2: ZeroDivisionError: division by zero\n"
+        assert told[1].startswith("Keeping the previous version; correct the file")
+        assert requests.get(f"{base_url}/one", timeout=60).text == "first"
+        extension.write_text("def extend(app):\n    app.add_url_rule('/one', view_func=lambda: 'the second')\n")
+        assert process.stdout.readline() == f"Reloaded {extension}.\n"
+        assert requests.get(f"{base_url}/one", timeout=60).text == "the second"
+    assert "line 2: ZeroDivisionError" in failure("--extend", _written(extension, "def extend(app):\n    1 / 0\n"))
+    assert "--extend goes with one process" in failure("--extend", str(extension), "--workers", "2")
+
+
+def _written(file: Path, text: str) -> str:
+    file.write_text(text)
+    return str(file)
+
+
+def test_records_are_saved_in_the_file_they_came_from(tmp_path: Path) -> None:
+    fixture = tmp_path / "mine.yaml"
+    printed("fixture", fixture)
+    fixture.chmod(0o640)
+    begun, options = fixture.read_text("utf-8"), ("--fixture", str(fixture), "--save", "--log-level", "error")
+    assert _ended(*options) == [f"{fixture} stays as it is: nothing has changed."]
+    assert fixture.read_text("utf-8") == begun
+    assert _ended(*options, host="saved.example.com") == [f"Saved the records in {fixture}."]
+    assert fixture.stat().st_mode & 0o777 == 0o640
+    with MockServer(fixture=fixture) as server:
+        listed = Client(over_network(server.base_url), "my-key").get("/api/domains/").json["data"]
+        assert [each["host"] for each in listed] == ["saved.example.com", "links.example.com", "go.example.com"]
+    beside = tmp_path / "mine.saved.yaml"
+    told = _ended(*options, host="other.example.com", meanwhile=lambda: fixture.write_text(begun))
+    assert told == [f"Saved the records in {beside}, because {fixture} was changed meanwhile."]
+    assert (fixture.read_text("utf-8"), "other.example.com" in beside.read_text("utf-8")) == (begun, True)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["mine.saved.yaml", "mine.schema.json", "mine.yaml"]
+
+
+def test_a_file_that_cannot_be_saved_stays_as_it_was(tmp_path: Path) -> None:
+    fixture = tmp_path / "mine.yaml"
+    printed("fixture", fixture)
+    begun = fixture.read_text("utf-8")
+    (tmp_path / ".mine.yaml.unfinished").mkdir()  # in the way, as a full disk would be
+    options = ("--fixture", str(fixture), "--save", "--log-level", "error")
+    told = _ended(*options, host="lost.example.com", status=1)
+    assert told == [f"{fixture} cannot be written: Is a directory. It is as it was."]
+    assert fixture.read_text("utf-8") == begun
+
+
+def _ended(*options: str, host: str = "", meanwhile: Callable[[], object] = lambda: None, status: int = 0) -> list[str]:
+    """What a mock says when it ends, before the last line; a domain may have been created."""
+    with running(*options) as (process, lines):
+        assert process.stdout
+        client = Client(over_network(lines[0].split()[-1]), "my-key")
+        if host:
+            client.create("/api/domains", {"host": host})
+        meanwhile()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=120) == status
+        *told, last = process.stdout.read().splitlines()
+        assert last == "Stopped."
+        return told
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--save"], "--save writes to a file; name it with --fixture FILE"),
+        (["--save", "--fixture", "mine.yaml", "--watch"], "--save does not go with --watch"),
+        (["--save", "--fixture", "mine.yaml", "--records", "3"], "--save does not go with --records"),
+        (["--save", "--fixture", "mine.yaml", "--api-key", "a"], "--save does not go with --api-key"),
+        (["--save", "--fixture", "mine.yaml", "--store", "redis://127.0.0.1:1/0"], "--save does not go with --store"),
+    ],
+)
+def test_what_does_not_go_with_saving_is_told(options: list[str], told: str) -> None:
+    assert told in failure(*options)
 
 
 def test_it_serves_https(tmp_path: Path) -> None:

@@ -1,0 +1,146 @@
+"""`--extend`: a file of the user's adds routes, fields and checks, and is read again when it is saved."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from werkzeug.test import Client, TestResponse
+
+from mock_server import MockServer
+from mock_server.errors import SettingsError
+from mock_server.settings import Deployment, Settings
+
+KEY = {"Authorization": "Bearer demo-key-harbour"}
+PAGE = (Path(__file__).parents[2] / "docs" / "extending.md").read_text("utf-8")
+ROUTE, FIELD, CHECK = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+class Extended:
+    """A mock with an extension."""
+
+    def __init__(self, folder: Path, text: str, **settings: Any) -> None:
+        self.file = folder / "mine.py"
+        self.file.write_text(text)
+        self.server = MockServer(extend=self.file, **settings)
+
+    def ask(self, method: str, path: str, **more: Any) -> TestResponse:
+        """The answer to a request with a key."""
+        headers = KEY | more.pop("headers", {})
+        return Client(self.server.running).open(path, method=method, headers=headers, **more)
+
+
+def test_a_route_is_added_and_knows_the_account(tmp_path: Path) -> None:
+    mock = Extended(tmp_path, ROUTE)
+    assert mock.ask("GET", "/api/me").get_json() == {"data": {"company": "Harbour Books"}}
+    refused = mock.ask("GET", "/api/me", headers={"Authorization": "Bearer of-nobody"})
+    assert refused.status_code == 401
+    assert mock.server.running.journal.find(path="/api/me", status="200")
+    assert mock.ask("GET", "/api/domains/").status_code == 200
+
+
+def test_a_field_is_added_to_reads_and_lists(tmp_path: Path) -> None:
+    mock = Extended(tmp_path, FIELD)
+    listed = mock.ask("GET", "/api/domains/").get_json()["data"]
+    assert [each["owner"] for each in listed] == [f"owner-{each['id'] % 3}@example.com" for each in listed]
+    for _ in range(2):  # the second time, much is known
+        read = mock.ask("GET", f"/api/domains/{listed[0]['id']}")
+        assert read.get_json()["data"] == listed[0]
+        assert int(read.headers["Content-Length"]) == len(read.data)
+
+
+def test_a_check_refuses_as_the_mock_does(tmp_path: Path) -> None:
+    mock = Extended(tmp_path, CHECK)
+    refused = mock.ask("POST", "/api/domains", data={"host": "go.example.com"})
+    assert (refused.status_code, refused.get_json()["errors"][0]["title"]) == (
+        400,
+        "Send an X-Request-Id with each write.",
+    )
+    assert len(mock.server.running.journal.remarked) == 1
+    made = mock.ask("POST", "/api/domains", data={"host": "go.example.com"}, headers={"X-Request-Id": "1"})
+    assert made.status_code == 201
+
+
+def test_sessions_teardowns_and_changed_answers_work_as_in_any_flask_application(tmp_path: Path) -> None:
+    mock = Extended(
+        tmp_path,
+        """\
+from flask import session
+def extend(app):
+    app.secret_key = "not secret"
+    app.ended = []
+    app.teardown_request(lambda error: app.ended.append(error))
+    @app.get("/api/visits")
+    def visits():
+        session["visits"] = session.get("visits", 0) + 1
+        return str(session["visits"])
+    @app.after_request
+    def teapot(response):
+        if response.status_code == 404:
+            response.set_data(b"{}")
+            response.status_code = 418
+        return response
+""",
+    )
+    client = Client(mock.server.running)
+    assert [client.get("/api/visits", headers=KEY).text for _ in range(2)] == ["1", "2"]
+    answer = client.get("/api/domains/99999", headers=KEY)
+    assert (answer.status_code, answer.data, answer.headers["Content-Length"]) == (418, b"{}", "2")
+    assert mock.server.app.ended == [None, None, None]  # type: ignore[attr-defined]
+
+
+def test_it_is_read_again_with_all_records_kept_and_a_mistake_changes_nothing(tmp_path: Path) -> None:
+    mock = Extended(tmp_path, ROUTE)
+    made = mock.ask("POST", "/api/domains", data={"host": "kept.example.com"}).get_json()["data"]["id"]
+    mock.file.write_text(ROUTE.replace("/api/me", "/api/myself"))
+    mock.server.running.change()
+    assert [mock.ask("GET", path).status_code for path in ("/api/me", "/api/myself")] == [404, 200]
+    mock.file.write_text("def extend(app):\n    pass\n    app.no_such_thing()\n")
+    with pytest.raises(SettingsError, match=r"mine\.py, line 3: AttributeError: .*no_such_thing"):
+        mock.server.running.change()
+    assert [mock.ask("GET", path).status_code for path in ("/api/myself", f"/api/domains/{made}")] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("def extend(app:\n", "mine.py, line 1: SyntaxError: "),
+        ("import json\n\n1 / 0\n", "mine.py, line 3: ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)\n", "mine.py, line 1: SystemExit: 3"),
+        ("from json import loads\ndef extend(app):\n    loads('{')\n", "mine.py, line 3: JSONDecodeError: "),
+        ("def extends(app):\n    pass\n", "mine.py has no function `extend(app)`; define one"),
+        ("def extend():\n    pass\n", "mine.py: TypeError: extend() takes 0 positional arguments"),
+        ("\0", "mine.py"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(told)):
+        Extended(tmp_path, text)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"missing\.py cannot be read: No such file or directory"):
+        MockServer(extend=tmp_path / "missing.py")
+
+
+def test_dataclasses_with_annotations_as_texts_work(tmp_path: Path) -> None:
+    lines = ["from __future__ import annotations", "from dataclasses import dataclass", "@dataclass", "class Plan:"]
+    mock = Extended(tmp_path, "\n".join([*lines, "    name: str", "def extend(app):", "    app.plan = Plan('small')"]))
+    assert mock.server.app.plan.name == "small"  # type: ignore[attr-defined]
+
+
+def test_a_hook_that_fails_is_answered_and_logged_with_its_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    mock = Extended(
+        tmp_path, "def extend(app):\n    @app.before_request\n    def fail():\n        raise KeyError('x')\n"
+    )
+    assert mock.ask("GET", "/api/domains/").status_code == 500
+    assert 'mine.py", line 4' in caplog.text
+
+
+def test_it_does_not_go_with_a_deployment(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="extend does not apply"):
+        Settings(extend=tmp_path / "mine.py", deployment=Deployment(url="http://127.0.0.1:9"))
