@@ -6,7 +6,7 @@ PINNED := $(INSTALL) --no-deps --require-hashes --requirement
 ITSELF := $(INSTALL) --no-deps --no-build-isolation --editable .
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
 
-.PHONY: mock suite test test-all lint format generators prove mutants mutation bench soak dist lock clean
+.PHONY: mock suite test test-all lint format generators prove mutants mutation bench soak release lock clean
 
 mock: .venv/.mock  ## serve the demo data
 	@$(BIN)/mock-server $(if $(filter command,$(origin PORT)),--port $(PORT)) $(ARGS)
@@ -60,8 +60,19 @@ soak: .venv/.dev  ## let hostile clients loose on a mock, then a mixed load for 
 	$(BIN)/python bench/soak.py
 	$(BIN)/python bench/hour.py --minutes $(or $(MINUTES),60)
 
-dist: .venv/.dev  ## build a wheel and a source distribution, the same each time
+release: .venv/.dev  ## build a wheel, a source distribution and a file for each command, the same each time
+	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(MAKE) --no-print-directory dist/mock-server.pyz dist/contract-tests.pyz
+
+dist/mock-server.pyz: NEEDS := mock
+dist/contract-tests.pyz: NEEDS := suite
+dist/%.pyz:
+	rm -rf build/$*
+	$(PINNED) requirements/$(NEEDS).txt --no-compile --target build/$*
+	$(INSTALL) --no-deps --no-compile --target build/$* dist/*.whl
+	rm -r build/$*/bin build/$*/*.dist-info/RECORD build/$*/*.dist-info/direct_url.json
+	$(BIN)/shiv --reproducible --python '/usr/bin/env python3' --site-packages build/$* --console-script $* --output-file $@
 
 lock:  ## pin all versions with their hashes, as constraints.txt has them; needs uv, and an empty constraints.txt for newer ones
 	$(LOCK) --extra dev --extra mutation --output-file constraints.txt
