@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -27,14 +28,43 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_what_is_built_twice_is_the_same_byte_for_byte(tmp_path: Path) -> None:
-    built = []
-    for folder in (tmp_path / "one", tmp_path / "other"):
-        command: list[str | Path] = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT]
-        subprocess.run(command, check=True, capture_output=True)
-        built.append({each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in folder.iterdir()})
-    assert len(built[0]) == 2
-    assert built[0] == built[1]
+def test_a_release_built_twice_is_the_same_and_each_of_its_files_works_by_itself(tmp_path: Path) -> None:
+    one, other = released(tmp_path / "one"), released(tmp_path / "other")
+    assert sorted(one) == sorted(other)
+    assert {path.suffix for path in one.values()} == {".whl", ".gz", ".pyz"}
+    assert [hashed(path) for path in one.values()] == [hashed(path) for path in other.values()]
+
+    python = Path(sys.executable).resolve()  # without the packages of this environment
+    bare = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "CONTRACT_API_KEY": HARBOUR}
+    serve: list[str | Path] = [python, one["mock-server.pyz"], "--port", "0", "--log-level", "error"]
+    judge: list[str | Path] = [python, one["contract-tests.pyz"], "run", "--resources", "domains", "--read-only"]
+    with subprocess.Popen(serve, cwd=tmp_path, env=bare, stdout=subprocess.PIPE, text=True) as mock:
+        try:
+            assert mock.stdout
+            base_url = mock.stdout.readline().split()[-1]
+            assert Client(over_network(base_url), HARBOUR).get("/").status == 200
+            judged = subprocess.run(
+                [*judge, "--base-url", base_url], cwd=tmp_path, env=bare, capture_output=True, text=True, check=False
+            )
+            assert judged.stdout.splitlines()[-1].startswith("partial: "), judged.stderr
+        finally:
+            mock.terminate()
+
+
+def released(folder: Path) -> dict[str, Path]:
+    """What `make release` builds of a copy of this checkout, by name."""
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, files.split("\0")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
+    (folder / ".venv").symlink_to(Path(sys.prefix))
+    subprocess.run(["make", "release"], cwd=folder, check=True, capture_output=True)
+    return {path.name: path for path in sorted((folder / "dist").iterdir())}
+
+
+def hashed(file: Path) -> str:
+    """The hash of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize(
