@@ -72,7 +72,7 @@ dist/%.pyz:
 	$(PINNED) requirements/$(NEEDS).txt --no-compile --target build/$*
 	$(INSTALL) --no-deps --no-compile --target build/$* dist/*.whl
 	rm -r build/$*/bin build/$*/*.dist-info/RECORD build/$*/*.dist-info/direct_url.json
-	$(BIN)/shiv --reproducible --python '/usr/bin/env python3' --site-packages build/$* --console-script $* --output-file $@
+	$(BIN)/shiv --reproducible --python '/usr/bin/env python$(VERSION)' --site-packages build/$* --console-script $* --output-file $@
 
 lock:  ## pin all versions with their hashes, as constraints.txt has them; needs uv, and an empty constraints.txt for newer ones
 	$(LOCK) --extra dev --extra mutation --output-file constraints.txt
