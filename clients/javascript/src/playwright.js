@@ -1,0 +1,20 @@
+// Playwright's `test` with an account of a mock for each test.
+import { test as base } from "@playwright/test";
+import { findMock } from "./index.js";
+
+export { expect } from "@playwright/test";
+
+/** @type {typeof import("./playwright.js").test} */
+export const test = base.extend({
+  mockOptions: [{}, { option: true, scope: "worker" }],
+  mock: [async ({ mockOptions }, use) => {
+    const mock = await findMock(mockOptions);
+    await use(mock);
+    await mock.stop();
+  }, { scope: "worker", timeout: 0 }], // startMock has a limit of its own
+  account: async ({ mock }, use, { title }) => {
+    const account = await mock.createAccount(title);
+    await use(account);
+    await account.finish();
+  },
+});

@@ -1,0 +1,10 @@
+import type { StartOptions } from "./index.js";
+
+/** A mock for all tests: the one that `MOCK` names, or a new one. */
+export type SetUp = (project: { provide(name: "mock", value: { baseUrl: string; token: string | undefined }): void }) => Promise<() => Promise<void>>;
+
+/** A global set-up that starts the mock in another way. */
+export declare const setUp: (options?: StartOptions) => SetUp;
+
+declare const standard: SetUp;
+export default standard;
