@@ -91,7 +91,7 @@ def test_an_account_of_a_mock_from_node(server: MockServer) -> None:
 
 @pytest.mark.slow
 @NODE
-def test_a_mock_is_found_and_started_or_the_reason_is_told(node_modules: None) -> None:
+def test_a_mock_is_found_and_started_or_the_reason_is_told() -> None:
     ended("node", "--test", TESTS / "start.test.mjs", HERE=str(MOCK_SERVER))
 
 
@@ -145,9 +145,10 @@ def test_what_is_packed_serves_a_strict_project(node_modules: None, tmp_path: Pa
     (project / "package.json").write_text('{"private": true, "type": "module"}')
     ended("npm", "install", "--offline", "--no-audit", "--no-fund", tmp_path / packed, cwd=project)
     (project / "strict.ts").write_text((TESTS / "strict.ts").read_text("utf-8"))
-    module = "nodenext" if resolution == "nodenext" else "es2022"
-    options = ["--strict", "--target", "es2022", "--module", module, "--moduleResolution", resolution]
-    ended(TOOLS / "tsc", *options, "--lib", "es2022,dom", "--types", "", "strict.ts", cwd=project)
+    options = {"strict": True, "target": "es2022", "lib": ["es2022", "dom"], "types": [], "moduleResolution": resolution}
+    options["module"] = {"nodenext": "nodenext", "bundler": "es2022"}[resolution]
+    (project / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": ["strict.ts"]}))
+    ended(TOOLS / "tsc", cwd=project)
     printed = ended("node", "strict.js", cwd=project, MOCK_SERVER=str(MOCK_SERVER))
     assert json.loads(printed) == {
         "created": 201,

@@ -4,15 +4,16 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
 const SECONDS_TO_FINISH = 5;
+const SECONDS_FOR_LAST_WORDS = 1;
 const LONGEST = 2000; // characters of what the command said
 
 const [seconds, command, ...args] = process.argv.slice(2);
 const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
 let said = "";
-let has_ended = false;
+let hasEnded = false;
 
 /** @param {object} message */
-const tell = (message) => process.connected && process.send?.(message, () => {});
+const tell = (message) => process.connected && process.send?.(message, undefined, undefined, () => {});
 /** @param {string} why */
 const fail = (why) => tell({ why, said: said.trim() });
 /** @param {string} text */
@@ -20,8 +21,9 @@ const note = (text) => { said = `${said}${text}`.slice(-LONGEST); };
 /** @param {NodeJS.Signals} signal */
 const end = (signal) => process.kill(process.platform === "win32" ? Number(child.pid) : -process.pid, signal);
 
+/** Ends what is left of the group, which this process leads and so ends with. */
 function leave() {
-  if (!has_ended || process.platform !== "win32") end("SIGKILL"); // this process too: it leads the group
+  if (process.platform !== "win32" || !hasEnded) end("SIGKILL");
   process.exit();
 }
 
@@ -32,17 +34,22 @@ createInterface({ input: child.stdout }).on("line", (line) => {
   else note(`${line}\n`);
 });
 child.on("error", (error) => {
-  has_ended = true;
+  hasEnded = true;
   fail("code" in error && error.code === "ENOENT" ? "not found" : error.message);
 });
-child.on("close", (status, signal) => {
-  has_ended = true;
-  fail(signal ? `was ended by ${signal}` : `ended with status ${status}`);
+child.on("exit", (status, signal) => {
+  const why = signal ? `was ended by ${signal}` : `ended with status ${status}`;
+  const timer = setTimeout(fail, SECONDS_FOR_LAST_WORDS * 1000, why); // what it started may keep the pipes open
+  child.on("close", () => {
+    clearTimeout(timer);
+    hasEnded = true;
+    fail(why);
+  });
 });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {}); // end() sends them to the group
 process.on("disconnect", () => {
-  if (has_ended) leave();
+  if (hasEnded) leave();
   setTimeout(leave, SECONDS_TO_FINISH * 1000);
-  child.on("exit", leave);
+  child.on("close", leave);
   end("SIGTERM");
 });

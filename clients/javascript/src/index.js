@@ -14,7 +14,8 @@ export async function startMock(options = {}) {
 
 /** @type {typeof import("./index.js").connect} */
 export function connect(baseUrl, { token = process.env.MOCK_CONTROL_TOKEN } = {}) {
-  if (!/^https?:\/\/./.test(baseUrl)) throw new TypeError(`invalid base URL "${baseUrl}": expected something like http://127.0.0.1:8000`);
+  if (!/^https?:\/\/./.test(baseUrl))
+    throw new TypeError(`invalid base URL "${baseUrl}": expected something like http://127.0.0.1:8000`);
   return mockAt(baseUrl.replace(/\/+$/, ""), token, async () => {});
 }
 
@@ -83,8 +84,8 @@ function accountOf({ baseUrl, control }, key) {
     key,
     baseUrl,
     headers: { Authorization: `Bearer ${key}` },
-    reset: async (from = {}) => {
-      await control("POST", `accounts/${key}/reset`, from);
+    reset: async (from) => {
+      await control("POST", `accounts/${key}/reset`, from ?? {});
       if (meant.length) await control("POST", `accounts/${key}/meant`, meant); // a reset forgets them
     },
     force: (answer) => control("POST", "forced", { ...answer, account: key }),
@@ -97,7 +98,10 @@ function accountOf({ baseUrl, control }, key) {
       if (remarks !== undefined) query.set("remarks", remarks ? "1" : "0");
       return (await control("GET", `journal?${query}`)).entries;
     },
-    remarks: async () => (await account.journal({ remarks: true })).flatMap((entry) => entry.remarks).filter((each) => !each.is_meant),
+    remarks: async () => {
+      const entries = await account.journal({ remarks: true });
+      return entries.flatMap((entry) => entry.remarks).filter((each) => !each.is_meant);
+    },
     means: async (...rules) => {
       const every = [...meant, ...(rules.length ? rules : ["*"])];
       meant.splice(0, Infinity, ...(await control("POST", `accounts/${key}/meant`, every)));
@@ -106,8 +110,9 @@ function accountOf({ baseUrl, control }, key) {
     finish: async () => {
       const remarks = await account.remarks();
       await account.reset(); // what is forced on it would be in the way of others, as there is a limit
-      const made = remarks.map(({ rule, what }) => `  ${rule}: ${what}`);
-      if (made.length) throw new Error(`the client made mistakes; where they are meant, call account.means("RULE"):\n${made.join("\n")}`);
+      const made = remarks.map(({ rule, what }) => `\n  ${rule}: ${what}`);
+      if (made.length)
+        throw new Error(`the client made mistakes; where they are meant, call account.means("RULE"):${made.join("")}`);
     },
   };
   return account;

@@ -4,8 +4,12 @@ import { findMock } from "./index.js";
 
 export { expect } from "@playwright/test";
 
-/** @type {typeof import("./playwright.js").test} */
-export const test = base.extend({
+/**
+ * @typedef {import("./playwright.js").MockFixtures} MockFixtures
+ * @typedef {import("./playwright.js").MockWorkerFixtures} MockWorkerFixtures
+ * @type {import("@playwright/test").Fixtures<MockFixtures, MockWorkerFixtures>}
+ */
+const fixtures = {
   mockOptions: [{}, { option: true, scope: "worker" }],
   mock: [async ({ mockOptions }, use) => {
     const mock = await findMock(mockOptions);
@@ -17,4 +21,7 @@ export const test = base.extend({
     await use(account);
     await account.finish();
   },
-});
+};
+
+/** @type {typeof import("./playwright.js").test} */
+export const test = base.extend(fixtures);

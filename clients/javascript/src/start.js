@@ -44,7 +44,8 @@ function check(options) {
   const { args = [], command = [], timeoutSeconds = 120 } = options;
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown) throw new TypeError(`startMock has no option "${unknown}"; its options are ${OPTIONS.join(", ")}`);
-  if (!isTexts(args)) throw new TypeError(`args is ${JSON.stringify(args)}; expected an array such as ["--records", "90"]`);
+  if (!isTexts(args))
+    throw new TypeError(`args is ${JSON.stringify(args)}; expected an array such as ["--records", "90"]`);
   if (typeof command !== "string" && !isTexts(command))
     throw new TypeError(`command is ${JSON.stringify(command)}; expected a command line, or an array of its words`);
   if (!(timeoutSeconds > 0)) throw new TypeError(`timeoutSeconds is ${timeoutSeconds}; expected a number above 0`);
@@ -62,7 +63,7 @@ function waysTo({ args = [], command = process.env.MOCK_SERVER, from, image }) {
   const options = ["--port", "0", "--ready-json", ...args];
   if (words?.length) return [{ command: [...words, ...options] }];
   const ways = [["mock-server", ...options]];
-  if (from) ways.push(["uvx", "--from", from, "mock-server", ...options], ["pipx", "run", "--spec", from, "mock-server", ...options]);
+  if (from) ways.push(["uvx", "--from", from, ...ways[0]], ["pipx", "run", "--spec", from, ...ways[0]]);
   return [...ways.map((command) => ({ command })), ...(image ? containersOf(image, args) : [])];
 }
 
@@ -107,8 +108,9 @@ async function run(command, token, seconds) {
     if (guard.connected) guard.disconnect();
     await ended;
   };
-  const told = await Promise.race([once(guard, "message").then(([message]) => /** @type {Told} */ (message)), ended.then(() => ({ why: "its guard was ended" }))]);
+  /** @type {Told[]} */
+  const [told] = await Promise.race([once(guard, "message"), ended.then(() => [{ why: "its guard was ended" }])]);
   guard.unref(); // who forgets to stop the mock can end all the same
   guard.channel?.unref();
-  return { told: /** @type {Told} */ (told), stop };
+  return { told, stop };
 }
