@@ -1,4 +1,4 @@
-"""The JavaScript package: what it declares and packs, how it starts a mock, and that no mock outlives who started it."""
+"""The JavaScript package: what it declares and packs, how it starts a mock, and that no mock outlives its parent."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def wait_until_gone(base_url: str) -> None:
     deadline = time.monotonic() + SECONDS
     with suppress(URLError, ConnectionError):
         while time.monotonic() < deadline:
-            urlopen(f"{base_url}/openapi.yaml").close()  # noqa: S310 - a URL of this machine
+            urlopen(f"{base_url}/openapi.yaml").close()
             time.sleep(0.05)
         pytest.fail(f"{base_url} still answers after {SECONDS} seconds")
 
@@ -145,7 +145,13 @@ def test_what_is_packed_serves_a_strict_project(node_modules: None, tmp_path: Pa
     (project / "package.json").write_text('{"private": true, "type": "module"}')
     ended("npm", "install", "--offline", "--no-audit", "--no-fund", tmp_path / packed, cwd=project)
     (project / "strict.ts").write_text((TESTS / "strict.ts").read_text("utf-8"))
-    options = {"strict": True, "target": "es2022", "lib": ["es2022", "dom"], "types": [], "moduleResolution": resolution}
+    options = {
+        "strict": True,
+        "target": "es2022",
+        "lib": ["es2022", "dom"],
+        "types": [],
+        "moduleResolution": resolution,
+    }
     options["module"] = {"nodenext": "nodenext", "bundler": "es2022"}[resolution]
     (project / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": ["strict.ts"]}))
     ended(TOOLS / "tsc", cwd=project)
@@ -154,6 +160,40 @@ def test_what_is_packed_serves_a_strict_project(node_modules: None, tmp_path: Pa
         "created": 201,
         "failed": 503,
         "host": "go.example.com",
-        "rules": ["pagination.page-sizes"],
-        "statuses": [201, 503, 200, 400],
+        "rules": ["pagination.other-sizes-are-not-used"],
+        "statuses": [201, 503, 200, 200],
     }
+
+
+@pytest.mark.slow
+@NODE
+@pytest.mark.parametrize(
+    ("runner", "fixture", "command", "configuration"),
+    [
+        ("playwright", "account", ("playwright", "test"), "{ reporter: 'line' }"),
+        ("vitest", "mockAccount", ("vitest", "run"), "{ test: { globalSetup: 'link-management-mock/vitest/setup' } }"),
+    ],
+    ids=["playwright", "vitest"],
+)
+def test_a_mistake_of_the_client_fails_its_test_alone(  # noqa: PLR0913, PLR0917 - a fixture and a table
+    node_modules: None, tmp_path: Path, runner: str, fixture: str, command: tuple[str, str], configuration: str
+) -> None:
+    (tmp_path / "node_modules").symlink_to(ROOT / "node_modules")
+    (tmp_path / "package.json").write_text('{"private": true, "type": "module"}')
+    (tmp_path / f"{runner}.config.mjs").write_text(f"export default {configuration};")
+    (tmp_path / "mistakes.test.mjs").write_text(
+        f"""
+        import {{ test }} from "link-management-mock/{runner}";
+        const read = ({{ baseUrl, headers }}) => fetch(`${{baseUrl}}/api/domains/?results_per_page=7`, {{ headers }});
+        test("right", async ({{ {fixture} }}) => {{ await {fixture}.journal(); }});
+        test("wrong", async ({{ {fixture} }}) => {{ await read({fixture}); }});
+        test("meant", async ({{ {fixture} }}) => {{ await {fixture}.means("pagination.*"); await read({fixture}); }});
+        """
+    )
+    environment = os.environ | {"MOCK_SERVER": str(MOCK_SERVER), "NO_COLOR": "1"}
+    words = [TOOLS / command[0], *command[1:]]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.search(r"\b1 failed\b.*\b2 passed\b", done.stdout, re.DOTALL), done.stdout
+    assert "the client made mistakes" in done.stdout + done.stderr
+    assert "pagination.other-sizes-are-not-used: " in done.stdout + done.stderr
