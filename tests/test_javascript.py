@@ -191,7 +191,7 @@ def test_a_mistake_of_the_client_fails_its_test_alone(  # noqa: PLR0913, PLR0917
         """
     )
     environment = os.environ | {"MOCK_SERVER": str(MOCK_SERVER), "NO_COLOR": "1"}
-    words = [TOOLS / command[0], *command[1:]]
+    words: list[str | Path] = [TOOLS / command[0], *command[1:]]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert re.search(r"\b1 failed\b.*\b2 passed\b", done.stdout, re.DOTALL), done.stdout

@@ -12,7 +12,8 @@ export async function setupMock(on, options) {
       if (accounts.has(key)) return (await accounts.get(key)[method](...args)) ?? null;
       const account = await mock.createAccount(name);
       accounts.set(account.key, account);
-      const methods = Object.entries(account).flatMap(([method, value]) => (typeof value === "function" ? [method] : []));
+      const members = Object.entries(account);
+      const methods = members.filter(([, member]) => typeof member === "function").map(([member]) => member);
       return { ...JSON.parse(JSON.stringify(account)), methods };
     },
   });

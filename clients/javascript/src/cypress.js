@@ -6,7 +6,7 @@ const made = [];
 Cypress.Commands.add("mockAccount", (name = Cypress.currentTest.title) =>
   cy.task("mockAccount", { name }).then((/** @type {any} */ { methods, ...account }) => {
     for (const method of methods)
-      account[method] = (/** @type {unknown[]} */ ...args) => cy.task("mockAccount", { key: account.key, method, args });
+      account[method] = (/** @type {any[]} */ ...args) => cy.task("mockAccount", { key: account.key, method, args });
     made.push(account);
     return account;
   }),

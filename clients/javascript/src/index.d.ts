@@ -43,11 +43,11 @@ export interface Account {
   readonly baseUrl: string;
   /** What its requests need. */
   readonly headers: { Authorization: string };
-  /** Starts again: as it began, or with these records, a fixture (`"empty"`), or a snapshot. Removes what is forced. */
+  /** Starts again: as it began, or with these records, a fixture or a snapshot. Removes what is forced. */
   reset(start?: { records: Records } | { fixture: "demo" | "empty" | object } | { snapshot: string }): Promise<void>;
   /** Answers its next matching request, or more: `{ status: 503 }`, `{ field: "host" }`, `{ prefer: "code=429" }`. */
   force(answer: Forced): Promise<InForce>;
-  /** Puts trouble such as `latency=0.5` around its requests, until it is reset unless `times` or `seconds` are given. */
+  /** Puts trouble such as `latency=0.5` around its requests, until it is reset, or for `times` or `seconds`. */
   condition(condition: string, which?: Which): Promise<InForce>;
   /** Loses the answer to its next matching request, after the request is carried out or before. */
   lost(options?: Which & { when?: "after" | "before" }): Promise<InForce>;
