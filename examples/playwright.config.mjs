@@ -1,4 +1,4 @@
-// npx playwright test --config examples; MOCK and CHROMIUM say where the mock and the browser are.
+// npx playwright test --config examples; MOCK names a mock that already runs, CHROMIUM a browser.
 export default {
   testMatch: "*.spec.mjs",
   fullyParallel: true,

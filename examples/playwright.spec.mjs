@@ -1,7 +1,6 @@
 // Twenty tests at once against one mock: each has a page and an account of its own, so none meets another's records.
 import { createServer } from "node:http";
-import { expect } from "@playwright/test";
-import { MOCK, test as base } from "./mock-account.mjs";
+import { expect, test as base } from "link-management-mock/playwright";
 
 const FRONT_END = `<!doctype html><title>Pages</title><main><h1>Pages</h1><ul></ul>
 <form><input name="name" aria-label="Name"><button>Add</button></form><p role="alert"></p></main>
@@ -32,7 +31,7 @@ const test = base.extend({
     server.close();
   }, { scope: "worker" }],
   frontEnd: async ({ page, account, site }, use) => {
-    await page.addInitScript((settings) => { window.settings = settings; }, { mock: MOCK, key: account.key });
+    await page.addInitScript((settings) => { window.settings = settings; }, { mock: account.baseUrl, key: account.key });
     await page.goto(site);
     await use(page);
   },

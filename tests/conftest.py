@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis_server import RedisServer
+from shell import installed
 from wire import Client, over_network
 
 from contract_tests.cli import SELDOM
@@ -86,6 +87,12 @@ def server() -> Iterator[MockServer]:
 def client(server: MockServer) -> Client:
     """Who speaks to it for its first account."""
     return Client(over_network(server.base_url))
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> None:
+    """The Node packages of the project."""
+    installed("node_modules/.ready")
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +29,8 @@ from mock_server import cli as mock
 ROOT = Path(__file__).parents[1]
 COMMANDS = Path(sys.executable).parent
 MOCK_SERVER = COMMANDS / "mock-server"
+TOOLS = ROOT / "node_modules" / ".bin"
+NODE = pytest.mark.skipif(not shutil.which("npm") and not os.environ.get("CI"), reason="Node is not installed")
 NEEDS_PROC = pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="needs Linux's /proc, which tells a process's children"
 )
@@ -104,6 +107,13 @@ def in_process(main: Callable[[list[str]], int | None], *arguments: str | Path) 
 def beside_progress(errors: str) -> str:
     """What a run printed to standard error besides lines on how far it is, which a busy machine makes it print."""
     return "".join(line for line in errors.splitlines(keepends=True) if " requests  ·  " not in line)
+
+
+def ended(*command: str | Path, cwd: Path = ROOT, **more: str) -> str:
+    """What a command prints that succeeds."""
+    done = subprocess.run(command, cwd=cwd, env=os.environ | more, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def installed(target: str) -> None:

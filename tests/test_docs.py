@@ -24,6 +24,7 @@ PAGES = {
         ROOT / "README.md",
         ROOT / "SECURITY.md",
         ROOT / "CONTRIBUTING.md",
+        ROOT / "clients" / "javascript" / "README.md",
         *sorted((ROOT / "docs").glob("*.md")),
     ]
 }

@@ -5,34 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from shell import installed
+from shell import MOCK_SERVER, NODE, ROOT, TOOLS, ended, installed
 
 from mock_server import MockServer
 
-ROOT = Path(__file__).parents[1]
-EXAMPLES, TOOLS, GENERATORS = ROOT / "examples", ROOT / "node_modules" / ".bin", ROOT / "tests" / "generators"
+EXAMPLES, GENERATORS = ROOT / "examples", ROOT / "tests" / "generators"
+STRICT = ("--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "preserve")
 INSTALLED = pytest.mark.skipif(
     not os.environ.get("CI") and not (GENERATORS / "node_modules" / ".ready").exists(),
     reason="what the example needs is not installed; make generators installs it",
 )
-NODE = pytest.mark.skipif(not shutil.which("npm") and not os.environ.get("CI"), reason="Node is not installed")
-
-
-@pytest.fixture(scope="module")
-def node_modules() -> None:
-    installed("node_modules/.ready")
-
-
-def ended(*command: str | Path, cwd: Path = ROOT, **more: str) -> str:
-    """What a command prints that succeeds."""
-    done = subprocess.run(command, cwd=cwd, env=os.environ | more, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.slow
@@ -58,6 +44,21 @@ def test_twenty_tests_in_eight_workers_never_meet(
     assert "20 passed" in printed
     assert "Running 20 tests using 8 workers" in printed
     assert len(server.running.service.accounts.sandboxes) == 20
+
+
+@pytest.mark.slow
+@NODE
+def test_vitest_with_an_account_for_each_test(node_modules: None) -> None:
+    options = ("--config", "examples/vitest.config.mjs", "--no-color")
+    printed = ended(TOOLS / "vitest", "run", *options, MOCK_SERVER=str(MOCK_SERVER))
+    assert "Tests  5 passed (5)" in printed
+    ended(TOOLS / "tsc", *STRICT, EXAMPLES / "vitest.test.ts")
+
+
+@pytest.mark.slow
+@NODE
+def test_the_example_for_cypress_fits_its_types(node_modules: None) -> None:
+    ended(TOOLS / "tsc", "--project", EXAMPLES / "cypress")
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { expect } from "@playwright/test";
-import { MOCK, test as base } from "../mock-account.mjs";
+import { expect, test as base } from "link-management-mock/playwright";
 
 const APP = process.env.APP ?? import.meta.dirname;
 const LOGO = { name: "logo.png", mimeType: "image/png", buffer: Buffer.from("89504e470d0a1a0a", "hex") };
@@ -17,7 +16,7 @@ const test = base.extend({
     server.close();
   }, { scope: "worker" }],
   app: async ({ page, account, site }, use) => {
-    const open = () => page.goto(`${site}?mock=${MOCK}&key=${account.key}`);
+    const open = () => page.goto(`${site}?mock=${account.baseUrl}&key=${account.key}`);
     await use(Object.assign(page, { open }));
   },
 });
@@ -34,7 +33,7 @@ test("reads page after page, each with its size", async ({ app }) => {
   await expect(app.getByRole("status")).toHaveText(/^\d+ different names$/);
 });
 
-test("creates with a logo, and deletes", async ({ app, account, request }) => {
+test("creates with a logo, and deletes", async ({ app, account }) => {
   await account.reset({ fixture: "empty" });
   await app.open();
   await expect(app.getByRole("heading")).toHaveText("0 splash pages");
@@ -43,8 +42,8 @@ test("creates with a logo, and deletes", async ({ app, account, request }) => {
   await app.getByRole("button", { name: "Create" }).click();
   await expect(app.getByRole("listitem")).toContainText("Autumn sale");
   await expect(app.getByLabel("Name")).toHaveValue("");
-  const { entries } = await (await request.get(`${MOCK}/_mock/journal?account=${account.key}&method=POST`)).json();
-  expect(entries[0].files.logo).toEqual({ name: "logo.png", media_type: "image/png", size: 8 });
+  const [create] = await account.journal({ method: "POST" });
+  expect(create.files.logo).toEqual({ name: "logo.png", media_type: "image/png", size: 8 });
   await app.getByRole("button", { name: "Delete Autumn sale" }).click();
   await expect(app.getByRole("heading")).toHaveText("0 splash pages");
 });
@@ -65,7 +64,7 @@ test("offers another try while the service is down", async ({ app, account }) =>
 });
 
 test("survives an answer that is lost", async ({ app, account }) => {
-  await account.force({ prefer: "lost=after", method: "POST" });
+  await account.lost({ method: "POST" });
   await app.open();
   await app.getByLabel("Name").fill("Perhaps made");
   await app.getByRole("button", { name: "Create" }).click();

@@ -1,0 +1,27 @@
+// Playwright's `test` with an account of a mock for each test.
+import { test as base } from "@playwright/test";
+import { findMock } from "./index.js";
+
+export { expect } from "@playwright/test";
+
+/**
+ * @typedef {import("./playwright.js").MockFixtures} MockFixtures
+ * @typedef {import("./playwright.js").MockWorkerFixtures} MockWorkerFixtures
+ * @type {import("@playwright/test").Fixtures<MockFixtures, MockWorkerFixtures>}
+ */
+const fixtures = {
+  mockOptions: [{}, { option: true, scope: "worker" }],
+  mock: [async ({ mockOptions }, use) => {
+    const mock = await findMock(mockOptions);
+    await use(mock);
+    await mock.stop();
+  }, { scope: "worker", timeout: 0 }], // startMock has a limit of its own
+  account: async ({ mock }, use, { title }) => {
+    const account = await mock.createAccount(title);
+    await use(account);
+    await account.finish();
+  },
+};
+
+/** @type {typeof import("./playwright.js").test} */
+export const test = base.extend(fixtures);
