@@ -34,10 +34,10 @@ def mock_server() -> Iterator[MockServer]:
 @pytest.fixture
 def mock_account(mock_server: MockServer, request: pytest.FixtureRequest) -> Iterator[MockAccount]:
     """An account that no other test has; the test fails if its client makes a mistake that is not marked as meant."""
-    account = MockAccount(mock_server, f"sandbox-{re.sub(r'[^!-~]', '-', request.node.nodeid)[-180:]}")
-    account.reset()
     marks = request.node.iter_markers("mock_meant")
-    mock_server.running.remarks.mean(account.api_key, [rule for mark in marks for rule in _rules(mark)])
+    meant = tuple(rule for mark in marks for rule in _rules(mark))
+    account = MockAccount(mock_server, f"sandbox-{re.sub(r'[^!-~]', '-', request.node.nodeid)[-180:]}", meant)
+    account.reset()
     first = len(account.requests())
     yield account
     made = [
@@ -65,10 +65,12 @@ class MockAccount:
     Attributes:
         server: the mock.
         api_key: the account's key.
+        meant: patterns of the rules against which mistakes are meant.
     """
 
     server: MockServer
     api_key: str
+    meant: tuple[str, ...] = ()
 
     @property
     def base_url(self) -> str:
@@ -108,3 +110,4 @@ class MockAccount:
             SettingsError: if there is none of that name, or the fixture is invalid.
         """
         self.server.running.reset_account(self.api_key, given)
+        self.server.running.remarks.mean(self.api_key, self.meant)

@@ -92,7 +92,7 @@ def test_a_benchmark_finds_what_it_imports(script: Path) -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len(README.splitlines()) <= 160
+    assert len(README.splitlines()) <= 120
 
 
 def test_the_mock_begins_as_the_readme_shows() -> None:

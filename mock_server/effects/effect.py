@@ -198,7 +198,7 @@ class Effect:
         return (
             self.method.upper() in ("*", method)
             and fnmatchcase(path, self.path)
-            and fnmatchcase(account, self.account)
+            and (account == self.account or fnmatchcase(account, self.account))  # a key may hold a bracket
             and (self.ends is None or time() < self.ends)
         )
 

@@ -43,6 +43,17 @@ def test_meant_by_a_list(mock_account):
 @pytest.mark.mock_meant
 def test_all_meant(mock_account):
     call(mock_account)
+
+@pytest.mark.mock_meant("client.*")
+def test_meant_after_a_reset(mock_account):
+    mock_account.reset(fixture="empty")
+    call(mock_account)
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_forced_with_parameters(mock_account, status):
+    mock_account.force(status=status)
+    url = mock_account.base_url + "/api/domains/"
+    assert requests.get(url, headers=mock_account.headers, timeout=60).status_code == status
 """
 
 
@@ -55,6 +66,6 @@ def test_a_test_whose_client_makes_a_mistake_fails_unless_it_is_meant(tmp_path: 
         check=False,
         cwd=tmp_path,
     )
-    assert "5 passed, 1 error" in ended.stdout, ended.stdout
+    assert "8 passed, 1 error" in ended.stdout, ended.stdout
     assert "ERROR test_client.py::test_wrong" in ended.stdout
     assert 'client.unknown-parameter: The parameter "limit" is not documented' in ended.stdout
