@@ -94,7 +94,7 @@ RENDERINGS: dict[str, tuple[Callable[[Contract], str], str]] = {
         "application/json",
     ),
     "openapi.client.yaml": (
-        lambda contract: write_document(client_contract(contract, PLACEHOLDER)),
+        lambda contract: write_document(client_contract(contract)).replace(contract.base_url, PLACEHOLDER),
         YAML,
     ),
 }

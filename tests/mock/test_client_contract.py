@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from openapi_schema_validator import OAS30Validator
 from openapi_spec_validator import validate
 from wire import Client
 
@@ -21,6 +22,14 @@ def values(node: Any) -> Iterator[tuple[str, Any]]:
         yield key, value
         if isinstance(value, (dict, list)):
             yield from values(value)
+
+
+def parts(document: Any, schema: Any) -> Iterator[Any]:
+    """A schema, and those of all that it consists of."""
+    schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    yield schema
+    for part in (*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])):
+        yield from parts(document, part)
 
 
 @pytest.fixture
@@ -46,6 +55,20 @@ def test_it_has_each_operation_with_plain_statuses_and_errors_as_json(rendering:
         assert list(operation["responses"]) == [*first, "default"]
         assert "application/json" in operation["responses"]["default"]["content"]
     assert rendering["servers"] == [{"url": client.get("/openapi.json").json["servers"][0]["url"]}]
+
+
+def test_answers_have_valid_examples_for_each_property_and_no_patterns(rendering: Any, client: Client) -> None:
+    contents = [value["application/json"] for key, value in values(rendering) if key == "content" and len(value) == 1]
+    answers = [content for content in contents if "example" in content]
+    assert len(answers) == 33
+    for answer in answers:
+        for part in parts(rendering, answer["schema"]):
+            assert "pattern" not in part
+            OAS30Validator({**part, "components": rendering["components"]}).validate(part["example"])
+        assert next(parts(rendering, answer["schema"]))["example"].keys() == answer["example"].keys()
+    links = rendering["components"]["schemas"]["DomainListEnvelope"]["example"]["links"]
+    assert links["self"] == f"{client.get('/openapi.json').json['servers'][0]['url']}/api/domains?page=1"
+    assert rendering["components"]["schemas"]["Host"]["pattern"] == r"\S"
 
 
 def test_forms_are_flat_and_files_are_binary(rendering: Any) -> None:
