@@ -50,12 +50,17 @@ function form(fields) {
 async function walk(send) {
   async function told(method, path, options) {
     const answer = await send(path, { method, headers: key, ...options });
+    if (!answer) return { status: null }; // no handler takes it
     const body = await answer.text();
-    return { status: answer.status, json: body && JSON.parse(body) };
+    const isJson = answer.headers.get("Content-Type")?.includes("json");
+    return { status: answer.status, json: isJson && body ? JSON.parse(body) : body };
   }
   const logo = new File([Uint8Array.from([137, 80, 78, 71, 13, 10, 26, 10])], "logo.png", { type: "image/png" });
+  const list = await told("GET", "/api/splash-pages/?results_per_page=10");
+  const { pathname, search } = new URL(list.json.links.self);
   return {
-    list: await told("GET", "/api/splash-pages/?results_per_page=10"),
+    list,
+    link: await told("GET", pathname + search),
     read: await told("GET", "/api/splash-pages/12"),
     create: await told("POST", "/api/projects", { body: form({ name: "Mock", logo }) }),
     again: await told("GET", "/api/splash-pages/?results_per_page=10"),
