@@ -59,7 +59,15 @@ OURS: dict[str, list[str | Path]] = {
         *("--output", "models.py"),
     ],
 }
-HANDLERS = [TOOLS / "msw-auto-mock", "client.yaml", "-o", "handlers", "--codes", "200,201,204", "--base-url"]
+HANDLERS: list[str | Path] = [
+    TOOLS / "msw-auto-mock",
+    "client.yaml",
+    "-o",
+    "handlers",
+    "--codes",
+    "200,201,204",
+    "--base-url",
+]
 SENT = {
     "list": ("/api/splash-pages/", "get"),
     "read": ("/api/splash-pages/{splash_page_id}", "get"),
