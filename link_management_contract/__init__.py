@@ -188,9 +188,14 @@ class Contract:
         self.rules: dict[str, Rule] = {rule.id: rule for rule in rules}
         self.open_points: dict[str, OpenPoint] = {point.name: point for point in points}
 
+    @property
+    def base_url(self) -> str:
+        """The base URL that its examples have."""
+        url: str = self.document["servers"][0]["variables"]["base_url"]["default"]
+        return url
+
     def text_for(self, base_url: str) -> str:
-        default = self.document["servers"][0]["variables"]["base_url"]["default"]
-        return self.text.replace(default, base_url)
+        return self.text.replace(self.base_url, base_url)
 
     def resolve(self, node: Any) -> Any:
         """Follow a reference within the document; what stands beside a reference to a schema is added."""

@@ -129,11 +129,13 @@ PLACEHOLDER = "https://the-base-url-of-each-request.invalid"
 RENDERINGS: dict[str, tuple[Callable[[Contract], str], str]] = {
     "openapi.yaml": (lambda contract: contract.text_for(PLACEHOLDER), YAML),
     "openapi.json": (
-        lambda contract: json.dumps(contract.document | {"servers": [{"url": PLACEHOLDER}]}),
+        lambda contract: json.dumps(contract.document | {"servers": [{"url": contract.base_url}]}).replace(
+            contract.base_url, PLACEHOLDER
+        ),
         "application/json",
     ),
     "openapi.client.yaml": (
-        lambda contract: write_document(client_contract(contract, PLACEHOLDER)),
+        lambda contract: write_document(client_contract(contract)).replace(contract.base_url, PLACEHOLDER),
         YAML,
     ),
 }

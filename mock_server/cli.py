@@ -39,7 +39,7 @@ from mock_server.options import (
     without_slash,
 )
 from mock_server.printed import BatchHandler, Clocked
-from mock_server.server import MockServer, Workers, listen
+from mock_server.server import MockServer, Workers, listen, origin
 from mock_server.settings import FORWARDS, Deployment, read_profile
 from mock_server.store.fixtures import SHIPPED
 
@@ -402,7 +402,8 @@ def _asked_for(options: SimpleNamespace) -> str | None:
 
 def _base_url(options: SimpleNamespace) -> str:
     """The base URL that a mock with these options has."""
-    return options.public_base_url or f"http://{options.host}:{options.port}{options.base_path}"
+    here = origin(options.host, options.port, is_secure=bool(options.tls_cert))
+    return options.public_base_url or f"{here}{options.base_path}"
 
 
 def _token(options: SimpleNamespace) -> str | None:

@@ -2,6 +2,9 @@
 
 It is OpenAPI 3.0, which every generator takes. Where the contract leaves statuses, error bodies and texts open, this
 names those that a client meets usually; so it serves to write clients with, not to judge servers by.
+
+Mocks are made of it, too. They cannot follow patterns, or take the first value that does, so schemas of answers have
+examples instead: those of the contract's responses, as a whole and for each property.
 """
 
 from __future__ import annotations
@@ -33,24 +36,19 @@ ERRORS = {
         },
     },
 }
-FAILED = {
-    "description": "The request was refused, or the service failed.",
-    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorEnvelope"}}},
-}
 DROPPED = frozenset({"not", "contentMediaType", "links", "encoding"})
 
 
-def client_contract(contract: Contract, base_url: str) -> dict[str, Any]:
-    """The rendering of a contract.
-
-    Args:
-        contract: what it is derived from.
-        base_url: the URL of the deployment that clients call unless they are told of another.
-
-    Returns:
-        An OpenAPI 3.0 document.
-    """
+def client_contract(contract: Contract) -> dict[str, Any]:
+    """The rendering of a contract, an OpenAPI 3.0 document; its base URL is that of the contract's examples."""
     document = contract.document
+    named = document["components"]["schemas"] | ERRORS
+    schemas = {name: _schema(contract, schema) for name, schema in named.items()}
+    paths = {path: _path(contract, item) for path, item in document["paths"].items()}
+    for operation in (operation for path in paths.values() for operation in path.values()):
+        for answer in operation["responses"].values():
+            for content in answer.get("content", {}).values():
+                _illustrate(schemas, content["schema"], content["example"])
     return {
         "openapi": "3.0.3",
         "info": {
@@ -59,15 +57,11 @@ def client_contract(contract: Contract, base_url: str) -> dict[str, Any]:
             "description": DESCRIPTION,
             "license": {"name": document["info"]["license"]["name"]},
         },
-        "servers": [{"url": base_url}],
+        "servers": [{"url": contract.base_url}],
         "security": document["security"],
         "tags": document["tags"],
-        "paths": {path: _path(contract, item) for path, item in document["paths"].items()},
-        "components": {
-            "securitySchemes": document["components"]["securitySchemes"],
-            "schemas": {name: _schema(contract, each) for name, each in document["components"]["schemas"].items()}
-            | ERRORS,
-        },
+        "paths": paths,
+        "components": {"securitySchemes": document["components"]["securitySchemes"], "schemas": schemas},
     }
 
 
@@ -88,7 +82,7 @@ def _operation(contract: Contract, operation: Mapping[str, Any], shared: list[An
     if "requestBody" in operation:
         form = operation["requestBody"]["content"]["multipart/form-data"]["schema"]
         rendered["requestBody"] = {"required": True, "content": {"multipart/form-data": {"schema": form}}}
-    rendered["responses"] = {**dict.fromkeys(STATUSES[kind], answer), "default": FAILED}
+    rendered["responses"] = {**dict.fromkeys(STATUSES[kind], answer), "default": _failed(contract)}
     return rendered
 
 
@@ -97,11 +91,30 @@ def _answer(contract: Contract, response: Any) -> dict[str, Any]:
     content = found.get("content", {}).get("application/json")
     if not content:
         return {"description": found["description"]}
-    schema = _schema(contract, content["schema"])
-    return {
-        "description": found["description"],
-        "content": {"application/json": {"schema": schema, "example": content["example"]}},
-    }
+    return _described(found["description"], _schema(contract, content["schema"]), content["example"])
+
+
+def _failed(contract: Contract) -> dict[str, Any]:
+    refused = contract.document["components"]["responses"]["ClientError"]["content"]["*/*"]
+    schema = {"$ref": "#/components/schemas/ErrorEnvelope"}
+    return _described("The request was refused, or the service failed.", schema, refused["example"])
+
+
+def _described(description: str, schema: Any, example: Any) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema, "example": example}}}
+
+
+def _illustrate(schemas: Mapping[str, Any], schema: dict[str, Any], example: Any) -> None:
+    """Replace patterns by examples, in a schema of answers and in those of all its parts."""
+    if "$ref" in schema:
+        schema = schemas[schema["$ref"].rpartition("/")[2]]
+    schema.pop("pattern", None)
+    if example is not None:
+        schema.setdefault("example", example)
+    for name, part in schema.get("properties", {}).items():
+        _illustrate(schemas, part, (example or {}).get(name))
+    if "items" in schema:
+        _illustrate(schemas, schema["items"], next(iter(example or ()), None))
 
 
 def _schema(contract: Contract, node: Any) -> Any:

@@ -139,8 +139,7 @@ class MockServer:
     @property
     def origin(self) -> str:
         """The URL of the console, without a trailing slash."""
-        host, port = self._address
-        return f"{'https' if self._tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+        return origin(*self._address, is_secure=bool(self._tls))
 
     def __enter__(self) -> Self:
         """Start listening and serving."""
@@ -164,6 +163,11 @@ class MockServer:
             self._worker.stop()
             self._worker = None
             self._gateway.stop()
+
+
+def origin(host: str, port: int, *, is_secure: bool) -> str:
+    """The URL of a server, without a trailing slash."""
+    return f"{'https' if is_secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _is_the_same(url: str, address: tuple[str, int]) -> bool:
@@ -248,8 +252,7 @@ def _who_answers(host: str, port: int) -> str:
         is_mock = False
     finally:
         connection.close()
-    address = f"[{here}]" if ":" in here else here
-    return f"a mock whose console is at http://{address}:{port}/" if is_mock else "another program"
+    return f"a mock whose console is at {origin(here, port, is_secure=False)}/" if is_mock else "another program"
 
 
 SECONDS_TO_STOP = 3

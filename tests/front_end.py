@@ -40,16 +40,23 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
+def site(folder: Path) -> Iterator[str]:
+    """A folder as a site at http://localhost; its URL."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder)) as serving:
+        Thread(target=serving.serve_forever, daemon=True).start()
+        yield f"http://localhost:{serving.server_port}/"
+        serving.shutdown()
+
+
+@contextmanager
 def page_for(browser: Browser, base_url: str, folder: Path) -> Iterator[Page]:
     """A page at http://localhost that calls an API at another origin."""
     (folder / "index.html").write_text(FRONT_END.replace("BASE", base_url).replace("KEY", HARBOUR), "utf-8")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder)) as site:
-        Thread(target=site.serve_forever, daemon=True).start()
+    with site(folder) as url:
         shown = browser.new_context().new_page()
-        shown.goto(f"http://localhost:{site.server_port}/")
+        shown.goto(url)
         yield shown
         shown.context.close()
-        site.shutdown()
 
 
 def fill(page: Page, name: str) -> None:

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from front_end import IMAGES, site
+from playwright.sync_api import Browser, Page, expect
 from shell import MOCK_SERVER, NODE, ROOT, TOOLS, ended, installed
 
 from mock_server import MockServer
@@ -90,8 +92,46 @@ def test_a_front_end_in_react(server: MockServer, node_modules: None, chromium: 
     assert server.running.journal.most_remarked == []
 
 
-def test_the_front_end_has_the_versions_that_are_tried() -> None:
-    wanted = json.loads((EXAMPLES / "react" / "package.json").read_text("utf-8"))
+@pytest.mark.slow
+@INSTALLED
+def test_a_page_that_answers_itself_and_keeps_nothing_as_the_mock_does(
+    server: MockServer, browser: Browser, tmp_path: Path
+) -> None:
+    installed("generators")
+    example = tmp_path / "in-the-page"
+    shutil.copytree(EXAMPLES / "in-the-page", example)
+    (example / "node_modules").symlink_to(GENERATORS / "node_modules")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for step in ("document", "build"):
+        ended("npm", "run", step, cwd=example, MOCK=server.base_url, PATH=path)
+    page = browser.new_context().new_page()
+    with site(example / "dist") as url:
+        page.goto(url)
+        expect(page.get_by_role("listitem")).to_have_text("Spring sale #336699")
+        create(page, "Made in the page")
+        expect(page.get_by_role("status")).to_have_text("Created 12")
+        expect(page.get_by_role("heading")).to_have_text("Splash pages (1)")
+        expect(page.get_by_role("listitem")).to_have_text("Spring sale #336699")
+        assert not server.running.journal.find(path="/api/*")
+        page.goto(f"{url}?mock")
+        expect(page.get_by_role("heading")).to_have_text("Splash pages (58)")
+        create(page, "Made on the mock")
+        expect(page.get_by_role("heading")).to_have_text("Splash pages (59)")
+        expect(page.get_by_role("listitem").first).to_contain_text("Made on the mock")
+    (created,) = server.running.journal.find(method="POST", path="/api/projects")
+    assert created.files["logo"].size == (IMAGES / "logo.png").stat().st_size
+    page.context.close()
+
+
+def create(page: Page, name: str) -> None:
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Logo").set_input_files(IMAGES / "logo.png")
+    page.get_by_role("button", name="Create").click()
+
+
+@pytest.mark.parametrize("example", ["react", "in-the-page"])
+def test_an_example_has_the_versions_that_are_tried(example: str) -> None:
+    wanted = json.loads((EXAMPLES / example / "package.json").read_text("utf-8"))
     tried = json.loads((GENERATORS / "package.json").read_text("utf-8"))["devDependencies"]
     for name, version in (wanted["dependencies"] | wanted["devDependencies"]).items():
-        assert tried[name] == version, f"examples/react/package.json: {name}"
+        assert tried[name] == version, f"examples/{example}/package.json: {name}"

@@ -322,7 +322,9 @@ def test_the_contract_is_printed_whole_or_for_clients() -> None:
         document = yaml.safe_load(printed("contract", form, "--port", "9000", "--base-path", "/v1"))
         assert document["openapi"] == version
         assert "http://127.0.0.1:9000/v1" in str(document["servers"])
+        assert "127.0.0.1:8000" not in str(document)
         assert document == yaml.safe_load(printed("--print-contract", form, "--port", "9000", "--base-path", "/v1"))
+    assert "url: http://[::1]:8000\n" in printed("contract", "client", "--host", "::1")
 
 
 def test_the_choices_of_a_grease_are_listed() -> None:

@@ -1,4 +1,7 @@
-"""What generators make of the rendering for clients: each client compiles strictly, and lists, creates and deletes."""
+"""What others make of the rendering for clients: each client compiles strictly, and lists, creates and deletes.
+
+Each mock answers with the examples.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from typing import Any
 
 import pytest
 import requests
+import yaml
+from openapi_schema_validator import OAS30Validator
 from shell import installed
 
 from mock_server import MockServer
@@ -54,6 +59,27 @@ OURS: dict[str, list[str | Path]] = {
         *("--output", "models.py"),
     ],
 }
+HANDLERS: list[str | Path] = [
+    TOOLS / "msw-auto-mock",
+    "client.yaml",
+    "-o",
+    "handlers",
+    "--codes",
+    "200,201,204",
+    "--base-url",
+]
+SENT = {
+    "list": ("/api/splash-pages/", "get"),
+    "read": ("/api/splash-pages/{splash_page_id}", "get"),
+    "create": ("/api/projects", "post"),
+}
+MOCKS = {  # and how each answers to a page link, a form without a name and a request without a key; None is not at all
+    "msw-auto-mock": (None, 201, 200),  # it takes turns at the statuses of the document
+    "@msw/source": (None, 200, 200),
+    "Mockoon": (404, 200, 200),
+    "Scalar": (404, 200, 401),
+    "Prism": (405, 422, 401),
+}
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +98,24 @@ def workshop(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture(scope="module")
-def generated(server: MockServer, workshop: Path) -> Path:
-    """The same, with what the generators of TypeScript made of it."""
+def equipped(workshop: Path) -> Path:
+    """The same, with the tools that run in Node."""
     installed("generators")
     for path in HERE.glob("*.*"):
         if path.suffix in {".ts", ".mjs", ".json"}:
             shutil.copy(path, workshop)
     (workshop / "node_modules").symlink_to(HERE / "node_modules")
-    for name in TYPESCRIPT:
-        (workshop / "out" / name).mkdir(parents=True)
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda command: running(workshop, server, *command), TYPESCRIPT.values()))
     return workshop
+
+
+@pytest.fixture(scope="module")
+def generated(server: MockServer, equipped: Path) -> Path:
+    """The same, with what the generators of TypeScript made of it."""
+    for name in TYPESCRIPT:
+        (equipped / "out" / name).mkdir(parents=True)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda command: running(equipped, server, *command), TYPESCRIPT.values()))
+    return equipped
 
 
 def running(folder: Path, server: MockServer, *command: str | Path) -> str:
@@ -157,6 +189,24 @@ def test_the_models_read_what_the_mock_answers(
     answer = requests.get(f"{server.base_url}/api/domains/", headers=headers, timeout=60)
     read = models.DomainListEnvelope.model_validate_json(answer.text)
     assert [each.id.root for each in read.data] == [each["id"] for each in answer.json()["data"]] != []
+
+
+@NODE
+def test_mocks_of_other_tools_answer_with_the_examples_and_keep_nothing(server: MockServer, equipped: Path) -> None:
+    seen = server.running.journal.find()
+    running(equipped, server, *HANDLERS)
+    walked = json.loads(running(equipped, server, "node", "mocks.mjs"))
+    document = yaml.safe_load((equipped / "client.yaml").read_text("utf-8"))
+    assert set(walked) == set(MOCKS)
+    for name, answers in walked.items():
+        for sent, (path, method) in SENT.items():
+            content = document["paths"][path][method]["responses"]["200"]["content"]["application/json"]
+            assert answers[sent] == {"status": 200, "json": content["example"]}, (name, sent)
+            OAS30Validator({**content["schema"], "components": document["components"]}).validate(answers[sent]["json"])
+        assert answers["again"] == answers["list"], name
+        assert answers["delete"] == {"status": 200, "json": ""}, name
+        assert tuple(answers[sent]["status"] for sent in ("link", "nameless", "keyless")) == MOCKS[name], name
+    assert server.running.journal.find() == seen
 
 
 def uploads(server: MockServer) -> dict[str, list[tuple[str, str, int]]]:

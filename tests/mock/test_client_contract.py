@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
 import pytest
 import yaml
+from openapi_schema_validator import OAS30Validator
 from openapi_spec_validator import validate
 from wire import Client
 
@@ -21,6 +23,14 @@ def values(node: Any) -> Iterator[tuple[str, Any]]:
         yield key, value
         if isinstance(value, (dict, list)):
             yield from values(value)
+
+
+def parts(document: Any, schema: Any) -> Iterator[Any]:
+    """A schema, and those of all that it consists of."""
+    schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    yield schema
+    for part in (*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])):
+        yield from parts(document, part)
 
 
 @pytest.fixture
@@ -46,6 +56,29 @@ def test_it_has_each_operation_with_plain_statuses_and_errors_as_json(rendering:
         assert list(operation["responses"]) == [*first, "default"]
         assert "application/json" in operation["responses"]["default"]["content"]
     assert rendering["servers"] == [{"url": client.get("/openapi.json").json["servers"][0]["url"]}]
+
+
+def test_answers_have_valid_examples_for_each_property_and_no_patterns(rendering: Any) -> None:
+    answers = [
+        value["application/json"]
+        for key, value in values(rendering)
+        if key == "content" and "application/json" in value
+    ]
+    assert len(answers) == 30
+    for answer in answers:
+        for part in parts(rendering, answer["schema"]):
+            assert "pattern" not in part
+            OAS30Validator({**part, "components": rendering["components"]}).validate(part["example"])
+        assert next(parts(rendering, answer["schema"]))["example"].keys() == answer["example"].keys()
+    assert rendering["components"]["schemas"]["Host"]["pattern"] == r"\S"
+
+
+@pytest.mark.parametrize("name", ["openapi.yaml", "openapi.json", "openapi.client.yaml"])
+def test_page_links_in_examples_begin_with_the_base_url(name: str, client: Client) -> None:
+    text = client.get(f"/{name}").body.decode()
+    url = client.get("/openapi.json").json["servers"][0]["url"]
+    assert f"{url}/api/domains?page=1" in text
+    assert set(re.findall(r"http://127\.0\.0\.1:\d+", text)) == {url}
 
 
 def test_forms_are_flat_and_files_are_binary(rendering: Any) -> None:
