@@ -5,20 +5,19 @@
 ARG BASE=python:3.11-slim-bookworm
 
 FROM ${BASE} AS build
-RUN python3 -m venv /opt/contract
-ENV PATH=/opt/contract/bin:$PATH
+RUN python3 -m venv --without-pip /opt/contract
+ENV PIP_PYTHON=/opt/contract/bin/python3
 WORKDIR /src
 COPY requirements/mock.txt requirements/suite.txt ./
 RUN pip install --quiet --no-cache-dir --no-compile --no-deps --require-hashes --requirement mock.txt --requirement suite.txt
 COPY . .
 RUN pip install --quiet --no-compile --no-deps --no-build-isolation . && \
-    pip uninstall --quiet --yes editables hatchling pathspec tomlkit trove-classifiers setuptools && \
-    pip check && \
-    pip uninstall --quiet --yes pip
+    pip uninstall --quiet --yes editables hatchling pathspec tomlkit trove-classifiers && \
+    pip check
 # The user can write no bytecode, and the base comes without that of the standard library: keep what both commands import
 # at their start, which halves the time that takes. All bytecode would be twice as much.
 RUN PYTHONPYCACHEPREFIX=/opt/contract/cache \
-    python3 -c "import mock_server.cli, contract_tests.commands.run, contract_tests.exploration"
+    /opt/contract/bin/python3 -c "import mock_server.cli, contract_tests.commands.run, contract_tests.exploration"
 
 FROM ${BASE}
 COPY --from=build /opt/contract /opt/contract
