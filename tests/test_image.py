@@ -81,7 +81,8 @@ class Image:
             try:
                 until = time.monotonic() + SECONDS
                 while not (found := children(process.pid)):
-                    assert process.poll() is None and time.monotonic() < until
+                    assert process.poll() is None
+                    assert time.monotonic() < until
                     time.sleep(0.01)
                 yield process, next(iter(found))
             finally:
@@ -101,8 +102,9 @@ class Image:
         return ended.stdout
 
 
-def printed(*command: str | Path, **how: Any) -> str:
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, **how)
+def printed(*command: str | Path, given: str | None = None) -> str:
+    """What a command prints that succeeds."""
+    ended = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
     return ended.stdout.strip()
 
@@ -123,7 +125,7 @@ def put_base(folder: Path) -> None:
     there = "\0".join(str(path) for path in sorted(files) if os.path.lexists(path))
     archive = folder.parent / "base.tar"
     to_archive = ("tar", "--create", "--absolute-names", "--no-recursion", "--null", "--files-from", "-")
-    printed(*to_archive, "--file", archive, input=there)
+    printed(*to_archive, "--file", archive, given=there)
     printed("tar", "--extract", "--file", archive, "--directory", folder)
 
 
@@ -139,11 +141,12 @@ def image(tmp_path: Path) -> Iterator[Image]:
         empty = printed(*buildah, "from", "scratch")
         put_base(Path(printed(*buildah, "mount", empty)))
         printed(*buildah, "commit", "--quiet", empty, "base")
-        options = ("--isolation", "chroot", "--network", "host", "--format", "docker", "--build-arg", "BASE=localhost/base")
-        printed(*buildah, "build", *options, "--tag", "image", ROOT)
+        options = "--isolation chroot --network host --format docker --build-arg BASE=localhost/base --tag image"
+        printed(*buildah, "build", *options.split(), ROOT)
         made = printed(*buildah, "from", "--pull-never", "localhost/image")
         config = json.loads(printed(*buildah, "inspect", made))["Docker"]["config"]
-        yield Image(*(Path(printed(*buildah, "mount", each)) for each in (made, empty)), config)
+        files, base = (Path(printed(*buildah, "mount", each)) for each in (made, empty))
+        yield Image(files, base, config)
     finally:
         subprocess.run([*buildah, "rm", "--all"], capture_output=True, check=False)
         subprocess.run([*buildah, "rmi", "--all", "--force"], capture_output=True, check=False)
