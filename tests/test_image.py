@@ -47,6 +47,15 @@ while True:
         assert time.monotonic() < until
         time.sleep(0.02)
 """
+STARTING = """
+import os, signal
+os.mkfifo("/tmp/token")
+if os.fork():
+    os.execvp("mock-server", ["mock-server", "--control-token-file", "/tmp/token"])
+token = open("/tmp/token", "w")
+print("The mock waits for its token.", flush=True)
+signal.pause()
+"""
 
 
 @dataclass(frozen=True)
@@ -105,21 +114,21 @@ class Image:
 def printed(*command: str | Path, given: str | None = None) -> str:
     """What a command prints that succeeds."""
     ended = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
+    assert ended.returncode == 0, f"{command}: {ended.stdout[-2000:]}{ended.stderr[-2000:]}"
     return ended.stdout.strip()
 
 
 def size(folder: Path) -> int:
-    """The bytes of all files."""
-    return sum(each.lstat().st_size for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
+    """The bytes of all files and folders."""
+    return int(printed("du", "--summarize", "--bytes", folder).split()[0])
 
 
 def put_base(folder: Path) -> None:
     """Copy the files of a few Debian packages, and of all that they depend on, into a folder."""
     others = [f"--no-{kind}" for kind in ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")]
     found = printed("apt-cache", "depends", "--recurse", "--installed", *others, *PACKAGES).splitlines()
-    names = {name for name in found if not name.startswith((" ", "<"))}
-    lines = printed("dpkg-query", "--listfiles", *names).splitlines()
+    installed = printed("dpkg-query", "--show", "--showformat", "${Package}\\n").splitlines()
+    lines = printed("dpkg-query", "--listfiles", *{*found} & {*installed}).splitlines()
     paths = [Path(line) for line in lines if line.startswith("/") and not line.startswith(LEFT_OUT)]
     files = {path.parent.resolve() / path.name for path in [*paths, AUTHORITIES]}  # /bin is a link to /usr/bin
     there = "\0".join(str(path) for path in sorted(files) if os.path.lexists(path))
@@ -183,6 +192,12 @@ def test_the_image_serves_and_judges_as_an_ordinary_user_and_stops_when_told(ima
         print(f"{time.monotonic() - began:.2f} s from the signal to its end")
         assert process.returncode == 0
         assert told.startswith("Mock server  http://0.0.0.0:8000\n")
+
+    with image.running("python3", "-c", STARTING) as (process, mock):
+        assert process.stdout
+        assert process.stdout.readline() == "The mock waits for its token.\n"
+        os.kill(mock, signal.SIGTERM)
+        assert process.wait(SECONDS) == 128 + signal.SIGTERM
 
 
 def test_what_compose_starts_are_mocks_that_only_this_machine_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
