@@ -46,6 +46,7 @@ from mock_server.store.fixtures import SHIPPED
 OF_BOTH = ("--journal", "--condition")  # that go with a deployment, too
 OF_ADDRESSES = ("--host", "--port", "--base-path", "--public-base-url")
 REMARKED, USAGE_ERROR = 1, 2
+FIRST = 1  # the process of a container that signals end only if it handles them
 SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
 ABOUT = "A stateful mock of the link-management service API. Without a command, it serves."
 
@@ -229,7 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _end(str(error))
     if text is not None:
         return _say(text)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
+    for number in (signal.SIGINT, signal.SIGTERM):  # until it listens, there is nothing to tidy up
+        signal.signal(number, signal.SIG_DFL if os.getpid() != FIRST else lambda given, _: os._exit(128 + given))
     handler = _log(options.log_level)
     try:
         given = _given(options)

@@ -14,6 +14,7 @@ from mock_server.settings import SECONDS_TO_ANSWER, Settings
 HIGHEST_PORT = 65535
 MOST_PROCESSES = 64
 ENVIRONMENT = "MOCK_CONTROL_TOKEN"
+HOST = "MOCK_HOST"
 DATA, BEHAVIOUR, ACCESS, OUTPUT = "what it holds", "how it behaves", "who reaches it", "what it prints"
 FRONT = "in front of a deployment"
 SHARED = "shared by several processes, on one machine or several"
@@ -108,7 +109,8 @@ OPTIONS = (
     Option("--condition", BEHAVIOUR, "add trouble such as lag=0.3; may be repeated", "conditions", dict,
            type=_condition, metavar="NAME[=N]"),
     Option("--rate-limit", BEHAVIOUR, "answer 429 to an account that sends more", type=_rate, metavar="60/m"),
-    Option("--host", ACCESS, "address to listen on", default="127.0.0.1", show_default=True),
+    Option("--host", ACCESS, f"address to listen on; also ${HOST}", default="127.0.0.1", show_default=True,
+           envvar=HOST),
     Option("--port", ACCESS, "port; 0 picks a free one", type=click.IntRange(0, HIGHEST_PORT), default=8000,
            show_default=True, metavar="N"),
     Option("--base-path", ACCESS, "path in front of /api", "base_path", type=without_slash, metavar="/PREFIX"),

@@ -279,6 +279,14 @@ def test_a_control_token_stands_in_a_file_or_in_the_environment(
     assert "No such file" in failure("--control-token-file", str(tmp_path / "none"))
 
 
+def test_the_address_stands_in_the_environment_unless_an_option_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOCK_HOST", "127.0.0.2")
+    with running() as (_, lines):
+        assert lines[0].startswith("Mock server  http://127.0.0.2:")
+    with running("--host", "127.0.0.3") as (_, lines):
+        assert lines[0].startswith("Mock server  http://127.0.0.3:")
+
+
 def statuses(lines: list[str], token: str) -> list[int]:
     """What the control plane answers without a token, and with it."""
     url = f"{lines[0].split()[-1]}/_mock/state"

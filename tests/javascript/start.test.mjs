@@ -77,7 +77,7 @@ it("asks for a container if an image is named, and shows its control plane a tok
   });
   const name = /--name (link-management-mock-[\da-f-]{36}) /.exec(calls()[0])?.[1];
   assert.deepEqual(calls(), [
-    `podman run --rm --name ${name} --publish 127.0.0.1::8000 --env MOCK_CONTROL_TOKEN an-image --host 0.0.0.0 --port 8000 --ready-json`,
+    `podman run --rm --name ${name} --publish 127.0.0.1::8000 --env MOCK_CONTROL_TOKEN an-image mock-server --host 0.0.0.0 --port 8000 --ready-json`,
     `podman port ${name} 8000`,
   ]);
 });

@@ -16,7 +16,7 @@ export interface StartOptions {
   command?: string | string[];
   /** A wheel or a Git URL, from which uvx or pipx runs it if it isn't installed. */
   from?: string;
-  /** A container image whose entry point is `mock-server`, for Docker or Podman. */
+  /** A container image that has the command `mock-server`, for Docker or Podman. */
   image?: string;
   /** How long a start may take, downloads included; 120 unless given. */
   timeoutSeconds?: number;

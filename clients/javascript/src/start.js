@@ -78,7 +78,7 @@ const wordsOf = (line) => (line.match(WORD) ?? []).map((word) => word.replace(/^
 function containersOf(image, args) {
   const container = `link-management-mock-${randomUUID()}`;
   const options = ["--rm", "--name", container, "--publish", `127.0.0.1::${PORT}`, "--env", "MOCK_CONTROL_TOKEN"];
-  const inside = ["--host", "0.0.0.0", "--port", PORT, "--ready-json", ...args];
+  const inside = ["mock-server", "--host", "0.0.0.0", "--port", PORT, "--ready-json", ...args];
   return ["docker", "podman"].map((engine) => ({ command: [engine, "run", ...options, image, ...inside], container }));
 }
 
