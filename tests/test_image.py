@@ -89,11 +89,11 @@ class Image:
         with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             try:
                 until = time.monotonic() + SECONDS
-                while not (found := children(process.pid)):
+                while not (inside := [pid for pid in children(process.pid) if Path(f"/proc/{pid}").stat().st_uid]):
                     assert process.poll() is None
                     assert time.monotonic() < until
                     time.sleep(0.01)
-                yield process, next(iter(found))
+                yield process, inside[0]
             finally:
                 process.kill()
 
