@@ -83,18 +83,20 @@ class Image:
         As for a container with a read-only file system and a loopback interface alone. The signals of that first
         process do nothing unless it handles them.
         """
-        unshare = ["unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child"]
+        unshare = ["unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork"]
         root, user = str(self.files), self.config["User"]
         line = [*unshare, "sh", "-c", BEGIN, root, user, root, *self._inside(*(command or self.config["Cmd"]))]
         with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             try:
                 until = time.monotonic() + SECONDS
-                while not (found := children(process.pid)):
+                while not (inside := [pid for pid in children(process.pid) if Path(f"/proc/{pid}").stat().st_uid]):
                     assert process.poll() is None
                     assert time.monotonic() < until
                     time.sleep(0.01)
-                yield process, next(iter(found))
+                yield process, inside[0]
             finally:
+                for pid in children(process.pid) if process.poll() is None else ():  # the rest of its namespace follows
+                    os.kill(pid, signal.SIGKILL)
                 process.kill()
 
     def ended(self, beside: int, *command: str) -> subprocess.CompletedProcess[str]:
