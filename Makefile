@@ -70,6 +70,7 @@ dist/contract-tests.pyz: NEEDS := suite
 dist/%.pyz:
 	rm -rf build/$*
 	$(PINNED) requirements/$(NEEDS).txt --no-compile --target build/$*
+	rm -r build/$*/bin
 	$(INSTALL) --no-deps --no-compile --target build/$* dist/*.whl
 	rm -r build/$*/bin build/$*/*.dist-info/RECORD build/$*/*.dist-info/direct_url.json
 	$(BIN)/shiv --reproducible --python '/usr/bin/env python$(VERSION)' --site-packages build/$* --console-script $* --output-file $@

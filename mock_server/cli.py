@@ -46,6 +46,7 @@ from mock_server.store.fixtures import SHIPPED
 OF_BOTH = ("--journal", "--condition")  # that go with a deployment, too
 OF_ADDRESSES = ("--host", "--port", "--base-path", "--public-base-url")
 REMARKED, USAGE_ERROR = 1, 2
+HANGUP = (signal.SIGHUP,) if sys.platform != "win32" else ()  # the terminal was closed
 FIRST = 1  # the process of a container that signals end only if it handles them
 SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
 ABOUT = "A stateful mock of the link-management service API. Without a command, it serves."
@@ -239,8 +240,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         server = MockServer(**given, listener=listener)
         with server:
             came: list[int] = []  # an event's lock may be held by the first signal when a second arrives
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, lambda *_: came.append(1))
+            for number in (signal.SIGINT, signal.SIGTERM, *HANGUP):
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+                    signal.signal(number, lambda *_: came.append(1))
             options.began = _began(server, options) if options.save else None
             _say(printed.ready(server) if options.ready_json else printed.banner(server))
             with Workers(options.workers - 1, listener, partial(_log, options.log_level), given) as workers:

@@ -32,7 +32,8 @@ def extend(app: Flask, path: Path) -> None:
         if function is not None:
             function(app)
     except (Exception, SystemExit) as error:
-        raise SettingsError(f"{path}{_line(error, path)}: {type(error).__name__}: {error}") from error
+        why = error.msg if isinstance(error, SyntaxError) else error
+        raise SettingsError(f"{path}{_line(error, path)}: {type(error).__name__}: {why}") from error
     if function is None:
         raise SettingsError(f"{path} has no function `extend(app)`; define one")
 

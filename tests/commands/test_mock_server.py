@@ -47,7 +47,9 @@ def test_a_program_that_starts_it_is_told_where_it_listens_in_a_line_of_json() -
             process.send_signal(signal.SIGTERM)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "sigterm", "closed terminal"]
+)
 def test_a_signal_ends_it_at_once_and_cleanly_with_a_connection_open(number: signal.Signals) -> None:
     with running() as (process, lines):
         assert process.stderr

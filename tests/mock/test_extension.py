@@ -41,6 +41,23 @@ def test_a_route_is_added_and_knows_the_account(tmp_path: Path) -> None:
     assert mock.ask("GET", "/api/domains/").status_code == 200
 
 
+def test_a_route_reads_records_as_clients_do(tmp_path: Path) -> None:
+    mock = Extended(
+        tmp_path,
+        """\
+from flask import request
+def extend(app):
+    @app.get("/api/hosts")
+    def hosts():
+        key = {"Authorization": request.headers["Authorization"]}
+        listed = app.test_client().get("/api/domains/", headers=key).get_json()
+        return [each["host"] for each in listed["data"]]
+""",
+    )
+    listed = mock.ask("GET", "/api/domains/").get_json()["data"]
+    assert mock.ask("GET", "/api/hosts").get_json() == [each["host"] for each in listed]
+
+
 def test_a_field_is_added_to_reads_and_lists(tmp_path: Path) -> None:
     mock = Extended(tmp_path, FIELD)
     listed = mock.ask("GET", "/api/domains/").get_json()["data"]
@@ -106,7 +123,7 @@ def test_it_is_read_again_with_all_records_kept_and_a_mistake_changes_nothing(tm
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("def extend(app:\n", "mine.py, line 1: SyntaxError: "),
+        ("def extend(app:\n", "mine.py, line 1: SyntaxError: '(' was never closed"),
         ("import json\n\n1 / 0\n", "mine.py, line 3: ZeroDivisionError: division by zero"),
         ("raise SystemExit(3)\n", "mine.py, line 1: SystemExit: 3"),
         ("from json import loads\ndef extend(app):\n    loads('{')\n", "mine.py, line 3: JSONDecodeError: "),
