@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,10 +47,18 @@ def test_a_program_that_starts_it_is_told_where_it_listens_in_a_line_of_json() -
             process.send_signal(signal.SIGTERM)
 
 
+@pytest.fixture
+def no_nohup() -> Iterator[None]:
+    """Processes are started with the usual SIGHUP, even if the tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "sigterm", "closed terminal"]
 )
-def test_a_signal_ends_it_at_once_and_cleanly_with_a_connection_open(number: signal.Signals) -> None:
+def test_a_signal_ends_it_at_once_and_cleanly_with_a_connection_open(number: signal.Signals, no_nohup: None) -> None:
     with running() as (process, lines):
         assert process.stderr
         client = Client(over_network(lines[0].split()[-1]))
