@@ -58,7 +58,13 @@ def released(folder: Path) -> dict[str, Path]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
     (folder / ".venv").symlink_to(Path(sys.prefix))
-    subprocess.run(["make", "release"], cwd=folder, check=True, capture_output=True)
+    once: list[str] = [
+        "make",
+        "--old-file",
+        ".venv/.dev",
+        "release",
+    ]  # or the environment would be installed from the copy
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return {path.name: path for path in sorted((folder / "dist").iterdir())}
 
 
