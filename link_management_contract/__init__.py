@@ -194,9 +194,6 @@ class Contract:
         url: str = self.document["servers"][0]["variables"]["base_url"]["default"]
         return url
 
-    def text_for(self, base_url: str) -> str:
-        return self.text.replace(self.base_url, base_url)
-
     def resolve(self, node: Any) -> Any:
         """Follow a reference within the document; what stands beside a reference to a schema is added."""
         while isinstance(node, dict) and "$ref" in node:

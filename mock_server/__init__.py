@@ -5,7 +5,7 @@
 
 import gc
 
-is_collected = gc.isenabled()
+_is_collected = gc.isenabled()
 gc.disable()  # a quarter of the start: imports make many objects, hardly any of them garbage
 
 from mock_server.app import create_app  # noqa: E402
@@ -13,7 +13,7 @@ from mock_server.errors import SettingsError  # noqa: E402
 from mock_server.server import MockServer  # noqa: E402
 from mock_server.settings import Settings  # noqa: E402
 
-if is_collected:
+if _is_collected:
     gc.freeze()  # nor need they be looked at again
     gc.enable()
 

@@ -125,19 +125,13 @@ class LeanFlask(AnyHostFlask):
 
 
 YAML = "application/yaml"
-PLACEHOLDER = "https://the-base-url-of-each-request.invalid"
 RENDERINGS: dict[str, tuple[Callable[[Contract], str], str]] = {
-    "openapi.yaml": (lambda contract: contract.text_for(PLACEHOLDER), YAML),
+    "openapi.yaml": (lambda contract: contract.text, YAML),
     "openapi.json": (
-        lambda contract: json.dumps(contract.document | {"servers": [{"url": contract.base_url}]}).replace(
-            contract.base_url, PLACEHOLDER
-        ),
+        lambda contract: json.dumps(contract.document | {"servers": [{"url": contract.base_url}]}),
         "application/json",
     ),
-    "openapi.client.yaml": (
-        lambda contract: write_document(client_contract(contract)).replace(contract.base_url, PLACEHOLDER),
-        YAML,
-    ),
+    "openapi.client.yaml": (lambda contract: write_document(client_contract(contract)), YAML),
 }
 
 if TYPE_CHECKING:
@@ -299,7 +293,7 @@ def contract_of(settings: Settings) -> Contract:
 
 def _contract(service: Service, text: Callable[[], str], media_type: str) -> Response:
     """A rendering of the contract, with the base URL of this request."""
-    return Response(text().replace(PLACEHOLDER, service.base_url()), content_type=media_type)
+    return Response(text().replace(service.contract.base_url, service.base_url()), content_type=media_type)
 
 
 def _refuse() -> None:

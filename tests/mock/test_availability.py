@@ -168,7 +168,7 @@ def test_junk_before_the_first_part_of_a_form_is_not_searched(server: MockServer
 def test_the_contract_is_rendered_once_whatever_the_host(server: MockServer) -> None:
     client = Client(over_network(server.base_url), None)
     renderings = {
-        "yaml": "link_management_contract.Contract.text_for",
+        "yaml": "link_management_contract.load_yaml",
         "json": "mock_server.app.json.dumps",
         "client.yaml": "mock_server.app.client_contract",
     }
