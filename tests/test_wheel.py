@@ -58,13 +58,9 @@ def released(folder: Path) -> dict[str, Path]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
     (folder / ".venv").symlink_to(Path(sys.prefix))
-    once: list[str] = [
-        "make",
-        "--old-file",
-        ".venv/.dev",
-        "release",
-    ]  # or the environment would be installed from the copy
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    # make may think that the environment is old, and would then install it anew, from the copy
+    line = ("make", "--old-file", ".venv/.dev", "release")
+    subprocess.run(line, cwd=folder, check=True, capture_output=True)
     return {path.name: path for path in sorted((folder / "dist").iterdir())}
 
 
