@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
-import venv
 import zipfile
 from pathlib import Path
 
@@ -102,23 +102,26 @@ def test_the_wheel_carries_the_contract_and_the_fixtures_and_no_tests(wheel: Pat
 
 
 @pytest.mark.slow
-def test_the_mock_runs_from_an_empty_folder_where_only_the_wheel_is_installed(wheel: Path, tmp_path: Path) -> None:
-    venv.create(tmp_path / "venv", with_pip=True)
-    commands = tmp_path / "venv" / "bin"
-    constraints = tmp_path / "pins.txt"
-    constraints.write_text("\n".join(f"{name}=={version}" for name, version in pins("constraints.txt").items()))
-    install: list[str | Path] = [
-        commands / "pip",
-        "install",
-        "--quiet",
-        "--constraint",
-        constraints,
-        wheel,
-    ]
-    subprocess.run(install, check=True, capture_output=True)
+@pytest.mark.parametrize(
+    "runner",
+    [
+        ("uvx", "--quiet", "--constraints", "pins.txt", "--from"),
+        ("pipx", "run", "--pip-args=--constraint=pins.txt", "--spec"),
+    ],
+    ids=["uvx", "pipx"],
+)
+def test_both_commands_run_from_an_empty_folder_by(runner: tuple[str, ...], wheel: Path, tmp_path: Path) -> None:
+    commands = Path(sys.executable).parent
     folder = tmp_path / "empty"
     folder.mkdir()
-    process = subprocess.Popen([commands / "mock-server", "--port", "0"], cwd=folder, stdout=subprocess.PIPE, text=True)
+    pinned = "\n".join(f"{name}=={version}" for name, version in pins("constraints.txt").items())
+    (folder / "pins.txt").write_text(pinned, "utf-8")
+    home = {"HOME": str(tmp_path / "home"), "UV_PYTHON": sys.executable, "PIPX_DEFAULT_PYTHON": sys.executable}
+    new_user = {**{name: value for name, value in os.environ.items() if "CACHE" not in name}, **home}
+    line = [commands / runner[0], *runner[1:]]
+    process = subprocess.Popen(
+        [*line, wheel, "mock-server", "--port", "0"], cwd=folder, env=new_user, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout
     try:
         base_url = process.stdout.readline().split()[-1]
@@ -126,13 +129,12 @@ def test_the_mock_runs_from_an_empty_folder_where_only_the_wheel_is_installed(wh
         assert client.get("/api/splash-pages/").json["meta"]["total"] == 58
         for path in ("/", "/_mock/static/console.css", "/_mock/console/contract", "/_mock/openapi.yaml"):
             assert client.get(path).status == 200
-        rules = subprocess.run([commands / "contract-tests", "rules"], cwd=folder, capture_output=True, check=True)
-        assert b"forms.name-required" in rules.stdout
-        explain: list[str | Path] = [commands / "contract-tests", "rules", "forms.name-required"]
-        rule = subprocess.run(explain, cwd=folder, capture_output=True, check=True)
+        suite = f"link-management-contract[tests] @ {wheel.as_uri()}"
+        explain = [*line, suite, "contract-tests", "rules", "forms.name-required"]
+        rule = subprocess.run(explain, cwd=folder, env=new_user, capture_output=True, check=True)
         assert b"57 A create needs `name`." in rule.stdout
     finally:
-        process.kill()
+        process.terminate()
         process.wait()
         process.stdout.close()
-    assert list(folder.iterdir()) == []
+    assert [path.name for path in folder.iterdir()] == ["pins.txt"]
