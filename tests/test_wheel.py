@@ -118,7 +118,7 @@ def test_both_commands_run_from_an_empty_folder_by(runner: tuple[str, ...], whee
     (folder / "pins.txt").write_text(pinned, "utf-8")
     home = {"HOME": str(tmp_path / "home"), "UV_PYTHON": sys.executable, "PIPX_DEFAULT_PYTHON": sys.executable}
     new_user = {**{name: value for name, value in os.environ.items() if "CACHE" not in name}, **home}
-    line = [commands / runner[0], *runner[1:]]
+    line: list[str | Path] = [commands / runner[0], *runner[1:]]
     process = subprocess.Popen(
         [*line, wheel, "mock-server", "--port", "0"], cwd=folder, env=new_user, stdout=subprocess.PIPE, text=True
     )
