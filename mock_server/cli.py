@@ -42,10 +42,11 @@ from mock_server.printed import BatchHandler, Clocked
 from mock_server.server import MockServer, Workers, listen, origin
 from mock_server.settings import FORWARDS, Deployment, read_profile
 from mock_server.store.fixtures import SHIPPED
+from mock_server.trial.command import try_client
 
 OF_BOTH = ("--journal", "--condition")  # that go with a deployment, too
 OF_ADDRESSES = ("--host", "--port", "--base-path", "--public-base-url")
-REMARKED, USAGE_ERROR = 1, 2
+REMARKED, USAGE_ERROR, USAGE_ERROR_OF_TRY = 1, 2, 4
 HANGUP = (signal.SIGHUP,) if sys.platform != "win32" else ()  # the terminal was closed
 FIRST = 1  # the process of a container that signals end only if it handles them
 SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
@@ -80,6 +81,56 @@ def _shown(*flags: str, groups: Sequence[str] = ()) -> list[click.Parameter]:
     return list(found)
 
 
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise click.BadParameter(f'invalid variable "{text}": expected NAME=TEXT, such as BASE_URL={{url}}')
+    return name, value
+
+
+OF_SERVERS_TRIED = (
+    "--fixture",
+    "--records",
+    "--api-key",
+    "--open",
+    "--profile",
+    "--extend",
+    "--port",
+    "--base-path",
+    "--cors",
+)
+OF_TRIALS = [
+    click.Option(
+        ["--vary"],
+        default="open,trouble",
+        show_default=True,
+        metavar="open,trouble,defects",
+        help="what is different about the servers",
+    ),
+    click.Option(
+        ["--only"], multiple=True, metavar="NAME", help="vary this point, trouble or defect alone; may be repeated"
+    ),
+    click.Option(["--pairs"], is_flag=True, help="try each pair of choices together, in some 50 runs"),
+    click.Option(["--jobs"], type=click.IntRange(1), default=1, show_default=True, metavar="N", help="runs at a time"),
+    click.Option(
+        ["--runs"], type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="stop after N runs"
+    ),
+    click.Option(
+        ["--env"],
+        multiple=True,
+        type=_variable,
+        metavar="NAME={url}",
+        help="tell the command where the server is, beside $MOCK_URL; {key} is an API key; may be repeated",
+    ),
+    click.Option(["--manual"], is_flag=True, help="serve one choice after another, and ask whether your client passed"),
+    click.Option(["--report-dir"], type=FILE, metavar="DIR", help="write results.json, junit.xml and summary.md"),
+    click.Option(
+        ["--baseline"],
+        type=FILE,
+        metavar="RESULTS",
+        help="fail only if the client relies on more than in these results",
+    ),
+]
 COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
     "forward": (
         "Stand in front of the deployment at URL, and hold nothing.",
@@ -100,6 +151,14 @@ COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
         [
             click.Argument(["print_contract"], type=click.Choice(("whole", "client")), default="whole"),
             *_shown(*OF_ADDRESSES),
+        ],
+    ),
+    "try": (
+        "Try a client, which COMMAND starts, against every server that the specification allows.",
+        [
+            click.Argument(["client"], nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND..."),
+            *OF_TRIALS,
+            *_shown(*OF_SERVERS_TRIED),
         ],
     ),
     "fixture": (
@@ -123,7 +182,7 @@ def parse(arguments: Sequence[str] | None = None) -> SimpleNamespace:
     click.version_option(_version(), prog_name="mock-server", message="%(prog)s %(version)s")(group)
     for name, (text, parameters) in COMMANDS.items():
         group.add_command(_Command(name, params=parameters, callback=_note, help=text))
-    given = SimpleNamespace(used=set(), what="")
+    given = SimpleNamespace(used=set(), what="", client=None)
     line = sys.argv[1:] if arguments is None else list(arguments)
     with group.make_context("mock-server", line, obj=given) as context:
         group.invoke(context)
@@ -225,12 +284,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         text = _asked_for(options)
     except click.exceptions.Exit:  # help or the version was printed
         return None
-    except click.ClickException as error:
-        _end(error.format_message())
-    except SettingsError as error:
-        _end(str(error))
+    except (click.ClickException, SettingsError) as error:
+        _end(error)
     if text is not None:
         return _say(text)
+    if options.client is not None:
+        raise SystemExit(_tried(options))
     for number in (signal.SIGINT, signal.SIGTERM):  # until it listens, there is nothing to tidy up
         signal.signal(number, signal.SIG_DFL if os.getpid() != FIRST else lambda given, _: os._exit(128 + given))
     handler = _log(options.log_level)
@@ -248,15 +307,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with Workers(options.workers - 1, listener, partial(_log, options.log_level), given) as workers:
                 _serve(server, options, came, workers)
     except (SettingsError, Refusal) as error:  # a refusal by the store
-        _end(str(error))
+        _end(error)
     handler.finish()
     os._exit(_finish(server, options))  # even if threads hang
 
 
-def _end(message: str) -> NoReturn:
+def _tried(options: SimpleNamespace) -> int:
+    """Try a client; the exit status."""
+    try:
+        return try_client(options, settings_of(options))
+    except SettingsError as error:
+        _end(error, USAGE_ERROR_OF_TRY)
+
+
+def _end(error: Exception, status: int = USAGE_ERROR) -> NoReturn:
     """End with a mistake of the user's, told in one line."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     print(f"mock-server: {' '.join(message.split())}", file=sys.stderr)
-    raise SystemExit(USAGE_ERROR)
+    raise SystemExit(USAGE_ERROR_OF_TRY if context and context.info_name == "try" else status)
 
 
 def _finish(server: MockServer, options: SimpleNamespace) -> int:

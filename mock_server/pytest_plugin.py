@@ -17,17 +17,37 @@ if TYPE_CHECKING:
 MEANT = 'mock_meant(*rules): mistakes of the client against these rules are meant, such as "forms.name-required"'
 
 
+TRY = "run each test that uses the mock once for every choice that the specification leaves open"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Make the option known."""
+    parser.getgroup("mock server").addoption("--mock-try", action="store_true", help=TRY)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests with one server after another, each with one choice that is not the default."""
+    if metafunc.config.getoption("--mock-try") and "mock_server" in metafunc.fixturenames:
+        from link_management_contract import shipped_contract  # noqa: PLC0415 - as below
+
+        points = shipped_contract().open_points.values()
+        others = [(point.name, value) for point in points for value in point.values if value != point.default]
+        names = ["default choices", *map("=".join, others)]
+        metafunc.parametrize("mock_server", [None, *others], indirect=True, ids=names, scope="session")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known."""
     config.addinivalue_line("markers", MEANT)
 
 
 @pytest.fixture(scope="session")
-def mock_server() -> Iterator[MockServer]:
+def mock_server(request: pytest.FixtureRequest) -> Iterator[MockServer]:
     """A mock server with the demo data for the whole run; give each test its own `sandbox-` key."""
     from mock_server.server import MockServer  # noqa: PLC0415 - who does not use the fixture does not wait for it
 
-    with MockServer() as server:
+    choice: tuple[str, str] | None = getattr(request, "param", None)
+    with MockServer(choices=dict([choice] if choice else [])) as server:
         yield server
 
 

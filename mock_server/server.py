@@ -87,6 +87,7 @@ class MockServer:
         tls: the files of a certificate and its key, to serve HTTPS; None for HTTP.
         listener: a socket that listens already, on which other processes may serve the same mock; then host and port
             are its own.
+        around: takes what is served, and returns what is served instead, such as to look at requests.
         settings: as for `Settings`.
 
     Attributes:
@@ -104,6 +105,7 @@ class MockServer:
         control_origins: Sequence[str] = (),
         tls: tuple[Path, Path] | None = None,
         listener: socket.socket | None = None,
+        around: Callable[[Site], Site] = lambda site: site,
         **settings: Any,
     ) -> None:
         self.settings = Settings(**settings)
@@ -112,7 +114,7 @@ class MockServer:
         has_plane = is_loopback(host) or control_token is not None
         self.is_controlled = has_plane and (self.settings.public_base_url is None or control_token is not None)
         self._address, self._listener = (host, port), listener
-        self._gateway = _gateway(self._control if has_plane else self.running, self.running, control_token)
+        self._gateway = _gateway(around(self._control if has_plane else self.running), self.running, control_token)
         self._worker: _Worker | None = None
 
     @property

@@ -94,8 +94,9 @@ class Keeper:
         """Give a request what is in effect for it; an answer that is forced on it only if it prefers none itself."""
         method = environ["REQUEST_METHOD"]
         if self._effects and method != "OPTIONS":
-            request, is_answered = (method, _path(environ), self.account_of(environ)), "HTTP_PREFER" in environ
-            context_of(environ).effects = self._effects.take(*request, is_answered=is_answered)
+            context, request = context_of(environ), (method, _path(environ), self.account_of(environ))
+            is_answered = "HTTP_PREFER" in environ or bool(context.effects)
+            context.effects += self._effects.take(*request, is_answered=is_answered)
 
     def read_form(self, environ: WSGIEnvironment, sent: bytes) -> None:
         """Read the form of a request for the journal before it is answered, while nothing else is to be done."""

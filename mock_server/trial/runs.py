@@ -1,0 +1,194 @@
+"""Runs a client against one server after another: a command, or a person who is asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from typing import Any
+
+from mock_server.app import contract_of
+from mock_server.errors import SettingsError
+from mock_server.journal.journal import Entry
+from mock_server.server import MockServer
+from mock_server.settings import Settings
+from mock_server.trial.traffic import Operations, Request, Tap
+from mock_server.trial.trouble import KINDS, Disturbance
+from mock_server.trial.variations import Variation
+
+URLS, KEY = ("MOCK_URL", "MOCK", "API_BASE_URL"), "API_KEY"
+ENDLESS = "did not end"
+MOST_ENTRIES, MOST_OUTPUT = 10_000, 2000  # requests, and characters at the end of the output
+SECONDS_TO_END = 3.0
+LEAST_SECONDS, TIMES_AS_LONG = 60.0, 5.0  # that a run may take, beside the first one
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended.
+
+    Attributes:
+        why: why the client failed; empty if it passed.
+        output: the end of what the command printed.
+        count: how many requests it sent to the API.
+        requests: those that were kept, to be answered once more.
+        entries: the same in the journal.
+        findings: what it did wrong in trouble, each with a request.
+        hit: the operations that trouble hit.
+        unread: the lists of which it read page 1 alone.
+    """
+
+    why: str = ""
+    seconds: float = 0.0
+    output: str = ""
+    count: int = 0
+    requests: Sequence[Request] = ()
+    entries: Sequence[Entry] = ()
+    findings: Sequence[tuple[str, str]] = ()
+    hit: Sequence[str] = ()
+    unread: Sequence[str] = ()
+
+
+class Runs:
+    """Serves a client one variation after another.
+
+    Args:
+        settings: the arguments of `MockServer`.
+        client: lets the client do its work, given a server, what is different about it, and a limit in seconds or
+            None; why it failed, if it did, and what it printed.
+
+    Attributes:
+        first: the run with default choices, once it is known.
+        operations: what requests call.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, Any], client: Callable[[MockServer, Variation, float | None], tuple[str, str]]
+    ) -> None:
+        self._settings, self._client = settings, client
+        self.first = Result()
+        self.operations = Operations(contract_of(Settings(contract=settings.get("contract"))), settings["base_path"])
+
+    def __call__(self, variation: Variation) -> Result:
+        """Let the client do its work with a server of its own."""
+        kind, first = KINDS.get(variation.trouble), self.first
+        trouble = Disturbance(kind, self.operations, first.count)
+        tap = Tap(lambda environ: trouble.before(server.running, environ))
+        server = MockServer(**self._varied(variation, kind.conditions if kind else {}), around=tap.around)
+        with server:
+            began = time.monotonic()
+            limit = LEAST_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else None
+            why, output = self._client(server, variation, limit)
+            seconds = time.monotonic() - began
+        entries = server.running.journal.find()
+        return Result(
+            why="" if kind and kind.is_final and not why.startswith(ENDLESS) else why,
+            seconds=seconds,
+            output=output,
+            count=tap.count,
+            requests=tap.requests,
+            entries=entries,
+            findings=trouble.findings(entries, first.entries),
+            hit=[name for name, count in trouble.hit.items() if count],
+            unread=[remark.what for remark in server.running.remarks.unread],
+        )
+
+    def _varied(self, variation: Variation, conditions: Mapping[str, float]) -> dict[str, Any]:
+        """The arguments of a server."""
+        settings = self._settings
+        return {
+            **settings,
+            "choices": {**settings["choices"], **dict(variation.choices)},
+            "conditions": {**settings["conditions"], **conditions},
+            "defects": (variation.defect,) if variation.defect else (),
+            "journal": MOST_ENTRIES,
+        }
+
+
+class Command:
+    """A client that a command starts; it passes if it ends with status 0.
+
+    Args:
+        words: the command.
+        variables: further environment variables: texts with `{url}` and `{key}` in them.
+    """
+
+    def __init__(self, words: Sequence[str], variables: Mapping[str, str]) -> None:
+        self._words, self._variables = list(words), variables
+        self._live: dict[int, subprocess.Popen[bytes]] = {}
+
+    def __call__(self, server: MockServer, _: Variation, limit: float | None) -> tuple[str, str]:
+        """Run the command.
+
+        Raises:
+            SettingsError: if it cannot be started.
+        """
+        with TemporaryFile() as output:
+            try:
+                process = subprocess.Popen(  # noqa: S603 - what the user asks for
+                    self._words,
+                    env={**os.environ, **self._told(server)},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # Ctrl-C is for this program, which then ends the command
+                )
+            except OSError as error:
+                raise SettingsError(f'"{self._words[0]}" cannot be run: {error.strerror}; give a command') from error
+            self._live[process.pid] = process
+            try:
+                status = process.wait(limit)
+                why = f"exit status {status}" if status else ""
+            except subprocess.TimeoutExpired:
+                why = f"{ENDLESS} within {limit:.0f} s"
+            finally:
+                self._end(process)
+            size = output.tell()
+            output.seek(max(0, size - MOST_OUTPUT))
+            return why, output.read().decode("utf-8", "replace")
+
+    def stop(self) -> None:
+        """End all that still runs."""
+        for process in list(self._live.values()):
+            self._end(process)
+
+    def _told(self, server: MockServer) -> dict[str, str]:
+        """Where the server is."""
+        url, key = server.base_url, next(iter(server.api_keys))
+        own = {name: text.replace("{url}", url).replace("{key}", key) for name, text in self._variables.items()}
+        return dict.fromkeys(URLS, url) | {KEY: key} | own
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """End a command with all that it has started."""
+        for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number) if hasattr(os, "killpg") else process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(SECONDS_TO_END)
+                break
+        self._live.pop(process.pid, None)
+
+
+class Person:
+    """A client that no command can start: a person says whether it passed."""
+
+    def __call__(self, server: MockServer, variation: Variation, _: float | None) -> tuple[str, str]:
+        """Ask until the answer is clear.
+
+        Raises:
+            EOFError: if nobody answers.
+        """
+        print(f"\n{variation} at {server.base_url}, key {next(iter(server.api_keys))}", flush=True)
+        while True:
+            answer = input("Try your client, then say passed or failed [p/f]: ").strip().lower()
+            if answer and answer in ("passed"[: len(answer)], "failed"[: len(answer)]):
+                return ("" if answer[0] == "p" else "failed"), ""
+            print('Say "passed" or "failed".', flush=True)
+
+    def stop(self) -> None:
+        """Nothing is left that runs."""

@@ -1,0 +1,139 @@
+"""What a client sent to a mock, and what of it another server would have answered differently."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from link_management_contract import Contract, Resource
+from mock_server.control import Control
+from mock_server.errors import REFUSAL
+from mock_server.http.context import KEY
+from mock_server.http.gateway import Site, called
+from mock_server.settings import Settings
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+METHODS = {"list": "GET", "create": "POST", "read": "GET", "update": "POST", "delete": "DELETE"}
+MOST_REQUESTS, MOST_BYTES = 2000, 64 * 2**20  # that are kept, with their bodies
+OF_ONE_REQUEST = (KEY, REFUSAL, "wsgi.input")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation that a request calls, and the id in its path, if any."""
+
+    resource: Resource
+    name: str
+    identifier: str = ""
+
+    def __str__(self) -> str:
+        """Its method and path, for people."""
+        return f"{METHODS[self.name]} {self.resource.paths[self.name]}"
+
+
+class Operations:
+    """The operations of a contract.
+
+    Args:
+        contract: the contract.
+        base_path: the prefix of `/api`.
+    """
+
+    def __init__(self, contract: Contract, base_path: str) -> None:
+        self._known = [
+            (
+                METHODS[name],
+                re.compile(re.escape(base_path + path.rstrip("/")).replace(r"\{id\}", "([^/]+)") + "/?"),
+                name,
+                each,
+            )
+            for each in contract.resources.values()
+            for name, path in each.paths.items()
+        ]
+
+    def called_by(self, method: str, path: str) -> Operation | None:
+        """The operation that a request calls, or None."""
+        for known, pattern, name, resource in self._known:
+            if method == known and (match := pattern.fullmatch(path)):
+                return Operation(resource, name, "".join(match.groups()))
+        return None
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as it came."""
+
+    environ: Mapping[str, Any]
+    body: bytes
+    is_control: bool
+
+    def again(self) -> WSGIEnvironment:
+        """The same request, to be answered once more."""
+        return {**self.environ, "wsgi.input": BytesIO(self.body)}
+
+
+class Tap:
+    """Keeps the requests to a site, within bounds, and lets something happen before each request to its API.
+
+    Args:
+        before: takes a request to the API.
+
+    Attributes:
+        requests: those that are kept.
+        count: how many there were to the API.
+    """
+
+    def __init__(self, before: Callable[[WSGIEnvironment], None]) -> None:
+        self._before = before
+        self.requests: list[Request] = []
+        self.count = self._bytes = 0
+
+    def around(self, site: Site) -> Site:
+        """Tap a site."""
+        self._site, self.is_control, self.body_limit = site, site.is_control, site.body_limit
+        return self
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request."""
+        is_control = self.is_control(environ)
+        if not is_control:
+            self.count += 1
+            self._before(environ)
+        if not is_control or environ["REQUEST_METHOD"] != "GET":
+            body = environ["wsgi.input"].read()
+            environ["wsgi.input"] = BytesIO(body)
+            self._bytes += len(body)
+            if len(self.requests) < MOST_REQUESTS and self._bytes <= MOST_BYTES:
+                kept = {name: value for name, value in environ.items() if name not in OF_ONE_REQUEST}
+                self.requests.append(Request(kept, body, is_control))
+        return self._site(environ, start_response)
+
+
+def differing(
+    requests: Sequence[Request], settings: Settings, others: Iterable[Mapping[str, Any]]
+) -> Iterator[Request | None]:
+    """For each other mock, the first request that it answers differently, or None.
+
+    Args:
+        requests: what a client sent, in order.
+        settings: those of the mock that it was sent to.
+        others: the settings in which each other mock differs.
+    """
+    control = Control(replace(settings, journal=0, clock=None))
+    usual = list(_answers(control, requests))
+    for other in others:
+        control.running.reset(**other)
+        answers = zip(requests, usual, _answers(control, requests), strict=True)
+        yield next((request for request, answer, another in answers if answer != another), None)
+
+
+def _answers(control: Control, requests: Sequence[Request]) -> Iterator[tuple[Any, ...]]:
+    """The answers to requests, one after another; those of the control plane are alike."""
+    for request in requests:
+        start, body = called(control, request.again())
+        yield () if request.is_control else (start["status"], start["headers"], b"".join(body))

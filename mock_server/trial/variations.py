@@ -1,0 +1,100 @@
+"""Which servers a client is tried against, and how few runs find the choice that it fails with."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Choice = tuple[str, str]  # an open point, and a value of it
+
+
+@dataclass(frozen=True)
+class Variation:
+    """What is different about a server: its choices for open points, one kind of trouble around it, or one defect."""
+
+    choices: frozenset[Choice] = frozenset()
+    trouble: str = ""
+    defect: str = ""
+
+    def __str__(self) -> str:
+        """What is different, for people."""
+        return ", ".join(map("=".join, sorted(self.choices))) or self.trouble or self.defect or "default choices"
+
+
+def covering(values: Mapping[str, Sequence[str]], usual: Mapping[str, str], *, together: int = 1) -> list[list[Choice]]:
+    """Few sets of choices in which each value occurs, or each pair of values; the usual values are left out.
+
+    Args:
+        values: the values of each open point.
+        usual: the value of each that has been tried.
+        together: 1 for each value, 2 for each pair of values.
+    """
+    chance = random.Random(0)  # noqa: S311 - the same sets each time
+    pairs = {point: [(point, value) for value in known] for point, known in values.items()}
+    wanted = {
+        frozenset(some)
+        for points in combinations(values, together)
+        for some in product(*map(pairs.__getitem__, points))
+        if any(usual[point] != value for point, value in some)
+    }
+    rows = []
+    while wanted:
+        row = dict(min(map(sorted, wanted)))
+        for point in chance.sample(list(values), len(values)):
+            if point not in row:
+                _, _, row[point] = max(
+                    (_gain(row, pair, wanted, together), chance.random(), pair[1]) for pair in pairs[point]
+                )
+        wanted -= set(map(frozenset, combinations(row.items(), together)))
+        rows.append([(point, row[point]) for point in values if row[point] != usual[point]])
+    return rows
+
+
+def _gain(row: Mapping[str, str], pair: Choice, wanted: set[frozenset[Choice]], together: int) -> int:
+    """How many wanted sets a row would hold more with one more choice."""
+    return sum(frozenset((pair, *others)) in wanted for others in combinations(row.items(), together - 1))
+
+
+def narrowed(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> Iterator[list[Item]]:
+    """The smallest sets that fail, mostly of one item each, of items that fail together.
+
+    Each is found without those before it, so that one does not hide the next; the rest passes in the end.
+    """
+    left, passing = list(items), set[Item]()
+    while True:
+        suspects = [item for item in left if item not in passing] or left
+        smallest = _one_of(suspects, fails, passing) or _together([], left, fails)
+        yield smallest
+        left.remove(smallest[-1])
+        if not left or not fails(left):
+            return
+
+
+def _one_of(suspects: Sequence[Item], fails: Callable[[Sequence[Item]], bool], passing: set[Item]) -> list[Item]:
+    """An item that fails by itself, found by halving; none if halving leads to an item that passes."""
+    is_tried = False
+    while len(suspects) > 1:
+        half = suspects[: len(suspects) // 2]
+        is_tried = fails(half)
+        if is_tried:
+            suspects = half
+        else:
+            passing.update(half)
+            suspects = suspects[len(half) :]
+    return list(suspects) if is_tried or fails(suspects) else []
+
+
+def _together(others: list[Item], items: list[Item], fails: Callable[[Sequence[Item]], bool]) -> list[Item]:
+    """The fewest of some items that fail with others, which pass without them (QuickXplain, Junker 2004)."""
+    if len(items) == 1:
+        return items
+    half, rest = items[: len(items) // 2], items[len(items) // 2 :]
+    if fails([*others, *half]):
+        return _together(others, half, fails)
+    needed = _together([*others, *half], rest, fails)
+    further = [] if fails([*others, *needed]) else _together([*others, *needed], half, fails)
+    return [*further, *needed]
