@@ -2,6 +2,7 @@
 export default {
   testMatch: "*.e2e.mjs",
   reporter: "line",
+  expect: { timeout: 20_000 }, // a service in trouble takes its time
   use: {
     launchOptions: { executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] },
   },

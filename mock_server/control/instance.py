@@ -170,6 +170,8 @@ class Instance:
             account = self.service.accounts.start_again(key, like)
             self.effects.remove_of(account.name)
             self._forget(account.name)
+            if "lag" in self.settings.conditions:  # whose replica has the account as it was
+                self._put(self.settings, self.service)
         return account
 
     def _forget(self, account: str | None = None) -> None:

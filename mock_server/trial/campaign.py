@@ -218,7 +218,7 @@ class Campaign:
         called = {operation.name for operation in calls if operation}
         names = [name for name, kind in KINDS.items() if (not only or name in only) and called & {*kind.operations}]
         tried = zip(names, self._outcomes([Variation(trouble=name) for name in names]), strict=True)
-        self.verdict.trouble.update((name, result) for name, result in tried if result.hit)
+        self.verdict.trouble.update((name, result) for name, result in tried if result.hit or result.why)
 
     def _vary_defects(self, only: Collection[str]) -> None:
         """Try each defect that the client can meet."""

@@ -192,15 +192,18 @@ class Disturbance:
         self._lock = threading.Lock()
 
     def before(self, running: Instance, environ: WSGIEnvironment) -> None:
-        """Do to a request what is to be done."""
-        kind, operation = self._kind, self._operations.called_by(environ["REQUEST_METHOD"], environ["PATH_INFO"])
-        if not kind or not operation or not self._is_due(kind, operation):
+        """Do to a request what is to be done, unless the client's test forces an answer on it itself."""
+        request = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        kind, operation = self._kind, self._operations.called_by(*request)
+        account = running.account_named(key_of(environ))
+        is_forced = any(not each.condition and each.matches(*request, account) for each in running.effects.every)
+        if not kind or not operation or is_forced or not self._is_due(kind, operation):
             return
         if kind.effect:
             context_of(environ).effects += (kind.effect,)
-        if kind.somebody and (account := running.service.accounts.get(key_of(environ))):
+        if kind.somebody and (owner := running.service.accounts.get(key_of(environ))):
             with suppress(UnknownIdError, ValueError):
-                collection, number = account.collections[operation.resource.name], int(operation.identifier)
+                collection, number = owner.collections[operation.resource.name], int(operation.identifier)
                 self.changed.append((environ["PATH_INFO"], *kind.somebody(collection, operation.resource, number)))
 
     def _is_due(self, kind: Kind, operation: Operation) -> bool:

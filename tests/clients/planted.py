@@ -17,7 +17,7 @@ from typing import Any
 
 PLANTED = set(filter(None, os.environ.get("PLANTED", "").split(",")))
 URL, KEY = os.environ["MOCK_URL"], os.environ["API_KEY"]
-TRIES, PATIENCE = 6, 5.0  # seconds
+TRIES, PATIENCE = 7, 5.0  # seconds
 BUSY = (429, 500, 502, 503)
 EDGE = "between-the-parts"
 
@@ -60,11 +60,12 @@ def send(
         try:
             status, headers, body = once(method, path, form)
         except LostError:
-            relies("dropped-connection", holds=False)
             if not may_repeat:
                 raise
             status, headers, body = 503, {}, b""
         relies("500-once", status != 500)
+        if status == 401 and "expired-key" in PLANTED:
+            continue
         if status not in BUSY:
             return status, headers, body
         if status != 429 and not may_repeat:

@@ -78,10 +78,18 @@ def names(collection):
     return {record["id"]: record["name"] for record in listed(collection)}
 
 
-page = create("/api/projects", "/api/splash-pages/", "Made by requests",
-              files={"name": (None, "Made by requests"), "logo": ("logo.png", LOGO, "image/png")})
-handler = create("/api/notification-handlers", "/api/notification-handlers/", "Alarm",
-                 files={"name": (None, "Alarm"), "type": (None, "slack"), "slack": (None, "https://hooks.example.com/1")})
+page = create(
+    "/api/projects",
+    "/api/splash-pages/",
+    "Made by requests",
+    files={"name": (None, "Made by requests"), "logo": ("logo.png", LOGO, "image/png")},
+)
+handler = create(
+    "/api/notification-handlers",
+    "/api/notification-handlers/",
+    "Alarm",
+    files={"name": (None, "Alarm"), "type": (None, "slack"), "slack": (None, "https://hooks.example.com/1")},
+)
 update(f"/api/splash-pages/{page}", name="Changed by requests")
 update(f"/api/notification-handlers/{handler}", is_enabled="0")
 until(lambda: names("/api/splash-pages/").get(page) == "Changed by requests")

@@ -28,6 +28,15 @@ def test_a_write_shows_when_the_lag_has_passed() -> None:
     assert client.get(f"/api/domains/{made}").json["data"]["host"] == "late.example.com"
 
 
+def test_an_account_that_starts_again_does_so_for_late_reads_too() -> None:
+    with MockServer(conditions={"lag": 60}) as server:
+        client = Client(over_network(server.base_url), "sandbox-late")
+        client.create("/api/domains", {"host": "never.example.com"})
+        server.running.reset_account("sandbox-late", {"fixture": "empty"})
+        assert client.get("/api/domains/").json["meta"]["total"] == 0
+        assert Client(over_network(server.base_url), HARBOUR).get("/api/domains/").json["meta"]["total"] == 54
+
+
 def test_a_gateway_error_comes_once_before_and_once_after_the_work() -> None:
     client = under(gateway_errors=2)
     answers = [client.post("/api/domains", {"host": f"gw{number}.example.com"}).status for number in range(4)]

@@ -4,12 +4,13 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { SplashPages } from "./SplashPages";
 import { client } from "./client/client.gen";
+import { patientFetch } from "./patience";
 
 const given = new URLSearchParams(location.search);
 client.setConfig({
   baseUrl: given.get("mock") ?? "http://127.0.0.1:8000",
   auth: () => given.get("key") ?? "sandbox-react",
-  throwOnError: true,
+  fetch: patientFetch as typeof fetch,
 });
 
 const queries = new QueryClient({ defaultOptions: { queries: { refetchOnWindowFocus: false, retry: false } } });
