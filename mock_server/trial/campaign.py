@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
 from mock_server.app import contract_of
@@ -29,7 +27,9 @@ UNHEARD = (
     "the client passed, but sent no request to $MOCK_URL, which says where the server is; give the name of the variable"
     " that it reads, such as --env BASE_URL={url}"
 )
-OPEN, TROUBLE, DEFECTS_TOO = "open", "trouble", "defects"
+OPEN, TROUBLE, BROKEN = "open", "trouble", "defects"
+UNTRIED = {"result": NOT_TRIED, "findings": [], "output": ""}
+Entry = dict[str, Any]
 
 
 class OwnFailureError(Exception):
@@ -38,38 +38,6 @@ class OwnFailureError(Exception):
 
 class SpentError(Exception):
     """All runs that are allowed have been made."""
-
-
-@dataclass
-class Verdict:
-    """What is known of a client.
-
-    Attributes:
-        first: the run with default choices.
-        usual: the default choices.
-        met: the choices that its requests can reveal, each with a request that does.
-        results: what became of each of these.
-        dependencies: the smallest sets of choices that it fails with, each with the run that shows it.
-        trouble: the run with each kind of trouble.
-        defects: the run with each defect.
-        runs: how many runs there were.
-        failures: in how many of them the client failed, by choice.
-        chance: how often the command fails by itself, from 0 to 1.
-        stopped: why not everything was tried, or an empty string.
-    """
-
-    first: Result = field(default_factory=Result)
-    usual: Mapping[str, str] = field(default_factory=dict)
-    met: dict[Choice, str] = field(default_factory=dict)
-    results: dict[Choice, str] = field(default_factory=dict)
-    dependencies: list[tuple[tuple[Choice, ...], Result]] = field(default_factory=list)
-    trouble: dict[str, Result] = field(default_factory=dict)
-    defects: dict[str, Result] = field(default_factory=dict)
-    runs: int = 0
-    failures: Counter[Choice] = field(default_factory=Counter)
-    chance: float = 0.0
-    seconds: float = 0.0
-    stopped: str = ""
 
 
 class Campaign:
@@ -83,6 +51,14 @@ class Campaign:
         jobs: how many runs there are at a time.
         most: how many there may be in all.
         is_repeated: whether a run can be made once more, to see whether the client fails by itself.
+
+    Attributes:
+        entries: what becomes of each variation that the client can meet, as JSON: its `kind`, its `name`, its `result`,
+            and the `findings` if it failed, each of which is `what` the client did with a `request`; a choice also has
+            its `value`, the `usual` one, and, if it fails only with others, those `together` with it.
+        seconds: how long it took.
+        count: how many runs there were.
+        stopped: why not everything was tried, or an empty string.
     """
 
     def __init__(  # noqa: PLR0913 - most by keyword
@@ -96,7 +72,8 @@ class Campaign:
         most: int = 1000,
         is_repeated: bool = True,
     ) -> None:
-        self.verdict = Verdict(usual=Choices(contract_of(settings).open_points, settings.choices))
+        self.entries: dict[Variation, Entry] = {}
+        self.count, self.chance, self.seconds, self.stopped = 0, 0.0, 0.0, ""
         self._runs, self._settings, self._say, self._progress = runs, settings, say, progress
         self._jobs, self._most = jobs, most
         self._repeats, self._is_trusted, self._planned = 1, not is_repeated, 1
@@ -121,12 +98,14 @@ class Campaign:
                 self._vary_choices(only, together)
             if TROUBLE in vary:
                 self._vary_trouble(only)
-            if DEFECTS_TOO in vary:
+            if BROKEN in vary:
                 self._vary_defects(only)
+            if not self.entries:
+                self.stopped = "as the client's requests show nothing of what is varied"
         except SpentError:
-            self.verdict.stopped = f"after {self._most} runs"
+            self.stopped = f"after {self._most} runs"
         finally:
-            self.verdict.seconds = time.monotonic() - self._began
+            self.seconds = time.monotonic() - self._began
 
     def _try_first(self) -> None:
         """Run with default choices."""
@@ -138,7 +117,8 @@ class Campaign:
             raise OwnFailureError(first.why, first.output)
         if not first.count:
             raise SettingsError(UNHEARD)
-        self._runs.first = self.verdict.first = self._known[DEFAULT] = first
+        self._runs.first = self._known[DEFAULT] = first
+        self._say(f"default choices  passed  {first.seconds:.1f} s  {first.count} requests")
 
     def _measure(self, failed: int, tried: int) -> None:
         """Find out how often the client fails by itself, and repeat each run that fails so often that it says enough.
@@ -152,35 +132,30 @@ class Campaign:
         while tried < TRIALS:
             last = self._run(DEFAULT)
             failed, tried = failed + bool(last.why), tried + 1
-        self.verdict.chance = max(failed, 1) / tried
-        if self.verdict.chance > HALF:
+        self.chance = max(failed, 1) / tried
+        if self.chance > HALF:
             raise OwnFailureError(f"failed in {failed} of {tried} runs", last.output)
-        self._repeats = min(MOST_REPEATS, math.ceil(math.log(SURE) / math.log(self.verdict.chance)))
+        self._repeats = min(MOST_REPEATS, math.ceil(math.log(SURE) / math.log(self.chance)))
 
     def _vary_choices(self, only: Collection[str], together: int) -> None:
         """Try the choices that the client's requests can reveal, several at a time."""
-        verdict, usual = self.verdict, self.verdict.usual
         points = contract_of(self._settings).open_points
-        self._say(f"default choices  passed  {verdict.first.seconds:.1f} s  {verdict.first.count} requests")
-        others = [
-            (name, value)
-            for name, point in points.items()
-            if not only or name in only
-            for value in point.values
-            if value != usual[name]
-        ]
+        usual = Choices(points, self._settings.choices)
+        others = [(name, value) for name in points if not only or name in only for value in points[name].values]
+        others = [(name, value) for name, value in others if value != usual[name]]
         changes = [{"choices": {**self._settings.choices, name: value}} for name, value in others]
-        verdict.met = {choice: place for choice, place in zip(others, self._places(changes), strict=True) if place}
-        verdict.results = dict.fromkeys(verdict.met, NOT_TRIED)
         values: dict[str, list[str]] = {}
-        for name, value in verdict.met:
-            values.setdefault(name, [usual[name]]).append(value)
+        for (name, value), place in zip(others, self._places(changes), strict=True):
+            if place:
+                values.setdefault(name, [usual[name]]).append(value)
+                about = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": place}
+                self.entries[_of(name, value)] = about | UNTRIED
         rows = covering(values, usual, together=together)
         self._say(
-            f"{len(rows)} runs cover the {len(verdict.met)} other values of the {len(values)} open points it meets"
+            f"{len(rows)} runs cover the {len(self.entries)} other values of the {len(values)} open points it meets"
         )
         if self._jobs > 1:
-            self._outcomes([Variation(frozenset(row)) for row in rows])
+            list(self._outcomes([Variation(frozenset(row)) for row in rows]))
         else:
             self._planned += len(rows)
         for row in rows:
@@ -188,49 +163,59 @@ class Campaign:
 
     def _judge(self, row: Sequence[Choice]) -> None:
         """Find what the client fails with among choices; what is known already is left out."""
-        results = self.verdict.results
-        left = [choice for choice in row if results[choice] != FAILED]
+        left = [choice for choice in row if self.entries[_of(*choice)]["result"] != FAILED]
         if left and self._fails(left):
-            self._say(f"  run {self.verdict.runs} failed: narrowing down from {len(left)} choices ...")
+            self._say(f"  run {self.count} failed: narrowing down from {len(left)} choices ...")
             for smallest in narrowed(left, self._fails):
                 self._note(smallest)
-                if len(smallest) == 1:
-                    self._try_others(smallest[0][0])
-        results.update({choice: SURVIVED for choice in left if results[choice] == NOT_TRIED})
+        for choice in left:
+            self._survived(choice)
 
-    def _try_others(self, point: str) -> None:
-        """Try the other values of a point, each by itself, once the client fails with one of them."""
-        results = self.verdict.results
-        for choice in [each for each, known in results.items() if each[0] == point and known == NOT_TRIED]:
-            if self._fails([choice]):
-                self._note([choice])
+    def _note(self, smallest: Sequence[Choice]) -> None:
+        """Note what the client fails with, and try the other values of the same point, each by itself."""
+        *others, (name, value) = smallest
+        entry, result = self.entries[_of(name, value)], self._known[Variation(frozenset(smallest))]
+        entry.update(result=FAILED, together=dict(others), findings=[_finding(result.why, entry["request"])])
+        entry.update(output=result.output)
+        known = [each for each in self.entries.values() if each["name"] == name and each["result"] == NOT_TRIED]
+        for other in [] if others else [(name, each["value"]) for each in known]:
+            if self._fails([other]):
+                self._note([other])
             else:
-                results[choice] = SURVIVED
+                self._survived(other)
 
-    def _note(self, smallest: list[Choice]) -> None:
-        """Note what the client fails with."""
-        self.verdict.results[smallest[-1]] = FAILED
-        self.verdict.dependencies.append((tuple(smallest), self._known[Variation(frozenset(smallest))]))
+    def _survived(self, choice: Choice) -> None:
+        if self.entries[_of(*choice)]["result"] == NOT_TRIED:
+            self.entries[_of(*choice)]["result"] = SURVIVED
 
     def _vary_trouble(self, only: Collection[str]) -> None:
-        """Try each kind of trouble that the client can meet, one at a time."""
-        calls = [self._runs.operations.called_by(*_line(request)) for request in self.verdict.first.requests]
+        """Try each kind of trouble that the client can meet."""
+        calls = [self._runs.operations.called_by(*_line(request)) for request in self._runs.first.requests]
         called = {operation.name for operation in calls if operation}
         names = [name for name, kind in KINDS.items() if (not only or name in only) and called & {*kind.operations}]
-        tried = zip(names, self._outcomes([Variation(trouble=name) for name in names]), strict=True)
-        self.verdict.trouble.update((name, result) for name, result in tried if result.hit or result.why)
+        self._try_each({Variation(trouble=name): {"name": name, "what": KINDS[name].what} for name in names}, TROUBLE)
 
     def _vary_defects(self, only: Collection[str]) -> None:
         """Try each defect that the client can meet."""
         names = [name for name in DEFECTS if not only or name in only]
         places = self._places([{"defects": (name,)} for name in names])
         met = [name for name, place in zip(names, places, strict=True) if place]
-        tried = zip(met, self._outcomes([Variation(defect=name) for name in met]), strict=True)
-        self.verdict.defects.update(tried)
+        self._try_each({Variation(defect=name): {"name": name, "what": DEFECTS[name].rule} for name in met}, BROKEN)
+
+    def _try_each(self, about: Mapping[Variation, Entry], kind: str) -> None:
+        """Try variations one at a time; those that turn out to hit no request are left out."""
+        self.entries.update((variation, {"kind": kind, **entry} | UNTRIED) for variation, entry in about.items())
+        for variation, result in zip(about, self._outcomes([*about]), strict=True):
+            findings = [_finding(*each) for each in result.findings]
+            findings += [_finding(result.why, ", ".join(result.hit))] if result.why else []
+            told = {"result": FAILED if findings else SURVIVED, "findings": findings, "output": result.output}
+            self.entries[variation].update(told)
+            if variation.trouble and not result.hit and not findings:
+                del self.entries[variation]
 
     def _places(self, changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         """For each other server, the first request of the client that it answers differently, or an empty string."""
-        for request in differing(self.verdict.first.requests, self._settings, changes):
+        for request in differing(self._runs.first.requests, self._settings, changes):
             line = _line(request) if request else None
             yield str(self._runs.operations.called_by(*line) or " ".join(line)) if line else ""
 
@@ -270,14 +255,12 @@ class Campaign:
         Raises:
             SpentError: if it may not.
         """
-        verdict = self.verdict
         with self._lock:
-            if verdict.runs >= self._most:
+            if self.count >= self._most:
                 raise SpentError
-            verdict.runs += 1
-            number, self._planned = verdict.runs, max(self._planned, verdict.runs)
+            self.count += 1
+            number, self._planned = self.count, max(self._planned, self.count)
         result = self._runs(variation)
-        verdict.failures.update(variation.choices if result.why else ())
         left = (time.monotonic() - self._began) / number * (self._planned - number)
         what = f"{len(variation.choices)} choices" if len(variation.choices) > 2 else str(variation)  # noqa: PLR2004
         self._progress(
@@ -285,6 +268,14 @@ class Campaign:
             f" {result.count} requests; about {left:.0f} s left"
         )
         return result
+
+
+def _of(name: str, value: str) -> Variation:
+    return Variation(frozenset({(name, value)}))
+
+
+def _finding(what: str, request: str) -> dict[str, str]:
+    return {"what": what, "request": request}
 
 
 def _line(request: Request) -> tuple[str, str]:

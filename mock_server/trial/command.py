@@ -15,7 +15,7 @@ from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
 from mock_server.settings import Settings
 from mock_server.trial import report
-from mock_server.trial.campaign import DEFECTS_TOO, OPEN, TROUBLE, Campaign, OwnFailureError
+from mock_server.trial.campaign import BROKEN, OPEN, TROUBLE, Campaign, OwnFailureError
 from mock_server.trial.runs import Command, Person, Runs
 from mock_server.trial.trouble import KINDS
 
@@ -42,8 +42,9 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
         raise SettingsError("--jobs goes with a free port for each run; leave --port and --manual out")
     client = Person() if options.manual else Command(options.client, dict(options.env))
     signal.signal(signal.SIGTERM, _interrupt)
+    runs = Runs({"host": options.host, "port": port, **settings}, client)
     campaign = Campaign(
-        Runs({"host": options.host, "port": port, **settings}, client),
+        runs,
         usual,
         _say,
         lambda line: print(printable(line), file=sys.stderr, flush=True),
@@ -55,12 +56,12 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
         campaign.carry_out(vary, options.only, together=2 if options.pairs else 1)
     except (KeyboardInterrupt, EOFError):
         client.stop()
-        campaign.verdict.stopped = "by you"
+        campaign.stopped = report.BY_YOU
     except OwnFailureError as error:
         why, output = error.args
         _say("\n".join([*output.splitlines()[-LISTED:], f"your client fails by itself, with default choices: {why}"]))
         return BY_ITSELF
-    results = report.document(campaign.verdict, list(options.client))
+    results = report.document(campaign, list(options.client), runs.first.unread)
     _say(report.text(results))
     if options.baseline:
         results, lines = report.gated(results, options.baseline)
@@ -81,7 +82,7 @@ def _varied(options: SimpleNamespace, settings: Settings) -> set[str]:
     Raises:
         SettingsError: if there is no such thing.
     """
-    kinds: dict[str, Collection[str]] = {OPEN: contract_of(settings).open_points, TROUBLE: KINDS, DEFECTS_TOO: DEFECTS}
+    kinds: dict[str, Collection[str]] = {OPEN: contract_of(settings).open_points, TROUBLE: KINDS, BROKEN: DEFECTS}
     vary = set(options.vary.split(","))
     if unknown := vary - set(kinds):
         raise SettingsError(f'--vary cannot vary "{unknown.pop()}"; it varies {", ".join(kinds)}')

@@ -1,4 +1,4 @@
-"""The verdict of a trial: as a document, for people, as JUnit XML and as Markdown."""
+"""The verdict of a trial: as JSON, for people, as JUnit XML and as Markdown."""
 
 from __future__ import annotations
 
@@ -10,85 +10,42 @@ from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from link_management_contract.texts import printable
-from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
-from mock_server.trial.campaign import FAILED, NOT_TRIED, SURVIVED, Verdict
-from mock_server.trial.runs import Result
-from mock_server.trial.trouble import KINDS
+from mock_server.trial.campaign import BROKEN, FAILED, NOT_TRIED, OPEN, SURVIVED, TROUBLE, Campaign, Entry
 
 RESULTS, JUNIT, SUMMARY = "results.json", "junit.xml", "summary.md"
 RELIES, INTERRUPTED, UNDECIDED = 1, 2, 6  # exit statuses
+BY_YOU = "by you"
+TITLES = {OPEN: "choices", TROUBLE: "kinds of trouble", BROKEN: "defects"}
+FAILS = "fails with"
 Document = dict[str, Any]
 
 
-def document(verdict: Verdict, command: list[str]) -> Document:
-    """A verdict as JSON: its words, what the client relies on, and what became of each variation."""
-    relies: dict[tuple[str, ...], Document] = {}
-    for choices, result in verdict.dependencies:
-        names = tuple(sorted({name for name, _ in choices}))
-        entry = relies.setdefault(
-            names,
-            {
-                "relies_on": {name: verdict.usual[name] for name in names},
-                "fails_with": [],
-                "runs": 0,
-                "request": verdict.met[choices[-1]],
-                "repeat": " ".join(["mock-server", *(f"--open {name}={value}" for name, value in sorted(choices))]),
-                **_failure(result),
-            },
-        )
-        entry["fails_with"].append(dict(choices))
-        entry["runs"] += verdict.failures[choices[-1]]
-    trouble = [
-        {
-            "name": name,
-            "what": KINDS[name].what,
-            "result": FAILED if result.why or result.findings else SURVIVED,
-            "findings": [{"what": what, "request": request} for what, request in result.findings],
-            "hit": list(result.hit),
-            **_failure(result),
-        }
-        for name, result in verdict.trouble.items()
-    ]
-    told: Document = {
+def document(campaign: Campaign, command: list[str], notes: Collection[str]) -> Document:
+    """A verdict as JSON, with an entry for each variation."""
+    results: Document = {
         "command": command,
-        "status": 0,
-        "runs": verdict.runs,
-        "seconds": round(verdict.seconds, 1),
-        "first": {"seconds": round(verdict.first.seconds, 1), "requests": verdict.first.count},
-        "stopped": verdict.stopped,
-        "dependencies": list(relies.values()),
-        "choices": [
-            {"point": name, "value": value, "request": verdict.met[name, value], "result": result}
-            for (name, value), result in verdict.results.items()
-        ],
-        "trouble": trouble,
-        "defects": [
-            {"name": name, "rule": DEFECTS[name].rule, "result": FAILED if result.why else SURVIVED}
-            for name, result in verdict.defects.items()
-        ],
-        "notes": [f"{note} This may be intended." for note in verdict.first.unread]
-        + ([f"By itself, the client fails in {verdict.chance:.0%} of runs."] if verdict.chance else []),
+        "runs": campaign.count,
+        "seconds": round(campaign.seconds, 1),
+        "stopped": campaign.stopped,
+        "notes": [f"{note} This may be intended." for note in notes],
+        "variations": list(campaign.entries.values()),
     }
-    return told | {"status": _status(told)}
-
-
-def _failure(result: Result) -> Document:
-    return {"why": result.why, "output": result.output}
+    if campaign.chance:
+        results["notes"] += [f"By itself, the client fails in {campaign.chance:.0%} of runs."]
+    return results | {"status": _status(results)}
 
 
 def failures(results: Document) -> list[str]:
-    """What a client relies on, by name."""
-    return [
-        *(", ".join(each["relies_on"]) for each in results["dependencies"]),
-        *(each["name"] for each in results["trouble"] if each["result"] == FAILED),
-    ]
+    """The open points that a client relies on, and the trouble that it does not survive."""
+    failed = [each["name"] for each in results["variations"] if each["result"] == FAILED and each["kind"] != BROKEN]
+    return list(dict.fromkeys(failed))
 
 
 def _status(results: Document, accepted: Collection[str] = ()) -> int:
     if set(failures(results)) - set(accepted):
         return RELIES
-    return {"": 0, "by you": INTERRUPTED}.get(results["stopped"], UNDECIDED)
+    return {"": 0, BY_YOU: INTERRUPTED}.get(results["stopped"], UNDECIDED)
 
 
 def gated(results: Document, baseline: Path) -> tuple[Document, list[str]]:
@@ -101,9 +58,8 @@ def gated(results: Document, baseline: Path) -> tuple[Document, list[str]]:
     try:
         before = failures(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SettingsError(
-            f"the baseline {path} cannot be read: {error!r}; give a {RESULTS} of an earlier trial"
-        ) from error
+        message = f"the baseline {path} cannot be read: {error!r}; give a {RESULTS} of an earlier trial"
+        raise SettingsError(message) from error
     now = failures(results)
     lines = [f"worse than in the baseline: {name}" for name in now if name not in before]
     lines += [f"better than in the baseline: {name}" for name in before if name not in now and not results["stopped"]]
@@ -118,59 +74,34 @@ def text(results: Document) -> str:
     for *row, repeat in rows:
         lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)).rstrip())
         lines += [f"{'':{widths[0]}}  {repeat}"] if repeat else []
-    for name, title in (("choices", "choices"), ("trouble", "kinds of trouble"), ("defects", "defects")):
-        if every := results[name]:
-            untried = _count(every, NOT_TRIED)
-            more = f"; {untried} were not tried" if untried else ""
-            lines.append(f"survived {_count(every, SURVIVED)} of {len(every)} {title}{more}")
+    for kind, title in TITLES.items():
+        if every := [each["result"] for each in results["variations"] if each["kind"] == kind]:
+            untried = f"; {every.count(NOT_TRIED)} were not tried" if NOT_TRIED in every else ""
+            lines.append(f"survived {every.count(SURVIVED)} of {len(every)} {title}{untried}")
     lines += [f"note: {note}" for note in results["notes"]]
     stopped = results["stopped"] and f", stopped {results['stopped']}"
     return printable("\n".join([*lines, f"{results['runs']} runs in {results['seconds']:.0f} s{stopped}"]))
 
 
-def _rows(results: Document) -> Iterator[tuple[str, str, str, str, str]]:
+def _rows(results: Document) -> Iterator[tuple[str, ...]]:
     """What a client relies on: a heading, the choice, what it fails with, where, and the command that shows it."""
-    for each in results["dependencies"]:
-        chosen = ", ".join(f"{name} = {value}" for name, value in each["relies_on"].items())
-        is_one = len(each["relies_on"]) == 1
-        others = [
-            ", ".join(pair[1] if is_one else "=".join(pair) for pair in values.items()) for values in each["fails_with"]
-        ]
-        fails = f"fails with {' or '.join(others)} ({each['runs']} run{'s' * (each['runs'] != 1)})"
-        yield "your client relies on", chosen, fails, each["request"], each["repeat"]
-    for each in results["trouble"]:
-        for finding in each["findings"]:
-            yield "trouble", each["what"], finding["what"], finding["request"], ""
-        if each["why"]:
-            yield "trouble", each["what"], each["why"], ", ".join(each["hit"]), ""
-    for each in results["defects"]:
-        if each["result"] == FAILED:
-            yield "noticed a defect", each["name"], "failed", each["rule"], ""
+    failed = [each for each in results["variations"] if each["result"] == FAILED]
+    for name in dict.fromkeys(each["name"] for each in failed if each["kind"] == OPEN):
+        every = [each for each in failed if each["name"] == name]
+        fails = f"{FAILS} {' or '.join(map(_with, every))}"
+        relies = "your client relies on", f"{name} = {every[0]['usual']}", fails, every[0]["request"]
+        chosen = {name: every[0]["value"]} | every[0]["together"]
+        yield *relies, " ".join(["mock-server", *(f"--open {point}={value}" for point, value in chosen.items())])
+    for each in failed:
+        for finding in each["findings"] if each["kind"] != OPEN else ():
+            heading = "trouble" if each["kind"] == TROUBLE else f"a defect, {each['name']}"
+            yield heading, each["what"], finding["what"], finding["request"], ""
 
 
-def _count(every: list[Document], result: str) -> int:
-    return sum(each["result"] == result for each in every)
-
-
-def _cases(results: Document) -> Iterator[tuple[str, str, str, str]]:
-    """Group, name, result and explanation of each thing that was varied."""
-    why = {
-        (
-            name,
-            value,
-        ): f"relies on {each['relies_on']}\n{each['why']}\n{each['request']}\n{each['repeat']}\n{each['output']}"
-        for each in results["dependencies"]
-        for values in each["fails_with"]
-        for name, value in values.items()
-    }
-    for each in results["choices"]:
-        choice = each["point"], each["value"]
-        yield "open points", "=".join(choice), each["result"], why.get(choice, "")
-    for each in results["trouble"]:
-        told = [f"{finding['what']}: {finding['request']}" for finding in each["findings"]]
-        yield "trouble", each["name"], each["result"], "\n".join([each["what"], *told, each["why"], each["output"]])
-    for each in results["defects"]:  # which a client need not survive
-        yield "defects", each["name"], SURVIVED, ""
+def _with(entry: Entry) -> str:
+    """The value that a client fails with, and others without which it does not."""
+    others = [f"{point} = {value}" for point, value in entry["together"].items()]
+    return " together with ".join([entry["value"], " and ".join(others)]) if others else str(entry["value"])
 
 
 def write(results: Document, folder: Path) -> None:
@@ -185,39 +116,38 @@ def write(results: Document, folder: Path) -> None:
         (folder / SUMMARY).write_text(markdown(results), "utf-8")
         _write_junit(results, folder / JUNIT)
     except OSError as error:
-        raise SettingsError(
-            f"{error.filename} cannot be written: {error.strerror}; give another --report-dir"
-        ) from error
+        message = f"{error.filename} cannot be written: {error.strerror}; give another --report-dir"
+        raise SettingsError(message) from error
 
 
 def markdown(results: Document) -> str:
     """A verdict for the page of a pull request."""
-    found, command = failures(results), shlex.join(results["command"]) or "the client"
-    sign = "\N{CROSS MARK}" if found else "\N{WARNING SIGN}" if results["stopped"] else "\N{WHITE HEAVY CHECK MARK}"
+    sign = (
+        ("\N{CROSS MARK}" if failures(results) else "\N{WARNING SIGN}")
+        if results["status"]
+        else "\N{WHITE HEAVY CHECK MARK}"
+    )
+    command = "".join(f"\\{each}" if each in "\\`*_{}[]<>()#+!|~" else each for each in shlex.join(results["command"]))
     told = text(results).replace("```", "'''")
-    return f"## {sign} {_plain(command)}\n\n```text\n{told}\n```\n"
-
-
-def _plain(line: str) -> str:
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~" else letter for letter in printable(line))
+    return f"## {sign} {printable(command) or 'the client'}\n\n```text\n{told}\n```\n"
 
 
 def _write_junit(results: Document, path: Path) -> None:
-    cases = list(_cases(results))
-    suites = Element("testsuites")
-    counts = {
-        "tests": len(cases),
-        "failures": sum(case[2] == FAILED for case in cases),
-        "errors": 0,
-        "skipped": sum(case[2] == NOT_TRIED for case in cases),
-    }
-    attributes = {name: str(count) for name, count in counts.items()}
-    suite = SubElement(suites, "testsuite", attributes, name="mock-server try", time=str(results["seconds"]))
-    for group, name, result, why in cases:
-        case = SubElement(suite, "testcase", classname=group, name=name, time="0")
-        if result == FAILED:
-            SubElement(case, "failure", message=why.partition("\n")[0]).text = printable(why)
-        elif result == NOT_TRIED:
+    """Write a test case for each variation; a client need not survive defects."""
+    suites, every = Element("testsuites"), results["variations"]
+    failed = [each for each in every if each["result"] == FAILED and each["kind"] != BROKEN]
+    counts = {"tests": len(every), "failures": len(failed), "errors": 0}
+    counts["skipped"] = sum(each["result"] == NOT_TRIED for each in every)
+    attributes = {name: str(count) for name, count in counts.items()} | {"time": str(results["seconds"])}
+    suite = SubElement(suites, "testsuite", attributes, name="mock-server try")
+    for each in every:
+        name = f"{each['name']}={each['value']}" if "value" in each else each["name"]
+        case = SubElement(suite, "testcase", classname=TITLES[each["kind"]], name=name, time="0")
+        if each in failed:
+            lines = [f"{finding['what']}: {finding['request']}" for finding in each["findings"]]
+            told = printable("\n".join([*lines, each["output"]]))
+            SubElement(case, "failure", message=lines[0]).text = told
+        elif each["result"] == NOT_TRIED:
             SubElement(case, "skipped", message="stopped before")
     indent(suites)
     ElementTree(suites).write(path, "utf-8", xml_declaration=True)
