@@ -91,7 +91,7 @@ def _rows(results: Document) -> Iterator[tuple[str, ...]]:
         fails = f"{FAILS} {' or '.join(map(_with, every))}"
         relies = "your client relies on", f"{name} = {every[0]['usual']}", fails, every[0]["request"]
         chosen = {name: every[0]["value"]} | every[0]["together"]
-        yield *relies, " ".join(["mock-server", *(f"--open {point}={value}" for point, value in chosen.items())])
+        yield *relies, " ".join(["mock-server", *(f"--open {point}={value}" for point, value in sorted(chosen.items()))])
     for each in failed:
         for finding in each["findings"] if each["kind"] != OPEN else ():
             heading = "trouble" if each["kind"] == TROUBLE else f"a defect, {each['name']}"
