@@ -32,6 +32,7 @@ from mock_server.options import (
     ENVIRONMENT,
     FILE,
     FRONT,
+    HIGHEST_PORT,
     OPTIONS,
     OUTPUT,
     SHARED,
@@ -95,7 +96,6 @@ OF_SERVERS_TRIED = (
     "--open",
     "--profile",
     "--extend",
-    "--port",
     "--base-path",
     "--cors",
 )
@@ -121,6 +121,12 @@ OF_TRIALS = [
         type=_variable,
         metavar="NAME={url}",
         help="tell the command where the server is, beside $MOCK_URL; {key} is an API key; may be repeated",
+    ),
+    click.Option(
+        ["--port"],
+        type=click.IntRange(0, HIGHEST_PORT),
+        metavar="N",
+        help="port of each mock [default: a free one; with --manual, 8000]",
     ),
     click.Option(["--manual"], is_flag=True, help="serve one choice after another, and ask whether your client passed"),
     click.Option(["--report-dir"], type=FILE, metavar="DIR", help="write results.json, junit.xml and summary.md"),

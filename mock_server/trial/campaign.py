@@ -151,9 +151,9 @@ class Campaign:
                 about = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": place}
                 self.entries[_of(name, value)] = about | UNTRIED
         rows = covering(values, usual, together=together)
-        self._say(
-            f"{len(rows)} runs cover the {len(self.entries)} other values of the {len(values)} open points it meets"
-        )
+        if rows:
+            met = f"{len(self.entries)} other values of the {len(values)} open points it meets"
+            self._say(f"{len(rows)} runs cover the {met}")
         if self._jobs > 1:
             list(self._outcomes([Variation(frozenset(row)) for row in rows]))
         else:

@@ -40,6 +40,9 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
     port = options.port if options.manual or "port" in options.used else 0
     if options.jobs > 1 and (port or options.manual):
         raise SettingsError("--jobs goes with a free port for each run; leave --port and --manual out")
+    before = report.read_failures(options.baseline) if options.baseline else None
+    if options.report_dir:
+        report.prepare(options.report_dir)
     client = Person() if options.manual else Command(options.client, dict(options.env))
     signal.signal(signal.SIGTERM, _interrupt)
     runs = Runs({"host": options.host, "port": port, **settings}, client)
@@ -63,8 +66,8 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
         return BY_ITSELF
     results = report.document(campaign, list(options.client), runs.first.unread)
     _say(report.text(results))
-    if options.baseline:
-        results, lines = report.gated(results, options.baseline)
+    if before is not None:
+        results, lines = report.gated(results, before)
         _say("\n".join(lines))
     if options.report_dir:
         report.write(results, options.report_dir)

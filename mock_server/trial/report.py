@@ -48,18 +48,22 @@ def _status(results: Document, accepted: Collection[str] = ()) -> int:
     return {"": 0, BY_YOU: INTERRUPTED}.get(results["stopped"], UNDECIDED)
 
 
-def gated(results: Document, baseline: Path) -> tuple[Document, list[str]]:
-    """The verdict of a client that only has to rely on no more than before, and what has changed.
+def read_failures(baseline: Path) -> list[str]:
+    """What a client relied on in an earlier trial.
 
     Raises:
-        SettingsError: if there are no results of an earlier trial in the file, or in the folder.
+        SettingsError: if the file, or the folder, does not hold its results.
     """
     path = baseline / RESULTS if baseline.is_dir() else baseline
     try:
-        before = failures(json.loads(path.read_text("utf-8")))
+        return failures(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"the baseline {path} cannot be read: {error!r}; give a {RESULTS} of an earlier trial"
         raise SettingsError(message) from error
+
+
+def gated(results: Document, before: Collection[str]) -> tuple[Document, list[str]]:
+    """The verdict of a client that only has to rely on no more than before, and what has changed."""
     now = failures(results)
     lines = [f"worse than in the baseline: {name}" for name in now if name not in before]
     lines += [f"better than in the baseline: {name}" for name in before if name not in now and not results["stopped"]]
@@ -91,7 +95,10 @@ def _rows(results: Document) -> Iterator[tuple[str, ...]]:
         fails = f"{FAILS} {' or '.join(map(_with, every))}"
         relies = "your client relies on", f"{name} = {every[0]['usual']}", fails, every[0]["request"]
         chosen = {name: every[0]["value"]} | every[0]["together"]
-        yield *relies, " ".join(["mock-server", *(f"--open {point}={value}" for point, value in sorted(chosen.items()))])
+        yield (
+            *relies,
+            " ".join(["mock-server", *(f"--open {point}={value}" for point, value in sorted(chosen.items()))]),
+        )
     for each in failed:
         for finding in each["findings"] if each["kind"] != OPEN else ():
             heading = "trouble" if each["kind"] == TROUBLE else f"a defect, {each['name']}"
@@ -104,6 +111,18 @@ def _with(entry: Entry) -> str:
     return " together with ".join([entry["value"], " and ".join(others)]) if others else str(entry["value"])
 
 
+def prepare(folder: Path) -> None:
+    """Make the folder of the reports.
+
+    Raises:
+        SettingsError: if that is impossible.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"{folder} cannot be made: {error.strerror}; give another --report-dir") from error
+
+
 def write(results: Document, folder: Path) -> None:
     """Write the reports.
 
@@ -111,13 +130,11 @@ def write(results: Document, folder: Path) -> None:
         SettingsError: if that is impossible.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         (folder / RESULTS).write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
         (folder / SUMMARY).write_text(markdown(results), "utf-8")
         _write_junit(results, folder / JUNIT)
     except OSError as error:
-        message = f"{error.filename} cannot be written: {error.strerror}; give another --report-dir"
-        raise SettingsError(message) from error
+        raise SettingsError(f"the reports cannot be written to {folder}: {error.strerror}") from error
 
 
 def markdown(results: Document) -> str:

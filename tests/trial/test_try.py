@@ -141,6 +141,8 @@ sys.exit(list(first) == sorted(first) and first['id'] < second['id'])
         ((), "give the command that starts your client after --"),
         (("--", "no-such-command"), '"no-such-command" cannot be run'),
         (("--nonsense",), "--nonsense"),
+        (("--report-dir", "/dev/null/reports", "--", "true"), "/dev/null/reports cannot be made: Not a directory"),
+        (("--baseline", "/dev/null", "--", "true"), "the baseline /dev/null cannot be read"),
         (("--open", "order=none", "--", "true"), 'open point "order" has no value "none"'),
     ],
 )
