@@ -104,6 +104,7 @@ class Exchange:
         timed_out: whether no answer came in time.
         crowded: for each try, the last one included, whether other requests of the run were under way meanwhile.
         treated_as: the answer it should get by what became known later, or None if that changes nothing.
+        trace: the id under which the server's own traces may hold it (W3C Trace Context); empty if it carried none.
     """
 
     request: Request
@@ -119,6 +120,7 @@ class Exchange:
     timed_out: bool = False
     crowded: tuple[bool, ...] = ()
     treated_as: Expect | None = None
+    trace: str = ""
 
     @property
     def expects(self) -> Expect:

@@ -1,6 +1,8 @@
 """HTTP archives (HAR): a run's exchanges written, and exchanges recorded elsewhere read."""
 
+import gzip
 import json
+import shutil
 import zlib
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
@@ -25,6 +27,9 @@ from link_management_contract import Contract, Resource
 
 GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 HTTP, FILE = "HTTP/1.1", "record.har"
+LONGEST = 10 << 20  # bytes of a file that servers of CI take as it is; a longer one is compressed
+MOST_READ = 1 << 30  # bytes of one that was compressed
+MAGIC = b"\x1f\x8b"
 ON_A_RECORD = {"GET": "read", "POST": "update", "DELETE": "delete"}
 
 
@@ -93,7 +98,7 @@ def _merged(passed_over: Counter[str]) -> dict[str, int]:
 def _entries(path: Path) -> list[Any]:
     why = "it is not UTF-8 text"
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _plain(path.read_bytes()).decode("utf-8-sig")
         why = "it is not JSON"
         document = json.loads(text)
         why = "it has no list log.entries"
@@ -169,6 +174,23 @@ def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple
         return asked and each.status in REJECTED and _documented_page(each, resource) == 1
 
     return tuple(replace(each, treated_as=Expect.SUCCESS) if refused(each) else each for each in exchanges)
+
+
+def _plain(content: bytes) -> bytes:
+    """The content of a file, decompressed if need be.
+
+    Raises:
+        ValueError: if it is damaged, or longer than anybody needs.
+    """
+    if not content.startswith(MAGIC):
+        return content
+    try:
+        whole = zlib.decompressobj(GZIP_OR_ZLIB).decompress(content, MOST_READ + 1)
+    except zlib.error as error:
+        raise ValueError(error) from error
+    if len(whole) > MOST_READ:
+        raise ValueError(len(whole))
+    return whole
 
 
 def _is_cut_short(entry: dict[str, Any]) -> bool:
@@ -261,8 +283,11 @@ def _decompressed(body: bytes) -> bytes:
     raise _UnreadableError("with a body that cannot be decompressed")
 
 
-def write(outcome: Outcome, path: Path) -> None:
+def write(outcome: Outcome, path: Path) -> Path:
     """Write the file; each entry's comment holds, as JSON, what the run knew about the request.
+
+    Returns:
+        Where it is: if it is long, it is compressed, and its name ends with `.gz`.
 
     Raises:
         OSError: if it cannot be written.
@@ -282,12 +307,21 @@ def write(outcome: Outcome, path: Path) -> None:
                     {"identity": exchange.request.identity, "expects": exchange.expects, "error": exchange.error}
                 ),
             )
+    compressed = path.with_name(f"{path.name}.gz")
+    compressed.unlink(missing_ok=True)  # of an earlier run
+    if path.stat().st_size <= LONGEST:
+        return path
+    with path.open("rb") as whole, gzip.open(compressed, "wb") as file:
+        shutil.copyfileobj(whole, file)
+    path.unlink()
+    return compressed
 
 
 def _request(base_url: str, exchange: Exchange) -> harfile.Request:
     request, data = exchange.request, _post_data(exchange)
     headers = {"Authorization": f"[{request.identity}]"} | ({"Content-Type": data.mimeType} if data else {})
     headers |= {"Transfer-Encoding": "chunked"} if request.shape.chunked else {}
+    headers |= {"traceparent": f"00-{exchange.trace}-{exchange.trace[16:]}-01"} if exchange.trace else {}
     return harfile.Request(
         method=request.method,
         url=f"{base_url}{request.target}",

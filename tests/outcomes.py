@@ -29,7 +29,9 @@ def exchange(number: int, operation: str, path: str, status: int | None, body: b
     request = Request(operation, "splash-pages", method, path, form=form, identifier=more.get("identifier"))
     headers = {"Content-Type": more.get("media_type", "application/json"), "Set-Cookie": "session=secret"}
     error = more.get("error", "")
-    return Exchange(request, number, status, headers if status else {}, body, error, began=BEGAN + number, seconds=0.01)
+    trace = f"4bf92f3577b34da6{number:016x}"
+    told = headers if status else {}
+    return Exchange(request, number, status, told, body, error, began=BEGAN + number, seconds=0.01, trace=trace)
 
 
 FORM = {"name": 'ct1-1 <b>"&', "logo": ("logo.png", BINARY, "image/png")}

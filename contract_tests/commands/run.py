@@ -23,13 +23,14 @@ from contract_tests.errors import BROKEN, FAILED, UNDECIDED, InterruptedRunError
 from contract_tests.reports import ci, results, terminal
 from contract_tests.run import TOO_MANY, Options, Progress, options_of, run
 from contract_tests.screen import complain, runs_in_github, say, without_workflow_commands
+from contract_tests.survey.visit import CLEANING_UP
 from contract_tests.target.ledger import Ledger, digest_of
 from contract_tests.verdicts import Outcome
 from contract_tests.waivers import write_waivers
 from link_management_contract import Contract
 
 PROGRAM = "link-management-contract"
-BETWEEN_LINES = 30  # seconds between two lines of progress without a terminal
+BETWEEN_LINES, BETWEEN_UPDATES = 10, 0.5  # seconds between two lines of progress without a terminal, and on one
 MOST_NAMED = 3  # records left behind
 IGNORED = 2  # the interrupt to ignore: a second one comes from impatience, and clean-up takes a moment
 BETWEEN_LOOKS, STARTING = 0.3, 0.3  # seconds between looks at a watched server, and until one that listens is ready
@@ -99,11 +100,11 @@ class ProgressDisplay:
         self._began = time.monotonic()
         self._line = "beginning"
         self._ended = Event()
+        self.ledger = Ledger()
 
     def __call__(self, chapter: str, requests: int) -> None:
         """Note the current chapter and the number of requests so far."""
         self._line = f"{chapter}  ·  {requests} requests"
-        self._status.update(f"{self._line}  ·  {time.monotonic() - self._began:.0f} s")
         if TOO_MANY in chapter and not self._screen.is_terminal:
             complain(self._line)
 
@@ -122,17 +123,20 @@ class ProgressDisplay:
     def __enter__(self) -> Self:
         if self._screen.is_terminal:
             self._status.start()
-        else:
-            Thread(target=self._print_lines, daemon=True).start()
+        Thread(target=self._show_lines, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._status.stop()
         self._ended.set()
 
-    def _print_lines(self) -> None:
-        while not self._ended.wait(BETWEEN_LINES):
-            complain(f"{self._line}  ·  {time.monotonic() - self._began:.0f} s")
+    def _show_lines(self) -> None:
+        """Show again and again how far the run is, and of its clean-up how much is left to do."""
+        is_terminal = self._screen.is_terminal
+        while not self._ended.wait(BETWEEN_UPDATES if is_terminal else BETWEEN_LINES):
+            left = f"  ·  {len(self.ledger.left)} records to remove" if CLEANING_UP in self._line else ""
+            line = f"{self._line}  ·  {time.monotonic() - self._began:.0f} s{left}"
+            (self._status.update if is_terminal else complain)(line)
 
 
 class Interrupts:
@@ -181,6 +185,8 @@ def carry_out(
         display or nullcontext(),
         Ledger(path, checked.base_url, account, token) as ledger,
     ):
+        if display:
+            display.ledger = ledger
         try:
             return run(contract, checked, ledger, progress, interrupted, display.certain if display else None)
         finally:
@@ -284,6 +290,8 @@ def _wait_for_restart(base_url: str) -> bool:
         with suppress(ValueError, OSError):  # an input that cannot be waited for
             if select.select([sys.stdin], [], [], BETWEEN_LOOKS)[0]:
                 line = sys.stdin.readline()
+                if not line:
+                    say("the input has ended, so this stops watching; --watch needs a terminal")
                 return bool(line) and line.strip() != "q"
         time.sleep(BETWEEN_LOOKS)
         is_up = _listens(base_url)

@@ -3,10 +3,12 @@
 Each takes results as `results.json` holds them.
 """
 
+import json
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
@@ -16,13 +18,28 @@ from contract_tests.reports.repro import file_of
 from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
 from contract_tests.verdicts import VIOLATED, Verdict
 
-JUNIT, SUMMARY = "junit.xml", "summary.md"
+JUNIT, CTRF, SUMMARY = "junit.xml", "ctrf.json", "summary.md"
 UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold
-ELEMENTS = {Verdict.FAIL: "failure", Verdict.INCONCLUSIVE: "error", Verdict.NOT_APPLICABLE: "skipped"}
+ELEMENTS = {
+    Verdict.FAIL: "failure",
+    Verdict.INCONCLUSIVE: "error",
+    Verdict.NOT_APPLICABLE: "skipped",
+    Verdict.WARN: "skipped",  # which, unlike the output of a test that passes, CI servers show
+}
 COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
 MOST_LISTED = 20  # failures that the summary lists one by one
 MOST_ANNOTATIONS = 10  # of one sort that GitHub shows for a step
 SIGNS = {"conforms": "✅", "does not conform": "❌"}
+
+
+def write_ctrf(results: Mapping[str, Any], path: Path) -> None:
+    """Write the verdicts as a Common Test Report.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    text = json.dumps(ctrf(results), indent=1, ensure_ascii=False)
+    path.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
 
 
 def write_junit(results: Mapping[str, Any], path: Path) -> None:
@@ -33,6 +50,7 @@ def write_junit(results: Mapping[str, Any], path: Path) -> None:
     """
     every = results["results"]
     elements = [(result, _element(result, strict=results["strict"])) for result in every]
+    share = results["seconds"] / (sum(result["seconds"] for result in every) or 1)  # an answer may serve several rules
     counts = Counter(element for _, element in elements)
     further = [("waiver", text) for text in results["stale_waivers"]]
     further += [("left behind", text) for text in results["left"]]
@@ -49,19 +67,45 @@ def write_junit(results: Mapping[str, Any], path: Path) -> None:
     )
     for result, element in elements:
         area = result["rule"].partition(".")[0]
-        case = SubElement(suite, "testcase", classname=area, name=name_of(result), time=f"{result['seconds']:.3f}")
+        seconds = f"{result['seconds'] * share:.3f}"
+        case = SubElement(suite, "testcase", classname=area, name=name_of(result), time=seconds)
         if element:
-            SubElement(case, element, message=result["statement"]).text = _for_xml(explain(result))
+            warning = "warning: " if result["verdict"] == Verdict.WARN and element == "skipped" else ""
+            SubElement(case, element, message=f"{warning}{result['statement']}").text = _for_xml(explain(result))
     for classname, text in further:
         SubElement(SubElement(suite, "testcase", classname=classname, name=text, time="0"), "error", message=text)
     # of the suite, since the schema that CI servers use has neither properties nor an output for a case
     properties = SubElement(suite, "properties")
     SubElement(properties, "property", name="verdict", value=_for_xml(results["verdict"]))
-    warnings = [f"warning: {name_of(each)}\n{explain(each)}" for each in every if each["verdict"] == Verdict.WARN]
-    if warnings:
-        SubElement(suite, "system-out").text = _for_xml("\n\n".join(warnings))
     indent(suites)
     ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+
+
+CTRF_STATUS = {Verdict.PASS: "passed", Verdict.FAIL: "failed", Verdict.NOT_APPLICABLE: "skipped"}
+
+
+def ctrf(results: Mapping[str, Any]) -> dict[str, Any]:
+    """The verdicts as a Common Test Report (ctrf.io), one test for each rule and resource."""
+    tests = [
+        {
+            "name": name_of(result),
+            "suite": [result["rule"].partition(".")[0]],
+            "status": "skipped" if result["waived"] else CTRF_STATUS.get(Verdict(result["verdict"]), "other"),
+            "rawStatus": result["verdict"],
+            "duration": round(result["seconds"] * 1000),
+            "message": result["statement"],
+            **({"trace": text} if (text := explain(result)) else {}),
+        }
+        for result in results["results"]
+    ]
+    counts = Counter(test["status"] for test in tests)
+    start = round(datetime.fromisoformat(results["began"]).timestamp() * 1000)
+    times = {"start": start, "stop": start + round(results["seconds"] * 1000)}
+    statuses = ("passed", "failed", "pending", "skipped", "other")
+    summary = {"tests": len(tests)} | {status: counts[status] for status in statuses} | times
+    tool = {"name": "contract-tests", "version": results["suite_version"]}
+    content = {"tool": tool, "summary": summary, "tests": tests, "extra": {"verdict": results["verdict"]}}
+    return {"reportFormat": "CTRF", "specVersion": "0.0.0", "results": content}
 
 
 def _for_xml(text: str) -> str:
@@ -82,7 +126,7 @@ def explain(result: Result) -> str:
     if result["findings"]:
         rows += [("required", result["statement"]), ("source", source_of(result))]
     for finding in result["findings"][:2]:
-        rows += [*rows_of(finding), ("repeat", finding["repeat"])]
+        rows += [*rows_of(finding), *_ways_to(finding)]
     if result["findings"]:
         rows.append(("script", file_of(result["rule"])))
     return "\n".join([*(f"{name}: {text}" for name, text in rows), *result["reasons"]])
@@ -128,12 +172,15 @@ def _failure(group: Group) -> list[str]:
         f"- required: {_plain(result['statement'])} ({_plain(source_of(result))})",
         *(f"- {name}: {_plain(text)}" for name, text in rows_of(finding)),
         *([f"- follows: {follows}"] if follows else []),
-        "- repeat:",
-        "",
-        "  ```sh",
-        f"  {finding['repeat']}",
-        "  ```",
+        *(["- repeat:", "", "  ```sh", f"  {finding['repeat']}", "  ```"] if finding["repeat"] else []),
+        f"- script: `{file_of(result['rule'])}`",
+        *([f"- trace: `{finding['trace']}`"] if "trace" in finding else []),
     ]
+
+
+def _ways_to(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How to repeat a finding, and where a server's traces may hold it, as far as that is known."""
+    return [(name, finding[name]) for name in ("repeat", "trace") if finding.get(name)]
 
 
 def _plain(text: str) -> str:
@@ -174,7 +221,7 @@ def annotations_of(results: Mapping[str, Any]) -> Iterator[str]:
 def _annotations(command: str, results: Iterable[Result]) -> Iterator[str]:
     for result in list(results)[:MOST_ANNOTATIONS]:
         finding = result["findings"][0]
-        rows = [("required", result["statement"]), *rows_of(finding), ("repeat", finding["repeat"])]
+        rows = [("required", result["statement"]), *rows_of(finding), *_ways_to(finding)]
         text = "\n".join(f"{name}: {value}" for name, value in rows)
         yield f"::{command} title={name_of(result)}::{_escaped(text)}"
 

@@ -54,6 +54,7 @@ def write_folder(contract: Contract, outcome: Outcome, document: dict[str, Any],
         path.chmod(0o755)
     results.write(document, folder / results.FILE)
     ci.write_junit(document, folder / ci.JUNIT)
+    ci.write_ctrf(document, folder / ci.CTRF)
     har.write(outcome, folder / har.FILE)
     choices = yaml.safe_dump(profile(outcome.observed, contract))
     head = f"# What {outcome.base_url} chose where the contract leaves room: mock-server --profile FILE\n"

@@ -41,6 +41,7 @@ def script(base_url: str, rule: Rule, resource: Resource, finding: Violation, ex
     head, values = HEAD.read_text(encoding="utf-8"), {"rule": rule.id, "resource": resource.name, "base_url": base_url}
     values |= {"statement": rule.statement, "expected": finding.expected, "received": finding.received}
     values |= {"record_path": resource.record_path, "list_path": resource.list_path}
+    values["trace"] = finding.exchange.trace or "none"
     for name, value in values.items():
         head = head.replace(f"@{name}@", " ".join(value.split()))
     ids: dict[int, str] = {}
@@ -177,17 +178,14 @@ def _path(request: Request, ids: dict[int, str]) -> str:
 
 
 def curl(base_url: str, request: Request) -> str:
-    """The curl command; keys come from the environment, images from a local file."""
+    """The curl command of a request without files; keys come from the environment."""
     parts = ["curl", "-i"]
     if request.method != "GET" and request.form is None and request.body is None:
         parts += ["-X", request.method]
     parts += [IDENTITIES[request.identity].curl] if request.identity in IDENTITIES else []
     parts += ["-H", quote("Transfer-Encoding: chunked")] if request.shape.chunked else []
     for name, value in (request.form or {}).items():
-        if isinstance(value, str):
-            parts += ["--form-string", quote(f"{name}={value}")]
-        else:
-            parts += ["-F", quote(f"{name}=@fixtures/images/logo.png;filename={value[0]};type={value[2]}")]
+        parts += ["--form-string", quote(f"{name}={value}")]
     if request.body is not None:
         parts += ["-H", quote(f"Content-Type: {request.body[0]}"), "--data-binary", quote(request.body[1].decode())]
     return " ".join([*filter(None, parts), quote(f"{base_url}{request.target}")])

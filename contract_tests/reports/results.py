@@ -23,10 +23,12 @@ from contract_tests.exchange import (
     refuse_constant,
 )
 from contract_tests.masking import Masking, shape
+from contract_tests.multipart import USUAL, media_type_of
 from contract_tests.observation import MISSING, Violation
 from contract_tests.reports.repro import curl
 from contract_tests.run import MOST_SHOWN
 from contract_tests.verdicts import Outcome, Result, Verdict
+from link_management_contract import Rule
 from link_management_contract.texts import printable
 
 SCHEMA_VERSION = 1
@@ -87,22 +89,31 @@ def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
         "seconds": round(result.seconds, 3),
         "reasons": list(result.reasons),
         "waived": result.waived or None,
-        "findings": [_finding(outcome, finding) for finding in result.findings[:MOST_SHOWN]],
+        "findings": [_finding(outcome, result.rule, finding) for finding in result.findings[:MOST_SHOWN]],
         "further_findings": max(0, len(result.findings) - MOST_SHOWN),
     }
 
 
-def _finding(outcome: Outcome, finding: Violation) -> dict[str, Any]:
+def _finding(outcome: Outcome, rule: Rule, finding: Violation) -> dict[str, Any]:
     request = finding.exchange.request
+    is_of_one = rule.decided_by == "exchange" or finding.at.startswith(("/meta", "/links"))
+    is_shown = is_of_one and _stands_alone(request, outcome.exchanges)
     return {
         "expected": finding.expected,
         "received": finding.received,
         "request": request_line(finding.exchange),
         "identity": request.identity,
         "exchange": finding.exchange.number,
-        "repeat": curl(outcome.base_url, request),
+        "repeat": curl(outcome.base_url, request) if is_shown else "",
+        **({"trace": finding.exchange.trace} if finding.exchange.trace else {}),
         **({"timeline": list(finding.timeline)} if finding.timeline else {}),
     } | excerpt(finding, outcome.exchanges, outcome.masking)
+
+
+def _stands_alone(request: Request, exchanges: Iterable[Exchange]) -> bool:
+    """Whether a request can show again what it showed: it needs no file, and no record that the run has removed."""
+    own = {each.made_id for each in exchanges if each.request.resource == request.resource and each.made_id}
+    return request.identifier not in own and all(isinstance(value, str) for value in (request.form or {}).values())
 
 
 def answers_of(results: Mapping[str, Any]) -> str:
@@ -205,7 +216,9 @@ def sent(request: Request) -> str:
     fields = ", ".join(f"{name}={_form_value(value)}" for name, value in (request.form or {}).items())
     if request.body is not None:
         fields = f"{request.body[0]}: {_short(request.body[1].decode('utf-8', 'replace'), LONGEST_TEXT)}"
-    return f"{request.method} {request.target}{f' with {_short(fields, LONGEST_FORM)}' if fields else ''}"
+    media_type = media_type_of(request.shape) if request.shape != USUAL else "multipart/form-data"
+    form = f", as {media_type}" if request.form is not None and request.body is None else ""
+    return f"{request.method} {request.target}{f' with {_short(fields, LONGEST_FORM)}' if fields else ''}{form}"
 
 
 def _form_value(value: FormValue) -> str:

@@ -107,9 +107,10 @@ def _show_group(group: Group, console: Console, folder: Path | None) -> None:
     waived = [("waived", first["waived"])] if first["waived"] else []
     rows = [("required", first["statement"]), ("source", source_of(first)), *waived, *rows_of(finding)]
     _show_rows(rows, console)
-    console.print(Text(f"  repeat    {finding['repeat']}"), soft_wrap=True)  # on one line, so that it can be pasted
-    if folder:
-        console.print(Text(f"  script    {folder / file_of(group.rule)}"), soft_wrap=True)
+    lines = [("repeat", finding["repeat"]), ("script", folder and str(folder / file_of(group.rule)))]
+    for name, text in [*lines, ("trace", finding.get("trace"))]:
+        if text:
+            console.print(Text(f"  {name:8}  {text}"), soft_wrap=True)  # on one line, so that it can be pasted
     further = sum(len(result["findings"]) + result["further_findings"] for result in group.results) - 1
     if further:
         console.print(f"            and {further} more like it")

@@ -31,6 +31,7 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import BudgetSpentError, WriteRefusedError
 
 WITHOUT_RECORDS = frozenset({Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS})
+CLEANING_UP = "cleaning up"
 ENOUGH = 26  # more than the default page size, and three pages of the smallest
 Progress = Callable[[str], None]
 Step = tuple[str, Callable[[], object]]
@@ -68,7 +69,7 @@ def visit(
     except BudgetSpentError as error:
         evidence.notes.append(str(error))
     finally:
-        progress("cleaning up")
+        progress(CLEANING_UP)
         with target.cleaning_up(), suppress(BudgetSpentError):
             remove_all(visitor)
     return evidence

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from itertools import chain, repeat
+from secrets import token_hex
 from urllib.parse import urljoin, urlsplit
 
 import urllib3
@@ -36,6 +37,7 @@ TRIES_OF_A_HANG = 2
 ALWAYS = 3 * TRIES  # failures in a row, after which another try of a request like those comes sooner
 SOONER = 0.05  # of the usual pause
 AGAIN = 0.25  # of the timeout is enough for another try of what has not answered within the whole
+TRACE = "traceparent"  # W3C Trace Context
 LAST = 1.0  # seconds for a clean-up by an operation that never answers
 
 
@@ -154,7 +156,12 @@ class Target:
         self._traffic = Traffic()
         self._cleaning: set[int] = set()
         self._connection = connection or Connection()
-        self._headers = {"User-Agent": "contract-tests", "Accept-Encoding": "gzip, deflate", **self._connection.headers}
+        own = {name.casefold() for name in self._connection.headers}
+        mark = f"contract-tests (run {ledger.token})"  # which the records of the run carry, too
+        usual = {"User-Agent": mark, "Accept-Encoding": "gzip, deflate"}
+        self._headers = {name: text for name, text in usual.items() if name.casefold() not in own}
+        self._headers |= self._connection.headers
+        self._trace = "" if TRACE.casefold() in own else token_hex(8)  # the first half of each trace's id
         self._pools: list[urllib3.PoolManager] = []
         self._pool()
 
@@ -309,7 +316,7 @@ class Target:
         redirects: list[tuple[int, str]] = []
         status, error, late = None, "", False
         answer: urllib3.BaseHTTPResponse | None = None
-        content = b""
+        content, trace = b"", ""
         try:
             while answer is None or (answer.status in REDIRECTS and len(redirects) < MOST_REDIRECTS):
                 if answer is not None:
@@ -319,11 +326,13 @@ class Target:
                     if request.method != "GET" or not location or not _is_safe(url, there):
                         break
                 pool = self._next_request(request)
+                trace = self._trace and f"{self._trace}{self._sent.number:016x}"
+                traced = {TRACE: f"00-{trace}-{self._sent.number:016x}-01"} if trace else {}
                 answer = pool.request(
                     request.method,
                     there,
                     body=_halves(body, pause) if body and (pause or request.shape.chunked) else body,
-                    headers=headers | ({"Content-Length": str(len(body))} if pause and body else {}),
+                    headers=headers | traced | ({"Content-Length": str(len(body))} if pause and body else {}),
                     redirect=False,
                     preload_content=False,
                     timeout=self._sent.timeout,
@@ -349,6 +358,7 @@ class Target:
             began=time.time() - seconds,
             seconds=seconds,
             timed_out=late,
+            trace=trace,
         )
 
     def _encoded(self, request: Request) -> tuple[bytes | None, dict[str, str]]:

@@ -5,20 +5,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from xml.etree import ElementTree as ET
 
 import pytest
 from jsonschema import Draft202012Validator
 from outcomes import CANARY, CONTRACT, GOLDEN, KEY, TENANT, outcome
 
+from contract_tests import har
 from contract_tests.exchange import Exchange, Request
 from contract_tests.observation import Violation
 from contract_tests.reports import html, results
-from contract_tests.reports.ci import annotations_of
+from contract_tests.reports.ci import annotations_of, write_junit
 from contract_tests.reports.repro import at_once
 from contract_tests.verdicts import Verdict
 
-FILES = ("results.json", "junit.xml", "report.html", "summary.md", "record.har", "profile.yaml")
+FILES = ("results.json", "junit.xml", "report.html", "summary.md", "record.har", "profile.yaml", "ctrf.json")
 JUNIT: Mapping[str, tuple[set[str], set[str], set[str]]] = {  # attributes that must be, may be, and children
     "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
     "testsuite": (
@@ -71,7 +73,48 @@ def test_junit_is_what_ci_servers_read(reports: Path) -> None:
         assert {child.tag for child in element} <= children, element.tag
     suite = root[0]
     counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
-    assert counts == {"tests": "10", "failures": "3", "errors": "3", "skipped": "2"}
+    assert counts == {"tests": "10", "failures": "3", "errors": "3", "skipped": "3"}
+
+
+def test_times_of_junit_add_up_to_those_of_the_run(tmp_path: Path) -> None:
+    told = results.as_dict(outcome())
+    for number, result in enumerate(told["results"]):
+        result["seconds"] = float(number)
+    write_junit(told, tmp_path / "junit.xml")
+    cases = ET.parse(tmp_path / "junit.xml").getroot().iter("testcase")
+    assert sum(float(case.get("time", 0)) for case in cases) == pytest.approx(told["seconds"], abs=0.01)
+
+
+def test_a_warning_shows_where_ci_servers_show_only_what_did_not_pass(reports: Path) -> None:
+    cases = ET.parse(reports / "junit.xml").getroot().iter("testcase")
+    (message,) = [
+        skipped.get("message", "")
+        for case in cases
+        for skipped in case.findall("skipped")
+        if "warn" in str(skipped.get("message"))
+    ]
+    assert message.startswith("warning: Very long, quoted or marked-up text")
+
+
+def test_a_common_test_report_counts_each_result_once(reports: Path) -> None:
+    told = json.loads((reports / "ctrf.json").read_text("utf-8"))
+    assert told["reportFormat"] == "CTRF"
+    summary, tests = told["results"]["summary"], told["results"]["tests"]
+    statuses = [test["status"] for test in tests]
+    assert summary["tests"] == len(tests) == 8
+    assert {name: summary[name] for name in ("passed", "failed", "skipped", "pending", "other")} == {
+        name: statuses.count(name) for name in ("passed", "failed", "skipped", "pending", "other")
+    }
+    assert summary["stop"] - summary["start"] == 1500
+
+
+def test_a_long_archive_is_compressed_and_judged_all_the_same(tmp_path: Path) -> None:
+    with patch.object(har, "LONGEST", 1000):
+        path = har.write(outcome(), tmp_path / "record.har")
+    assert [each.name for each in tmp_path.iterdir()] == ["record.har.gz"] == [path.name]
+    assert len(har.read(path, CONTRACT).exchanges) == 4
+    assert har.write(outcome(), tmp_path / "record.har") == tmp_path / "record.har"
+    assert [each.name for each in tmp_path.iterdir()] == ["record.har"]
 
 
 def test_the_har_is_read_back_and_judged(reports: Path) -> None:

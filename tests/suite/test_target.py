@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +21,7 @@ from urllib3 import HTTPResponse
 
 from contract_tests.exchange import Request
 from contract_tests.target import target
+from contract_tests.target.connection import Connection
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import Limits, Target, _is_safe
@@ -255,3 +257,45 @@ def test_a_rate_limit_beyond_the_deadline_is_not_waited_for(slept: list[float]) 
 )
 def test_a_key_that_may_be_read_without_regard_to_case_is_not_sent_in_other_cases(key: str, is_sent: bool) -> None:  # noqa: FBT001
     assert ("the key in other cases" in identities(key, None)) is is_sent
+
+
+@pytest.fixture
+def heads() -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """A server that keeps the headers of its requests: its base URL, and these."""
+    seen: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append({name.casefold(): text for name, text in self.headers.items()})
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", seen
+        server.shutdown()
+
+
+def test_each_request_has_a_trace_of_its_own_and_names_the_run(heads: tuple[str, list[dict[str, str]]]) -> None:
+    base_url, seen = heads
+    asked = Target(base_url, {}, Ledger(token="x1a2b"))
+    exchanges = [asked.send(LIST), asked.send(LIST)]
+    asked.close()
+    assert [head["user-agent"] for head in seen] == ["contract-tests (run x1a2b)"] * 2
+    traces = [re.fullmatch(r"00-([0-9a-f]{32})-([0-9a-f]{16})-01", head["traceparent"]) for head in seen]
+    assert [trace and trace[1] for trace in traces] == [exchange.trace for exchange in exchanges]
+    assert [int(exchange.trace[16:], 16) for exchange in exchanges] == [1, 2]
+    assert exchanges[0].trace[:16] == exchanges[1].trace[:16] != "0" * 16
+
+
+def test_headers_that_are_given_win(heads: tuple[str, list[dict[str, str]]]) -> None:
+    base_url, seen = heads
+    given = {"user-agent": "mine", "Traceparent": "00-" + "a" * 32 + "-" + "b" * 16 + "-00"}
+    asked = Target(base_url, {}, Ledger(), connection=Connection(headers=given))
+    assert asked.send(LIST).trace == ""
+    asked.close()
+    assert (seen[0]["user-agent"], seen[0]["traceparent"]) == ("mine", given["Traceparent"])

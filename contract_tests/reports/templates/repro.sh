@@ -2,6 +2,7 @@
 # @rule@, for @resource@: @statement@
 # expected: @expected@
 # received: @received@
+# trace:    @trace@ (the run's own request; this script's requests carry none)
 #
 # This needs curl, and the key of an account in CONTRACT_API_KEY; CURL_OPTIONS may hold more, such as -k. It creates
 # records of its own, shows the failure and deletes what it created; it changes nothing that does not show its mark.

@@ -2,6 +2,7 @@
 # operations.create-answers, for splash-pages: A create with the required fields and those that go with its type, sent as multipart form data, is not rejected as invalid.
 # expected: a success
 # received: status 502 on each of 3 tries
+# trace:    4bf92f3577b34da60000000000000002 (the run's own request; this script's requests carry none)
 #
 # This needs curl, and the key of an account in CONTRACT_API_KEY; CURL_OPTIONS may hold more, such as -k. It creates
 # records of its own, shows the failure and deletes what it created; it changes nothing that does not show its mark.

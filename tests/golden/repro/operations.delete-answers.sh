@@ -2,6 +2,7 @@
 # operations.delete-answers, for splash-pages: A delete of a record that exists succeeds.
 # expected: a success
 # received: no answer
+# trace:    4bf92f3577b34da60000000000000004 (the run's own request; this script's requests carry none)
 #
 # This needs curl, and the key of an account in CONTRACT_API_KEY; CURL_OPTIONS may hold more, such as -k. It creates
 # records of its own, shows the failure and deletes what it created; it changes nothing that does not show its mark.

@@ -2,6 +2,7 @@
 # robustness.odd-text-does-not-fail, for splash-pages: Very long, quoted or marked-up text in a form is not answered with a server failure.
 # expected: any answer
 # received: status 502
+# trace:    4bf92f3577b34da60000000000000002 (the run's own request; this script's requests carry none)
 #
 # This needs curl, and the key of an account in CONTRACT_API_KEY; CURL_OPTIONS may hold more, such as -k. It creates
 # records of its own, shows the failure and deletes what it created; it changes nothing that does not show its mark.
