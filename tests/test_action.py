@@ -1,4 +1,4 @@
-"""The composite action for GitHub: its last step is carried out as a runner would, against a mock."""
+"""The composite action for GitHub: its steps are carried out as a runner would, against a mock."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from contract_tests.github_action import run
 from mock_server import MockServer
 
 ACTION: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "action.yml").read_text("utf-8"))
+STEPS = {step["id"]: step for step in ACTION["runs"]["steps"] if "id" in step}
 QUICK = "--explore 0 --lag 0"
 
 
@@ -27,8 +28,8 @@ def right() -> Iterator[MockServer]:
 
 
 def carry_out(folder: Path, base_url: str, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run the action's last step: a script in a file, its inputs in the environment, as GitHub's runner does."""
-    step = ACTION["runs"]["steps"][-1]
+    """Run the action's step that judges: a script in a file, its inputs in the environment, as GitHub's runner does."""
+    step = STEPS["judge"]
     given = {"base-url": base_url, "api-key": HARBOUR, "report-dir": str(folder / "reports")}
     given |= {name.replace("_", "-"): value for name, value in inputs.items()}
     values = {name: each.get("default", "") for name, each in ACTION["inputs"].items()} | given
@@ -142,7 +143,7 @@ def test_arguments_are_read_as_a_shell_would(tmp_path: Path, right: MockServer) 
 
 
 def test_the_action_leaves_the_jobs_python_alone() -> None:
-    python, install, _ = ACTION["runs"]["steps"]
+    python, install, *_ = ACTION["runs"]["steps"]
     assert python["with"]["update-environment"] is False
     assert '"$PYTHON" -m venv "$HOME_OF_IT"' in install["run"]
     assert "${{" not in install["run"] + ACTION["runs"]["steps"][-1]["run"]
@@ -159,3 +160,30 @@ def test_the_verdict_of_an_earlier_run_is_no_output(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("CONTRACT_API_KEY", HARBOUR)
     assert run(inputs) == 7
     assert (tmp_path / "outputs").read_text("utf-8") == f"verdict=\nreport-dir={tmp_path}\n"
+
+
+GH = """#!/bin/sh
+echo "$*" >> "$CALLS"
+case "$*" in *--paginate*) cat "$THERE" ;; esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted"), [("", "issues/7/comments --field"), ("31\n32\n", "issues/comments/31 --method PATCH")]
+)
+def test_a_comment_is_posted_once_and_then_updated(tmp_path: Path, there: str, wanted: str) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "gh").write_text(GH)
+    (tmp_path / "bin" / "gh").chmod(0o755)
+    (tmp_path / "there").write_text(there)
+    (tmp_path / "comment.md").write_text("<!-- contract-tests -->")
+    (tmp_path / "step.sh").write_text(STEPS["comment"]["run"])
+    environment = {"GITHUB_REPOSITORY": "me/mine", "NUMBER": "7", "FOLDER": str(tmp_path), "GH_TOKEN": "secret"}
+    told = {"CALLS": str(tmp_path / "calls"), "THERE": str(tmp_path / "there")}
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    line: list[str | Path] = ["bash", "--noprofile", "--norc", "-eo", "pipefail", tmp_path / "step.sh"]
+    subprocess.run(line, env=environment | told | {"PATH": path}, check=True)
+    looked, posted = (tmp_path / "calls").read_text().splitlines()
+    assert looked.startswith("api repos/me/mine/issues/7/comments --paginate")
+    assert f"repos/me/mine/{wanted}" in posted
+    assert posted.endswith(f"body=@{tmp_path}/comment.md --silent")

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -59,7 +59,8 @@ def run_command(contract: Contract, options: SimpleNamespace) -> int:
     baseline = compare.read(options.baseline) if options.baseline else None
     outcome = carry_out(contract, options, interrupts, ProgressDisplay(options))
     document = results.as_dict(outcome)
-    if not write_reports(contract, outcome, document, options):
+    changes = compare.Regression.of(baseline, document).lines if baseline else []
+    if not write_reports(contract, outcome, document, options, changes):
         outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
         document = results.as_dict(outcome)
     _show(options, outcome, document)
@@ -218,7 +219,13 @@ def report_left(ledger: Ledger) -> None:
         complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.unanswered)}")
 
 
-def write_reports(contract: Contract, outcome: Outcome, document: dict[str, Any], options: SimpleNamespace) -> bool:
+def write_reports(
+    contract: Contract,
+    outcome: Outcome,
+    document: dict[str, Any],
+    options: SimpleNamespace,
+    changes: Sequence[str] = (),
+) -> bool:
     """Write each report that the command line asks for, if possible; return whether all were written."""
     today = datetime.fromtimestamp(outcome.began, UTC).date()
     wanted: list[Callable[[], None]] = []
@@ -227,7 +234,7 @@ def write_reports(contract: Contract, outcome: Outcome, document: dict[str, Any]
     if options.report_dir:
         from contract_tests.reports import html  # noqa: PLC0415 - only reports need Jinja, which is slow to load
 
-        wanted.append(lambda: html.write_folder(contract, outcome, document, options.report_dir))
+        wanted.append(lambda: html.write_folder(contract, outcome, document, options.report_dir, changes))
     if runs_in_github():
         wanted.append(lambda: ci.report_to_github(document))
     written = True

@@ -18,7 +18,8 @@ from contract_tests.reports.repro import file_of
 from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
 from contract_tests.verdicts import VIOLATED, Verdict
 
-JUNIT, CTRF, SUMMARY = "junit.xml", "ctrf.json", "summary.md"
+JUNIT, CTRF, SUMMARY, COMMENT = "junit.xml", "ctrf.json", "summary.md", "comment.md"
+OWN, LONGEST_COMMENT = "<!-- contract-tests -->", 65_000  # by which a comment is found again; characters
 UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold
 ELEMENTS = {
     Verdict.FAIL: "failure",
@@ -29,6 +30,7 @@ ELEMENTS = {
 COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
 MOST_LISTED = 20  # failures that the summary lists one by one
 MOST_ANNOTATIONS = 10  # of one sort that GitHub shows for a step
+FENCE = "\n  ```"
 SIGNS = {"conforms": "✅", "does not conform": "❌"}
 
 
@@ -154,6 +156,18 @@ def markdown(results: Mapping[str, Any]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def comment(results: Mapping[str, Any], changes: Iterable[str] = ()) -> str:
+    """The summary as a comment on a pull request, no longer than servers take, with what is worse and better first."""
+    headline, _, rest = markdown(results).partition("\n")
+    changed = "\n".join(f"- {_plain(change)}" for change in changes)
+    text = "\n".join([OWN, headline, *([f"\n{changed}"] if changed else []), rest])
+    if len(text) <= LONGEST_COMMENT:
+        return text
+    end = f"\n\nThe rest is in `{SUMMARY}`.\n"
+    shown = text[: LONGEST_COMMENT - len(end) - len(FENCE)].rpartition("\n")[0]
+    return f"{shown}{FENCE if shown.count('```') % 2 else ''}{end}"
+
+
 def by_area(results: Mapping[str, Any]) -> dict[str, Counter[str]]:
     counts: dict[str, Counter[str]] = {}
     for result in results["results"]:
@@ -185,7 +199,8 @@ def _ways_to(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _plain(text: str) -> str:
     one = " ".join(text.split())
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~" else letter for letter in one)
+    shown = "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~" else letter for letter in one)
+    return shown.replace("@", "&#64;")  # which would call people
 
 
 def report_to_github(results: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,13 @@ class Shown:
     body: str
 
 
-def write_folder(contract: Contract, outcome: Outcome, document: dict[str, Any], folder: Path) -> None:
+def write_folder(
+    contract: Contract, outcome: Outcome, document: dict[str, Any], folder: Path, changes: Iterable[str] = ()
+) -> None:
     """Write all reports.
+
+    Args:
+        changes: what is worse and better than in an earlier run.
 
     Raises:
         OSError: if one cannot be written.
@@ -61,6 +67,7 @@ def write_folder(contract: Contract, outcome: Outcome, document: dict[str, Any],
     head += f"# Verdict: {outcome.verdict}\n"
     for name, text in (
         (ci.SUMMARY, ci.markdown(document)),
+        (ci.COMMENT, ci.comment(document, changes)),
         (PROFILE, head + choices),
         (FILE, _page(outcome, document, scripts)),
     ):

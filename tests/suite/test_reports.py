@@ -16,11 +16,20 @@ from contract_tests import har
 from contract_tests.exchange import Exchange, Request
 from contract_tests.observation import Violation
 from contract_tests.reports import html, results
-from contract_tests.reports.ci import annotations_of, write_junit
+from contract_tests.reports.ci import annotations_of, comment, write_junit
 from contract_tests.reports.repro import at_once
 from contract_tests.verdicts import Verdict
 
-FILES = ("results.json", "junit.xml", "report.html", "summary.md", "record.har", "profile.yaml", "ctrf.json")
+FILES = (
+    "results.json",
+    "junit.xml",
+    "report.html",
+    "summary.md",
+    "record.har",
+    "profile.yaml",
+    "ctrf.json",
+    "comment.md",
+)
 JUNIT: Mapping[str, tuple[set[str], set[str], set[str]]] = {  # attributes that must be, may be, and children
     "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
     "testsuite": (
@@ -159,3 +168,19 @@ def test_a_script_sends_nothing_at_one_moment_to_a_record_that_it_does_not_creat
     sent = "\n".join(at_once(finding, {7: "id_1"}, domains))
     assert sent.count("$base/api/domains/$id_1") == 3
     assert "/7" not in sent
+
+
+def test_a_comment_says_first_what_has_changed_and_is_no_longer_than_servers_take() -> None:
+    told = results.as_dict(outcome())
+    short = comment(told, ["1 worse", "  pagination.total: pass, now fail @you"])
+    assert short.splitlines()[0] == "<!-- contract-tests -->"
+    assert short.splitlines()[3:5] == ["- 1 worse", "- pagination.total: pass, now fail &#64;you"]
+    told["results"] = [
+        each | {"findings": [each["findings"][0] | {"received": "x" * 40_000}]}
+        for each in told["results"]
+        if each["findings"]
+    ] * 20
+    long = comment(told)
+    assert len(long) <= 65_000
+    assert long.count("```") % 2 == 0
+    assert long.endswith("The rest is in `summary.md`.\n")
