@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from mock_server.app import contract_of
@@ -15,7 +16,7 @@ from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
 from mock_server.settings import Settings
 from mock_server.trial.runs import Result, Runs
-from mock_server.trial.traffic import Request, differing
+from mock_server.trial.traffic import NUMBER, Request, differing
 from mock_server.trial.trouble import KINDS
 from mock_server.trial.variations import Choice, Variation, covering, narrowed
 
@@ -34,6 +35,10 @@ Entry = dict[str, Any]
 
 class OwnFailureError(Exception):
     """The client fails with default choices: why, and what it printed."""
+
+
+class FlakyError(Exception):
+    """A client that failed passes, though nothing is different."""
 
 
 class SpentError(Exception):
@@ -76,7 +81,7 @@ class Campaign:
         self.count, self.chance, self.seconds, self.stopped = 0, 0.0, 0.0, ""
         self._runs, self._settings, self._say, self._progress = runs, settings, say, progress
         self._jobs, self._most = jobs, most
-        self._repeats, self._is_trusted, self._planned = 1, not is_repeated, 1
+        self._repeats, self._is_repeated, self._planned = 1, is_repeated, 1
         self._known: dict[Variation, Result] = {}
         self._began, self._lock = time.monotonic(), threading.Lock()
 
@@ -94,12 +99,8 @@ class Campaign:
         """
         try:
             self._try_first()
-            if OPEN in vary:
-                self._vary_choices(only, together)
-            if TROUBLE in vary:
-                self._vary_trouble(only)
-            if BROKEN in vary:
-                self._vary_defects(only)
+            while not self._is_tried(vary, only, together):
+                self._measure(0, 0)
             if not self.entries:
                 self.stopped = "as the client's requests show nothing of what is varied"
         except SpentError:
@@ -107,10 +108,31 @@ class Campaign:
         finally:
             self.seconds = time.monotonic() - self._began
 
+    def _is_tried(self, vary: Collection[str], only: Collection[str], together: int) -> bool:
+        """Try everything, unless a client turns out to fail by itself, now and then."""
+        try:
+            kinds = self._kinds(only) if TROUBLE in vary else []
+            self._planned += len(kinds)
+            if OPEN in vary:
+                self._vary_choices(only, together)
+            if kinds:
+                about = {Variation(trouble=name): {"name": name, "what": KINDS[name].what} for name in kinds}
+                self._try_each(about, TROUBLE)
+            if BROKEN in vary:
+                self._vary_defects(only)
+        except FlakyError:
+            return False
+        return True
+
     def _try_first(self) -> None:
-        """Run with default choices."""
+        """Run with default choices.
+
+        Raises:
+            OwnFailureError: if the client fails.
+            SettingsError: if it sends no request.
+        """
         first = self._run(DEFAULT)
-        if first.why and not self._is_trusted and not (again := self._run(DEFAULT)).why:
+        if first.why and self._is_repeated and not (again := self._run(DEFAULT, "again: ")).why:
             self._measure(1, 2)
             first = again
         if first.why:
@@ -118,31 +140,31 @@ class Campaign:
         if not first.count:
             raise SettingsError(UNHEARD)
         self._runs.first = self._known[DEFAULT] = first
-        self._say(f"default choices  passed  {first.seconds:.1f} s  {first.count} requests")
+        self._say(f"default choices  passed  {first.seconds:.1f} s  {_count(first.count, 'request')}")
 
     def _measure(self, failed: int, tried: int) -> None:
-        """Find out how often the client fails by itself, and repeat each run that fails so often that it says enough.
+        """Find out how often the client fails by itself, and start again, repeating what fails until that is no chance.
 
         Raises:
-            OwnFailureError: if it is too often.
+            OwnFailureError: if it fails too often.
         """
         self._say("your client fails now and then by itself: measuring how often ...")
-        self._is_trusted = True
         last = Result()
         while tried < TRIALS:
-            last = self._run(DEFAULT)
+            last = self._run(DEFAULT, "once more: ")
             failed, tried = failed + bool(last.why), tried + 1
         self.chance = max(failed, 1) / tried
         if self.chance > HALF:
             raise OwnFailureError(f"failed in {failed} of {tried} runs", last.output)
         self._repeats = min(MOST_REPEATS, math.ceil(math.log(SURE) / math.log(self.chance)))
+        self._known, self.entries = {DEFAULT: self._runs.first}, {}
 
     def _vary_choices(self, only: Collection[str], together: int) -> None:
         """Try the choices that the client's requests can reveal, several at a time."""
         points = contract_of(self._settings).open_points
         usual = Choices(points, self._settings.choices)
-        others = [(name, value) for name in points if not only or name in only for value in points[name].values]
-        others = [(name, value) for name, value in others if value != usual[name]]
+        others = [(name, value) for name, point in points.items() for value in point.values if value != usual[name]]
+        others = [each for each in others if not only or {each[0], "=".join(each)} & {*only}]
         changes = [{"choices": {**self._settings.choices, name: value}} for name, value in others]
         values: dict[str, list[str]] = {}
         for (name, value), place in zip(others, self._places(changes), strict=True):
@@ -153,11 +175,10 @@ class Campaign:
         rows = covering(values, usual, together=together)
         if rows:
             met = f"{len(self.entries)} other values of the {len(values)} open points it meets"
-            self._say(f"{len(rows)} runs cover the {met}")
+            self._say(f"{_count(len(rows), 'run')} cover{'s' * (len(rows) == 1)} the {met}")
+        self._planned += len(rows)
         if self._jobs > 1:
             list(self._outcomes([Variation(frozenset(row)) for row in rows]))
-        else:
-            self._planned += len(rows)
         for row in rows:
             self._judge(row)
 
@@ -165,7 +186,8 @@ class Campaign:
         """Find what the client fails with among choices; what is known already is left out."""
         left = [choice for choice in row if self.entries[_of(*choice)]["result"] != FAILED]
         if left and self._fails(left):
-            self._say(f"  run {self.count} failed: narrowing down from {len(left)} choices ...")
+            number = self._known[Variation(frozenset(left))].number
+            self._say(f"  run {number} failed: narrowing down from {_count(len(left), 'choice')} ...")
             for smallest in narrowed(left, self._fails):
                 self._note(smallest)
         for choice in left:
@@ -173,6 +195,7 @@ class Campaign:
 
     def _note(self, smallest: Sequence[Choice]) -> None:
         """Note what the client fails with, and try the other values of the same point, each by itself."""
+        self._confirm(Variation(frozenset(smallest)))
         *others, (name, value) = smallest
         entry, result = self.entries[_of(name, value)], self._known[Variation(frozenset(smallest))]
         entry.update(result=FAILED, together=dict(others), findings=[_finding(result.why, entry["request"])])
@@ -188,24 +211,28 @@ class Campaign:
         if self.entries[_of(*choice)]["result"] == NOT_TRIED:
             self.entries[_of(*choice)]["result"] = SURVIVED
 
-    def _vary_trouble(self, only: Collection[str]) -> None:
-        """Try each kind of trouble that the client can meet."""
+    def _kinds(self, only: Collection[str]) -> list[str]:
+        """The kinds of trouble that the client can meet."""
         calls = [self._runs.operations.called_by(*_line(request)) for request in self._runs.first.requests]
         called = {operation.name for operation in calls if operation}
-        names = [name for name, kind in KINDS.items() if (not only or name in only) and called & {*kind.operations}]
-        self._try_each({Variation(trouble=name): {"name": name, "what": KINDS[name].what} for name in names}, TROUBLE)
+        return [name for name, kind in KINDS.items() if (not only or name in only) and called & {*kind.operations}]
 
     def _vary_defects(self, only: Collection[str]) -> None:
         """Try each defect that the client can meet."""
         names = [name for name in DEFECTS if not only or name in only]
         places = self._places([{"defects": (name,)} for name in names])
         met = [name for name, place in zip(names, places, strict=True) if place]
-        self._try_each({Variation(defect=name): {"name": name, "what": DEFECTS[name].rule} for name in met}, BROKEN)
+        about = {name: {"name": name, "what": DEFECTS[name].what, "rule": DEFECTS[name].rule} for name in met}
+        self._try_each({Variation(defect=name): each for name, each in about.items()}, BROKEN)
 
     def _try_each(self, about: Mapping[Variation, Entry], kind: str) -> None:
         """Try variations one at a time; those that turn out to hit no request are left out."""
+        if kind == BROKEN:
+            self._planned += len(about)
         self.entries.update((variation, {"kind": kind, **entry} | UNTRIED) for variation, entry in about.items())
         for variation, result in zip(about, self._outcomes([*about]), strict=True):
+            if result.why:
+                self._confirm(variation)
             findings = [_finding(*each) for each in result.findings]
             findings += [_finding(result.why, ", ".join(result.hit))] if result.why else []
             told = {"result": FAILED if findings else SURVIVED, "findings": findings, "output": result.output}
@@ -217,14 +244,14 @@ class Campaign:
         """For each other server, the first request of the client that it answers differently, or an empty string."""
         for request in differing(self._runs.first.requests, self._settings, changes):
             line = _line(request) if request else None
-            yield str(self._runs.operations.called_by(*line) or " ".join(line)) if line else ""
+            plain = NUMBER.sub("{id}", " ".join(line)) if line else ""
+            yield str(self._runs.operations.called_by(*line) or plain) if line else ""
 
     def _fails(self, choices: Sequence[Choice]) -> bool:
         return bool(self._outcome(Variation(frozenset(choices))).why)
 
     def _outcomes(self, variations: Sequence[Variation]) -> Iterator[Result]:
         """The outcomes of several variations, some at a time."""
-        self._planned += len(variations)
         with ThreadPoolExecutor(self._jobs) as pool:
             try:
                 yield from pool.map(self._outcome, variations)
@@ -233,23 +260,24 @@ class Campaign:
                 raise
 
     def _outcome(self, variation: Variation) -> Result:
-        """How the client fares, which is known if it passes once; if it fails, it may have failed by itself."""
-        known = self._known.get(variation)
-        if known:
-            return known
-        result = self._run(variation)
-        for _ in range(self._repeats - 1):
-            result = self._run(variation) if result.why else result
-        if result.why and not self._is_trusted:
-            self._is_trusted = True
-            again = self._run(variation)
-            if not again.why:
-                self._measure(0, 0)
-                result = again
-        self._known[variation] = result
-        return result
+        """How the client fares: it survives if it passes once, because it may fail by itself."""
+        if variation not in self._known:
+            result = self._run(variation)
+            for _ in range(self._repeats - 1):
+                result = self._run(variation, "again: ") if result.why else result
+            self._known[variation] = result
+        return self._known[variation]
 
-    def _run(self, variation: Variation) -> Result:
+    def _confirm(self, variation: Variation) -> None:
+        """See that a failure that is about to be reported comes again.
+
+        Raises:
+            FlakyError: if it does not.
+        """
+        if self._is_repeated and self._repeats == 1 and not self._run(variation, "again: ").why:
+            raise FlakyError
+
+    def _run(self, variation: Variation, how: str = "") -> Result:
         """Let the client do its work once.
 
         Raises:
@@ -260,14 +288,17 @@ class Campaign:
                 raise SpentError
             self.count += 1
             number, self._planned = self.count, max(self._planned, self.count)
-        result = self._runs(variation)
-        left = (time.monotonic() - self._began) / number * (self._planned - number)
-        what = f"{len(variation.choices)} choices" if len(variation.choices) > 2 else str(variation)  # noqa: PLR2004
-        self._progress(
-            f"run {number} of {self._planned}: {what}: {result.why or 'passed'}, {result.seconds:.1f} s,"
-            f" {result.count} requests; about {left:.0f} s left"
-        )
+        result = replace(self._runs(variation), number=number)
+        more = self._planned - number
+        left = f"; about {(time.monotonic() - self._began) / number * more:.0f} s left" if more else ""
+        what = _count(len(variation.choices), "choice") if len(variation.choices) > 2 else str(variation)  # noqa: PLR2004
+        told = f"{result.why or 'passed'}, {result.seconds:.1f} s, {_count(result.count, 'request')}"
+        self._progress(f"run {number}{f' of {self._planned}' * bool(more)}: {how}{what}: {told}{left}")
         return result
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _of(name: str, value: str) -> Variation:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
+from functools import partial
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from link_management_contract.texts import printable
 from mock_server.app import contract_of
@@ -19,8 +22,7 @@ from mock_server.trial.campaign import BROKEN, OPEN, TROUBLE, Campaign, OwnFailu
 from mock_server.trial.runs import Command, Person, Runs
 from mock_server.trial.trouble import KINDS
 
-BY_ITSELF = 7  # the exit status if the client fails by itself
-LISTED = 20  # lines of what it printed
+SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else [])]
 
 
 def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
@@ -35,44 +37,59 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
     """
     usual = Settings(**settings)
     vary = _varied(options, usual)
+    before = report.read_failures(options.baseline) if options.baseline else None
+    folder = options.report_dir and options.report_dir.absolute()  # whatever the command does to this folder
+    if folder:
+        report.prepare(folder)
+    client = Person() if options.manual else Command(options.client, dict(options.env))
+    runs = Runs({"host": options.host, "port": _port(options), **settings}, client)
+    say, progress = partial(_print, sys.stdout), partial(_print, sys.stderr)
+    campaign = Campaign(
+        runs, usual, say, progress, jobs=options.jobs, most=options.runs, is_repeated=not options.manual
+    )
+    for number in SIGNALS:
+        signal.signal(number, _interrupt)
+    why, output = _carry_out(campaign, client, vary, options)
+    results = report.document(campaign, list(options.client), runs.first.unread, why, output)
+    if before is not None and not why:
+        results = report.gated(results, before)
+    say(report.text(results))
+    if folder:
+        report.write(results, folder)
+    status: int = results["status"]
+    return status
+
+
+def _port(options: SimpleNamespace) -> int:
+    """The port of each server, or 0 for one that is free.
+
+    Raises:
+        SettingsError: if an option does not go with another.
+    """
     if bool(options.client) == options.manual:
         raise SettingsError("give the command that starts your client after --, or --manual if none can")
-    port = options.port if options.manual or "port" in options.used else 0
+    port: int = options.port if options.manual or "port" in options.used else 0
     if options.jobs > 1 and (port or options.manual):
         raise SettingsError("--jobs goes with a free port for each run; leave --port and --manual out")
-    before = report.read_failures(options.baseline) if options.baseline else None
-    if options.report_dir:
-        report.prepare(options.report_dir)
-    client = Person() if options.manual else Command(options.client, dict(options.env))
-    signal.signal(signal.SIGTERM, _interrupt)
-    runs = Runs({"host": options.host, "port": port, **settings}, client)
-    campaign = Campaign(
-        runs,
-        usual,
-        _say,
-        lambda line: print(printable(line), file=sys.stderr, flush=True),
-        jobs=options.jobs,
-        most=options.runs,
-        is_repeated=not options.manual,
-    )
+    return port
+
+
+def _carry_out(
+    campaign: Campaign, client: Person | Command, vary: set[str], options: SimpleNamespace
+) -> tuple[str, str]:
+    """Try everything, until it is tried or interrupted; why the client fails by itself, if it does, and its output."""
     try:
         campaign.carry_out(vary, options.only, together=2 if options.pairs else 1)
     except (KeyboardInterrupt, EOFError):
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)  # a second one comes from impatience
         client.stop()
         campaign.stopped = report.BY_YOU
     except OwnFailureError as error:
-        why, output = error.args
-        _say("\n".join([*output.splitlines()[-LISTED:], f"your client fails by itself, with default choices: {why}"]))
-        return BY_ITSELF
-    results = report.document(campaign, list(options.client), runs.first.unread)
-    _say(report.text(results))
-    if before is not None:
-        results, lines = report.gated(results, before)
-        _say("\n".join(lines))
-    if options.report_dir:
-        report.write(results, options.report_dir)
-    status: int = results["status"]
-    return status
+        return error.args[0], error.args[1]
+    except OSError as error:
+        raise SettingsError(f"the trial cannot go on: {error}") from error
+    return "", ""
 
 
 def _interrupt(*_: object) -> NoReturn:
@@ -90,13 +107,18 @@ def _varied(options: SimpleNamespace, settings: Settings) -> set[str]:
     if unknown := vary - set(kinds):
         raise SettingsError(f'--vary cannot vary "{unknown.pop()}"; it varies {", ".join(kinds)}')
     names = {name: kind for kind, known in kinds.items() for name in known}
-    for name in options.only:
+    for name in [each.partition("=")[0] for each in options.only]:
         if name not in names:
             near = get_close_matches(name, names, n=3, cutoff=0.5)
             hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server list open` names the open points"
             raise SettingsError(f'--only names "{name}", which is no open point, trouble or defect; {hint}')
-    return {names[name] for name in options.only} or vary
+    return {names[each.partition("=")[0]] for each in options.only} or vary
 
 
-def _say(text: str) -> None:
-    print(printable(text), flush=True)
+def _print(stream: TextIO, text: str) -> None:
+    """Print if possible: a closed pipe or a full disk changes no verdict."""
+    try:
+        print(printable(text), file=stream, flush=True)
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -4,42 +4,58 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from link_management_contract.texts import printable
 from mock_server.errors import SettingsError
 from mock_server.trial.campaign import BROKEN, FAILED, NOT_TRIED, OPEN, SURVIVED, TROUBLE, Campaign, Entry
+from mock_server.trial.runs import ENDLESS
 
 RESULTS, JUNIT, SUMMARY = "results.json", "junit.xml", "summary.md"
-RELIES, INTERRUPTED, UNDECIDED = 1, 2, 6  # exit statuses
+RELIES, INTERRUPTED, UNDECIDED, BY_ITSELF = 1, 2, 6, 7  # exit statuses
+LISTED, LONGEST_LINE = 20, 160  # lines of what a client printed, and characters
 BY_YOU = "by you"
 TITLES = {OPEN: "choices", TROUBLE: "kinds of trouble", BROKEN: "defects"}
-FAILS = "fails with"
 Document = dict[str, Any]
 
 
-def document(campaign: Campaign, command: list[str], notes: Collection[str]) -> Document:
-    """A verdict as JSON, with an entry for each variation."""
+def document(
+    campaign: Campaign, command: list[str], notes: Collection[str], why: str = "", output: str = ""
+) -> Document:
+    """A verdict as JSON, with an entry for each variation.
+
+    Args:
+        campaign: what was tried.
+        command: what started the client.
+        notes: what is said besides.
+        why: why the client fails by itself, or an empty string.
+        output: what it printed then.
+    """
     results: Document = {
         "command": command,
         "runs": campaign.count,
         "seconds": round(campaign.seconds, 1),
-        "stopped": campaign.stopped,
+        "stopped": f"because your client fails by itself, with default choices: {why}" if why else campaign.stopped,
+        "output": output,
         "notes": [f"{note} This may be intended." for note in notes],
         "variations": list(campaign.entries.values()),
     }
     if campaign.chance:
         results["notes"] += [f"By itself, the client fails in {campaign.chance:.0%} of runs."]
-    return results | {"status": _status(results)}
+    return results | {"status": BY_ITSELF if why else _status(results)}
 
 
-def failures(results: Document) -> list[str]:
-    """The open points that a client relies on, and the trouble that it does not survive."""
-    failed = [each["name"] for each in results["variations"] if each["result"] == FAILED and each["kind"] != BROKEN]
-    return list(dict.fromkeys(failed))
+def failures(results: Document, result: str = FAILED) -> list[str]:
+    """The choices that a client fails with, and the trouble that it does not survive."""
+    return [_name(each) for each in results["variations"] if each["result"] == result and each["kind"] != BROKEN]
+
+
+def _name(entry: Entry) -> str:
+    return f"{entry['name']}={entry['value']}" if "value" in entry else str(entry["name"])
 
 
 def _status(results: Document, accepted: Collection[str] = ()) -> int:
@@ -49,7 +65,7 @@ def _status(results: Document, accepted: Collection[str] = ()) -> int:
 
 
 def read_failures(baseline: Path) -> list[str]:
-    """What a client relied on in an earlier trial.
+    """What a client failed with in an earlier trial.
 
     Raises:
         SettingsError: if the file, or the folder, does not hold its results.
@@ -57,52 +73,70 @@ def read_failures(baseline: Path) -> list[str]:
     path = baseline / RESULTS if baseline.is_dir() else baseline
     try:
         return failures(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        message = f"the baseline {path} cannot be read: {error!r}; give a {RESULTS} of an earlier trial"
-        raise SettingsError(message) from error
+    except OSError as error:
+        raise SettingsError(f"the baseline {path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise SettingsError(f"the baseline {path} is not the {RESULTS} of a trial; give one") from error
 
 
-def gated(results: Document, before: Collection[str]) -> tuple[Document, list[str]]:
-    """The verdict of a client that only has to rely on no more than before, and what has changed."""
-    now = failures(results)
+def gated(results: Document, before: Collection[str]) -> Document:
+    """The verdict of a client that only has to fail with no more than before, and what has changed."""
+    now, survived = failures(results), failures(results, SURVIVED)
     lines = [f"worse than in the baseline: {name}" for name in now if name not in before]
-    lines += [f"better than in the baseline: {name}" for name in before if name not in now and not results["stopped"]]
-    return results | {"status": _status(results, before)}, lines or ["as in the baseline"]
+    lines += [f"better than in the baseline: {name}" for name in before if name in survived]
+    changed = {"changes": lines or ["as in the baseline"], "accepted": [name for name in now if name in before]}
+    return results | changed | {"status": _status(results, before)}
 
 
 def text(results: Document) -> str:
     """A verdict for people."""
     rows = list(_rows(results))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-    lines = []
-    for *row, repeat in rows:
-        lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)).rstrip())
-        lines += [f"{'':{widths[0]}}  {repeat}"] if repeat else []
+    lines = [*results["output"].splitlines()[-LISTED:]]
+    for *row, place, more in rows:
+        cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join([*cells, place]).rstrip())
+        lines += [f"{'':{widths[0]}}  {line}" for line in more.splitlines()]
     for kind, title in TITLES.items():
-        if every := [each["result"] for each in results["variations"] if each["kind"] == kind]:
-            untried = f"; {every.count(NOT_TRIED)} were not tried" if NOT_TRIED in every else ""
-            lines.append(f"survived {every.count(SURVIVED)} of {len(every)} {title}{untried}")
-    lines += [f"note: {note}" for note in results["notes"]]
-    stopped = results["stopped"] and f", stopped {results['stopped']}"
-    return printable("\n".join([*lines, f"{results['runs']} runs in {results['seconds']:.0f} s{stopped}"]))
+        every = [each for each in results["variations"] if each["kind"] == kind]
+        if every:
+            lines += _counted(every, title)
+    lines += [f"note: {note}" for note in results["notes"]] + results.get("changes", [])
+    runs = f"{results['runs']} run{'s' * (results['runs'] != 1)} in {results['seconds']:.0f} s"
+    return printable("\n".join([*lines, f"{runs}, stopped {results['stopped']}" if results["stopped"] else runs]))
+
+
+def _counted(every: list[Entry], title: str) -> Iterator[str]:
+    """How many variations of a kind had which result; of defects, those that the client did not notice."""
+    counts = Counter(each["result"] for each in every)
+    untried = f"; {counts[NOT_TRIED]} were not tried" if counts[NOT_TRIED] else ""
+    if title != TITLES[BROKEN]:
+        yield f"survived {counts[SURVIVED]} of {len(every)} {title}{untried}"
+        return
+    yield f"noticed {counts[FAILED]} of {len(every)} {title} that no server may have{untried}"
+    yield from (f"  not noticed: {each['name']}: {each['what']}" for each in every if each["result"] == SURVIVED)
 
 
 def _rows(results: Document) -> Iterator[tuple[str, ...]]:
-    """What a client relies on: a heading, the choice, what it fails with, where, and the command that shows it."""
+    """What a client relies on: a heading, the choice, what it fails with, where that shows first, and more lines."""
     failed = [each for each in results["variations"] if each["result"] == FAILED]
     for name in dict.fromkeys(each["name"] for each in failed if each["kind"] == OPEN):
         every = [each for each in failed if each["name"] == name]
-        fails = f"{FAILS} {' or '.join(map(_with, every))}"
-        relies = "your client relies on", f"{name} = {every[0]['usual']}", fails, every[0]["request"]
+        fails = f"fails with {' or '.join(map(_with, every))}"
         chosen = {name: every[0]["value"]} | every[0]["together"]
-        yield (
-            *relies,
-            " ".join(["mock-server", *(f"--open {point}={value}" for point, value in sorted(chosen.items()))]),
-        )
+        repeat = " ".join(["mock-server", *(f"--open {point}={value}" for point, value in sorted(chosen.items()))])
+        first = f"first seen at {every[0]['request']}"
+        yield "your client relies on", f"{name} = {every[0]['usual']}", fails, first, f"{repeat}\n{_said(every[0])}"
     for each in failed:
-        for finding in each["findings"] if each["kind"] != OPEN else ():
-            heading = "trouble" if each["kind"] == TROUBLE else f"a defect, {each['name']}"
-            yield heading, each["what"], finding["what"], finding["request"], ""
+        for finding in each["findings"] if each["kind"] == TROUBLE else ():
+            yield "trouble", each["what"], finding["what"], finding["request"], _said(each)
+
+
+def _said(entry: Entry) -> str:
+    """The last line that the client printed, and why it failed if that is not its exit status."""
+    lines = [line.strip() for line in entry["output"].splitlines() if line.strip()]
+    whys = [each["what"] for each in entry["findings"] if entry["kind"] == OPEN and ENDLESS in each["what"]]
+    return "\n".join([*whys, *(f"it said: {line[:LONGEST_LINE]}" for line in lines[-1:])])
 
 
 def _with(entry: Entry) -> str:
@@ -124,15 +158,20 @@ def prepare(folder: Path) -> None:
 
 
 def write(results: Document, folder: Path) -> None:
-    """Write the reports.
+    """Write the reports; a full disk leaves those of an earlier trial as they were.
 
     Raises:
         SettingsError: if that is impossible.
     """
     try:
-        (folder / RESULTS).write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        (folder / SUMMARY).write_text(markdown(results), "utf-8")
-        _write_junit(results, folder / JUNIT)
+        for name, content in (
+            (RESULTS, json.dumps(results, indent=1, ensure_ascii=False) + "\n"),
+            (SUMMARY, markdown(results)),
+            (JUNIT, _junit(results)),
+        ):
+            unfinished = folder / f".{name}.unfinished"
+            unfinished.write_text(content, "utf-8")
+            unfinished.replace(folder / name)
     except OSError as error:
         raise SettingsError(f"the reports cannot be written to {folder}: {error.strerror}") from error
 
@@ -144,27 +183,34 @@ def markdown(results: Document) -> str:
         if results["status"]
         else "\N{WHITE HEAVY CHECK MARK}"
     )
-    command = "".join(f"\\{each}" if each in "\\`*_{}[]<>()#+!|~" else each for each in shlex.join(results["command"]))
+    command = "".join(
+        f"\\{each}" if each in "\\`*_{}[]<>()#+!|~" else each
+        for each in " ".join(shlex.join(results["command"]).split())
+    )
     told = text(results).replace("```", "'''")
     return f"## {sign} {printable(command) or 'the client'}\n\n```text\n{told}\n```\n"
 
 
-def _write_junit(results: Document, path: Path) -> None:
-    """Write a test case for each variation; a client need not survive defects."""
+def _junit(results: Document) -> str:
+    """A test case for each variation; a client need not survive defects, nor what a baseline has already."""
     suites, every = Element("testsuites"), results["variations"]
-    failed = [each for each in every if each["result"] == FAILED and each["kind"] != BROKEN]
-    counts = {"tests": len(every), "failures": len(failed), "errors": 0}
-    counts["skipped"] = sum(each["result"] == NOT_TRIED for each in every)
-    attributes = {name: str(count) for name, count in counts.items()} | {"time": str(results["seconds"])}
+    failed = [
+        each for each in every if _name(each) in failures(results) and _name(each) not in results.get("accepted", ())
+    ]
+    skipped = [each for each in every if each["result"] == NOT_TRIED or _name(each) in results.get("accepted", ())]
+    errors = [results["stopped"]] if results["status"] == BY_ITSELF else []
+    counts = {"tests": [*every, *errors], "failures": failed, "errors": errors, "skipped": skipped}
+    attributes = {name: str(len(some)) for name, some in counts.items()} | {"time": str(results["seconds"])}
     suite = SubElement(suites, "testsuite", attributes, name="mock-server try")
     for each in every:
-        name = f"{each['name']}={each['value']}" if "value" in each else each["name"]
-        case = SubElement(suite, "testcase", classname=TITLES[each["kind"]], name=name, time="0")
+        case = SubElement(suite, "testcase", classname=TITLES[each["kind"]], name=_name(each), time="0")
+        lines = [f"{finding['what']}: {finding['request']}" for finding in each["findings"]]
         if each in failed:
-            lines = [f"{finding['what']}: {finding['request']}" for finding in each["findings"]]
-            told = printable("\n".join([*lines, each["output"]]))
-            SubElement(case, "failure", message=lines[0]).text = told
-        elif each["result"] == NOT_TRIED:
-            SubElement(case, "skipped", message="stopped before")
+            SubElement(case, "failure", message=lines[0]).text = printable("\n".join([*lines, each["output"]]))
+        elif each in skipped:
+            SubElement(case, "skipped", message="as in the baseline" if lines else "stopped before")
+    for why in errors:
+        case = SubElement(suite, "testcase", classname="client", name="default choices", time="0")
+        SubElement(case, "error", message=why).text = printable(results["output"])
     indent(suites)
-    ElementTree(suites).write(path, "utf-8", xml_declaration=True)
+    return tostring(suites, "unicode", xml_declaration=True) + "\n"

@@ -24,7 +24,7 @@ from mock_server.trial.variations import Variation
 URLS, KEY = ("MOCK_URL", "MOCK", "API_BASE_URL"), "API_KEY"
 ENDLESS = "did not end"
 MOST_ENTRIES, MOST_OUTPUT = 10_000, 2000  # requests, and characters at the end of the output
-SECONDS_TO_END = 3.0
+SECONDS_TO_END, SECONDS_BETWEEN_LOOKS = 3.0, 0.02
 LEAST_SECONDS, TIMES_AS_LONG = 60.0, 5.0  # that a run may take, beside the first one
 
 
@@ -33,6 +33,7 @@ class Result:
     """How a run ended.
 
     Attributes:
+        number: which run it was, counted from 1.
         why: why the client failed; empty if it passed.
         output: the end of what the command printed.
         count: how many requests it sent to the API.
@@ -43,6 +44,7 @@ class Result:
         unread: the lists of which it read page 1 alone.
     """
 
+    number: int = 0
     why: str = ""
     seconds: float = 0.0
     output: str = ""
@@ -165,12 +167,18 @@ class Command:
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """End a command with all that it has started."""
-        for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        if not hasattr(os, "killpg"):  # Windows
+            process.kill()
+        else:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, number) if hasattr(os, "killpg") else process.kill()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(SECONDS_TO_END)
-                break
+                os.killpg(process.pid, signal.SIGTERM)
+                ends = time.monotonic() + SECONDS_TO_END
+                while time.monotonic() < ends:
+                    process.poll()
+                    os.killpg(process.pid, 0)  # an error once nobody is left
+                    time.sleep(SECONDS_BETWEEN_LOOKS)
+                os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
         self._live.pop(process.pid, None)
 
 

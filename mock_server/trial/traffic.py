@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from link_management_contract import Contract, Resource
 from mock_server.control import Control
+from mock_server.control.instance import Instance
 from mock_server.errors import REFUSAL
 from mock_server.http.context import KEY
 from mock_server.http.gateway import Site, called
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 METHODS = {"list": "GET", "create": "POST", "read": "GET", "update": "POST", "delete": "DELETE"}
-MOST_REQUESTS, MOST_BYTES = 2000, 64 * 2**20  # that are kept, with their bodies
+MOST_OF_A_KIND, MOST_KINDS, MOST_BYTES = 200, 100, 64 * 2**20  # requests that are kept, with their bodies
+NUMBER = re.compile(r"\d+")
 OF_ONE_REQUEST = (KEY, REFUSAL, "wsgi.input")
 
 
@@ -91,6 +94,7 @@ class Tap:
     def __init__(self, before: Callable[[WSGIEnvironment], None]) -> None:
         self._before = before
         self.requests: list[Request] = []
+        self._kinds = Counter[tuple[str, str]]()
         self.count = self._bytes = 0
 
     def around(self, site: Site) -> Site:
@@ -107,11 +111,22 @@ class Tap:
         if not is_control or environ["REQUEST_METHOD"] != "GET":
             body = environ["wsgi.input"].read()
             environ["wsgi.input"] = BytesIO(body)
-            self._bytes += len(body)
-            if len(self.requests) < MOST_REQUESTS and self._bytes <= MOST_BYTES:
+            if self._is_wanted(environ, len(body)):
                 kept = {name: value for name, value in environ.items() if name not in OF_ONE_REQUEST}
                 self.requests.append(Request(kept, body, is_control))
         return self._site(environ, start_response)
+
+    def _is_wanted(self, environ: WSGIEnvironment, size: int) -> bool:
+        """Whether a request is to be kept: not, if many like it are, so that rare ones always have room."""
+        kind = environ["REQUEST_METHOD"], NUMBER.sub("{id}", environ["PATH_INFO"])
+        is_wanted = (
+            self._kinds[kind] < MOST_OF_A_KIND
+            and (kind in self._kinds or len(self._kinds) < MOST_KINDS)
+            and self._bytes + size <= MOST_BYTES
+        )
+        self._kinds[kind] += is_wanted
+        self._bytes += size if is_wanted else 0
+        return is_wanted
 
 
 def differing(
@@ -124,16 +139,16 @@ def differing(
         settings: those of the mock that it was sent to.
         others: the settings in which each other mock differs.
     """
-    control = Control(replace(settings, journal=0, clock=None))
-    usual = list(_answers(control, requests))
-    for other in others:
-        control.running.reset(**other)
-        answers = zip(requests, usual, _answers(control, requests), strict=True)
+    settings = replace(settings, journal=0, clock=None)
+    site = Control if any(request.is_control for request in requests) else Instance
+    usual = list(_answers(site(settings), requests))
+    for other in others:  # a server of its own, because the client may reset it
+        answers = zip(requests, usual, _answers(site(replace(settings, **other)), requests), strict=True)
         yield next((request for request, answer, another in answers if answer != another), None)
 
 
-def _answers(control: Control, requests: Sequence[Request]) -> Iterator[tuple[Any, ...]]:
+def _answers(site: Site, requests: Sequence[Request]) -> Iterator[tuple[Any, ...]]:
     """The answers to requests, one after another; those of the control plane are alike."""
     for request in requests:
-        start, body = called(control, request.again())
+        start, body = called(site, request.again())
         yield () if request.is_control else (start["status"], start["headers"], b"".join(body))

@@ -45,10 +45,13 @@ def script(tmp_path: Path, text: str) -> tuple[str, Path]:
 def test_a_client_that_relies_on_a_choice_is_told_which_and_where(tmp_path: Path) -> None:
     ended = tried("--only", "order", "--only", "create-status", "--report-dir", tmp_path, planted="create-status")
     assert ended.returncode == 1
-    relies, repeat, survived, runs = ended.stdout.splitlines()[-4:]
-    assert re.match("your client relies on  create-status = 201  fails with 20[02] or 20[02]  POST", relies)
-    assert relies.endswith("  POST /api/domains")
+    relies, repeat, said, survived, runs = ended.stdout.splitlines()[-5:]
+    assert re.match(
+        "your client relies on  create-status = 201  fails with 20[02] or 20[02]  first seen at POST", relies
+    )
+    assert relies.endswith("  first seen at POST /api/domains")
     assert repeat.strip().startswith("mock-server --open create-status=20")
+    assert said.strip() == "it said: relies on create-status"
     assert survived == "survived 2 of 4 choices"
     assert " runs in " in runs
     results = json.loads((tmp_path / "results.json").read_text("utf-8"))
@@ -82,11 +85,15 @@ def test_a_client_that_does_not_wait_after_a_429_is_told_how_often() -> None:
     assert "sent again before Retry-After was over, " in ended.stdout
 
 
-def test_a_command_that_fails_by_itself_is_tried_twice_and_its_output_shown() -> None:
-    ended = tried(client=(sys.executable, "-c", "print('it is broken'); raise SystemExit(3)"))
+def test_a_command_that_fails_by_itself_is_tried_twice_and_its_output_shown(tmp_path: Path) -> None:
+    ended = tried("--report-dir", tmp_path, client=(sys.executable, "-c", "print('it is broken'); raise SystemExit(3)"))
     assert ended.returncode == 7
-    assert ended.stdout == "it is broken\nyour client fails by itself, with default choices: exit status 3\n"
+    said, verdict = ended.stdout.splitlines()
+    assert said == "it is broken"
+    assert verdict.endswith(", stopped because your client fails by itself, with default choices: exit status 3")
     assert ended.stderr.count("run ") == 2
+    assert parse(tmp_path / "junit.xml").getroot()[0].get("errors") == "1"
+    assert "it is broken" in (tmp_path / "summary.md").read_text("utf-8")
 
 
 def test_a_command_that_fails_now_and_then_is_repeated_until_it_is_known(tmp_path: Path) -> None:
@@ -102,6 +109,91 @@ sys.exit(len(before) % 3 == 2)
     assert "fails now and then by itself" in ended.stdout
     assert "survived 2 of 2 choices" in ended.stdout
     assert "note: By itself, the client fails in " in ended.stdout
+
+
+def test_what_is_no_chance_is_found_although_the_client_also_fails_now_and_then(tmp_path: Path) -> None:
+    text = """
+import json
+runs = pathlib.Path(sys.argv[0] + '.runs')
+before = runs.read_text() if runs.exists() else ''
+runs.write_text(before + '.')
+ids = [each['id'] for each in json.loads(get('/api/domains/'))['data'][:2]]
+sys.exit(ids[0] < ids[1] or len(before) % 4 == 3)
+"""
+    ended = tried("--vary", "open", "--report-dir", tmp_path, client=script(tmp_path, text))
+    assert "fails now and then by itself" in ended.stdout
+    results = json.loads((tmp_path / "results.json").read_text("utf-8"))
+    assert {each["name"] for each in results["variations"] if each["result"] == "failed"} <= {"order"}
+    assert ended.returncode == 1
+
+
+@pytest.mark.parametrize("reset", ["reset", "accounts/demo-key-harbour/reset"])
+def test_a_client_that_resets_the_mock_is_tried_all_the_same(tmp_path: Path, reset: str) -> None:
+    text = f"""
+import json
+u.urlopen(u.Request(os.environ['MOCK_URL'] + '/_mock/{reset}', method='POST')).read()
+ids = [each['id'] for each in json.loads(get('/api/domains/'))['data'][:2]]
+sys.exit(ids[0] < ids[1])
+"""
+    ended = tried("--only", "order=oldest-first", client=script(tmp_path, text))
+    assert "fails with oldest-first" in ended.stdout
+    assert "survived 0 of 1 choices" in ended.stdout
+
+
+def test_what_comes_after_many_requests_that_are_alike_is_tried_too(tmp_path: Path) -> None:
+    text = """
+import http.client
+connection = http.client.HTTPConnection(os.environ['MOCK_URL'].partition('//')[2])
+for _ in range(300):
+    connection.request('GET', '/api/domains/1', headers={'Authorization': 'Bearer ' + os.environ['API_KEY']})
+    connection.getresponse().read()
+get('/api/domains/')
+"""
+    ended = tried("--only", "order", client=script(tmp_path, text))
+    assert "survived 2 of 2 choices" in ended.stdout
+
+
+def test_what_a_command_leaves_running_is_ended_even_if_it_ignores_that(tmp_path: Path) -> None:
+    text = f"""
+import signal, subprocess
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+left = subprocess.Popen(['sleep', '600'])
+open({str(tmp_path / "pids")!r}, 'a').write(str(left.pid) + ' ')
+get('/api/domains/')
+"""
+    assert tried("--only", "order", client=script(tmp_path, text)).returncode == 0
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) == 3
+    ends = time.monotonic() + 60
+    while any(
+        Path(f"/proc/{pid}/cmdline").exists() and b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids
+    ):
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def test_reports_are_written_although_nobody_reads_what_is_printed(tmp_path: Path) -> None:
+    line: list[str | Path] = [MOCK_SERVER, "try", "--only", "order", "--report-dir", tmp_path, "--", *CLIENT]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(line, stdout=full, stderr=full, check=False)
+    assert ended.returncode == 0
+    assert json.loads((tmp_path / "results.json").read_text("utf-8"))["status"] == 0
+
+
+def test_a_command_that_removes_its_folder_is_no_reason_to_lose_the_verdict(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    client = script(tmp_path, f"get('/api/domains/')\nimport shutil\nshutil.rmtree({str(tmp_path / 'gone')!r}, True)")
+    line: list[str | Path] = [MOCK_SERVER, "try", "--only", "order", "--", *client]
+    ended = subprocess.run(line, cwd=tmp_path / "gone", capture_output=True, text=True, check=False)
+    assert ended.returncode == 4
+    assert "mock-server: the trial cannot go on: " in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_defects_that_the_client_does_not_notice_are_named() -> None:
+    ended = tried("--only", "total-is-one-more", "--only", "deletes-fail")
+    assert "noticed 1 of 2 defects that no server may have\n  not noticed: total-is-one-more: " in ended.stdout
+    assert ended.returncode == 0
 
 
 def test_a_client_that_ends_with_success_but_never_asked_the_mock_is_no_proof() -> None:
@@ -142,7 +234,8 @@ sys.exit(list(first) == sorted(first) and first['id'] < second['id'])
         (("--", "no-such-command"), '"no-such-command" cannot be run'),
         (("--nonsense",), "--nonsense"),
         (("--report-dir", "/dev/null/reports", "--", "true"), "/dev/null/reports cannot be made: Not a directory"),
-        (("--baseline", "/dev/null", "--", "true"), "the baseline /dev/null cannot be read"),
+        (("--baseline", "/dev/null", "--", "true"), "/dev/null is not the results.json of a trial"),
+        (("--baseline", "/dev/nothing", "--", "true"), "cannot be read: No such file"),
         (("--open", "order=none", "--", "true"), 'open point "order" has no value "none"'),
     ],
 )
@@ -156,13 +249,16 @@ def test_a_mistake_is_told_in_one_line(options: tuple[str, ...], message: str) -
 def test_a_client_is_only_to_rely_on_no_more_than_before(tmp_path: Path) -> None:
     only = ("--only", "create-status", "--only", "update-status")
     assert tried(*only, "--report-dir", tmp_path, planted="create-status").returncode == 1
-    same = tried(*only, "--baseline", tmp_path, planted="create-status")
-    assert (same.returncode, same.stdout.splitlines()[-1]) == (0, "as in the baseline")
+    same = tried(*only, "--baseline", tmp_path, "--report-dir", tmp_path / "same", planted="create-status")
+    assert same.returncode == 0
+    assert "\nas in the baseline\n" in same.stdout
+    assert parse(tmp_path / "same" / "junit.xml").getroot()[0].get("failures") == "0"
     other = tried(*only, "--baseline", tmp_path / "results.json", planted="update-status")
     assert other.returncode == 1
-    assert other.stdout.endswith(
-        "worse than in the baseline: update-status\nbetter than in the baseline: create-status\n"
-    )
+    assert "worse than in the baseline: update-status=20" in other.stdout
+    assert "better than in the baseline: create-status=20" in other.stdout
+    less = tried("--only", "update-status", "--baseline", tmp_path)
+    assert "better" not in less.stdout  # of what was not tried, nothing is known
     assert tried(*only, "--baseline", tmp_path / "none").returncode == 4
 
 
