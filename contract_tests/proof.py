@@ -165,7 +165,8 @@ def _run_script(base_url: str, made: Script, switches: Mapping[str, Any]) -> byt
         check=False,
         timeout=SECONDS_OF_A_SCRIPT,
     )
-    return re.sub(rb"(?im)^date:.*\r?\n", b"", ended.stdout)
+    answers = ended.stdout.partition(b"\n--- expected: ")[0]
+    return re.sub(rb"(?im)^date:.*\r?\n", b"", answers)
 
 
 def _breaks(rule: Rule, resource: Resource, made: Script, printed: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 import textwrap
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from itertools import groupby
 from types import SimpleNamespace
 
@@ -19,13 +20,22 @@ def rules_command(contract: Contract, options: SimpleNamespace) -> int:
     Raises:
         UsageError: if there is no such rule or open point.
     """
-    print(_explanation(contract, options.rule) if options.rule else _overview(contract))
+    is_pattern = any(letter in "*?[" for letter in options.rule or "")
+    print(
+        _overview(contract, options.rule or "*")
+        if is_pattern or not options.rule
+        else _explanation(contract, options.rule)
+    )
     return 0
 
 
-def _overview(contract: Contract) -> str:
+def _overview(contract: Contract, pattern: str) -> str:
     lines = []
-    entries: list[Rule | OpenPoint] = [*contract.rules.values(), *contract.open_points.values()]
+    rules = [rule for rule in contract.rules.values() if fnmatchcase(rule.id, pattern)]
+    points = [point for point in contract.open_points.values() if fnmatchcase(point.id, pattern)]
+    if not rules and not points:
+        raise UsageError(f'no rule matches "{pattern}"; areas are chosen as pagination.*')
+    entries: list[Rule | OpenPoint] = [*rules, *points]
     for area, group in groupby(entries, key=lambda entry: entry.id.partition(".")[0]):
         lines.append(f"{area}\n")
         for entry in group:
@@ -33,7 +43,7 @@ def _overview(contract: Contract) -> str:
             lines.append(f"  {entry.id}  ({label})")
             lines.append(textwrap.fill(entry.statement, WIDTH, initial_indent="    ", subsequent_indent="    "))
         lines.append("")
-    return "\n".join([*lines, f"{len(contract.rules)} rules, {len(contract.open_points)} open points"])
+    return "\n".join([*lines, f"{len(rules)} rules, {len(points)} open points"])
 
 
 def _explanation(contract: Contract, name: str) -> str:

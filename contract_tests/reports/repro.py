@@ -49,6 +49,8 @@ def script(base_url: str, rule: Rule, resource: Resource, finding: Violation, ex
     for number, exchange in enumerate(steps, 1):
         lines += _lines(number, exchange, ids, is_it=exchange.number == finding.exchange.number)
     lines += at_once(finding, ids, resource)
+    texts = " ".join(quote(" ".join(text.split())) for text in (finding.expected, finding.received))
+    lines.append(f"printf '\\n--- expected: %s\\n--- received: %s, in the run\\n' {texts}")
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
 
 
@@ -167,7 +169,8 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], *, is_it: bool)
         return [*prepared, f"step {line}"]
     written = f'"${ids[request.identifier]}"' if request.identifier in ids else str(request.identifier)
     foreign = f"foreign {written} {curl} && " if request.identity == OTHER else ""
-    return [*prepared, f"mine {written} && {foreign}step {line}"]
+    gone = f"forget {written}; " if request.method == "DELETE" else ""
+    return [*prepared, f"mine {written} && {foreign}{{ {gone}step {line}; true; }} || skipped {number}"]
 
 
 def _path(request: Request, ids: dict[int, str]) -> str:

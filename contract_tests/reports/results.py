@@ -176,7 +176,7 @@ def rows_of(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("body", finding["body"]))
     if finding.get("timeline"):
         rows.append(("time line", "\n".join(finding["timeline"])))
-    return [*rows, ("written by", finding["cause"])] if finding.get("cause") else rows
+    return [*rows, ("write", finding["cause"])] if finding.get("cause") else rows
 
 
 def source_of(result: Mapping[str, Any]) -> str:

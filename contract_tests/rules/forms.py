@@ -210,13 +210,15 @@ def type_fields_show_in_settings(evidence: Evidence) -> Observations:
         if values and isinstance(settings, dict) and form.get("type", of_type) == of_type:
             lost = next((value for value in values if not holds_text(settings, value)), "")
             expected, received = apart(lost, _nearest(settings, lost))
-            yield decide(exchange, not lost, f"settings that hold {expected}", f"settings with {received}")
+            has_text = any(isinstance(value, str) for value in settings.values())
+            found = f"settings with {received}" if has_text else "settings without any text"
+            yield decide(exchange, not lost, f"settings that hold {expected}", found)
 
 
 def _nearest(settings: Record, text: str) -> str:
     """The value that begins most like a text."""
     values = [value for value in settings.values() if isinstance(value, str)]
-    return max(values, key=lambda value: same_beginning(value, text), default="no text")
+    return max(values, key=lambda value: same_beginning(value, text), default="")
 
 
 @rule("forms.custom-not-found-url-stays-apart", needs=CHANGED)

@@ -162,7 +162,8 @@ class _Course:
         evidence, last = self._visitor.evidence, self._visitor.evidence.exchanges[-1]
         if self._start.pages or (last.succeeded and last.json is not None):
             return False
-        evidence.notes = [f"the list was answered with status {last.status} and no JSON"]
+        unread = " and no JSON" if last.json is None else ""
+        evidence.notes = [f"the list was answered with status {last.status}{unread}"]
         return True
 
     def _look_around(self) -> None:

@@ -18,6 +18,7 @@ from shell import MOCK_SERVER, in_process
 from wire import Client, over_network
 
 from mock_server import cli
+from mock_server.trial import runs
 
 CLIENT = (sys.executable, Path(__file__).parents[1] / "clients" / "planted.py")
 
@@ -79,6 +80,7 @@ def test_a_create_that_is_made_twice_is_seen_although_the_client_succeeds() -> N
     assert "POST /api/projects" in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_wait_after_a_429_is_told_how_often() -> None:
     ended = tried("--only", "429-retry-after", planted="429-retry-after")
     assert ended.returncode == 1
@@ -111,6 +113,7 @@ sys.exit(len(before) % 3 == 2)
     assert "note: By itself, the client fails in " in ended.stdout
 
 
+@pytest.mark.slow
 def test_what_is_no_chance_is_found_although_the_client_also_fails_now_and_then(tmp_path: Path) -> None:
     text = """
 import json
@@ -161,7 +164,8 @@ left = subprocess.Popen(['sleep', '600'])
 open({str(tmp_path / "pids")!r}, 'a').write(str(left.pid) + ' ')
 get('/api/domains/')
 """
-    assert tried("--only", "order", client=script(tmp_path, text)).returncode == 0
+    with patch.object(runs, "SECONDS_TO_END", 0.1):
+        assert tried("--only", "order", client=script(tmp_path, text)).returncode == 0
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 3
     ends = time.monotonic() + 60
@@ -190,8 +194,9 @@ def test_a_command_that_removes_its_folder_is_no_reason_to_lose_the_verdict(tmp_
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_defects_that_the_client_does_not_notice_are_named() -> None:
-    ended = tried("--only", "total-is-one-more", "--only", "deletes-fail")
+    ended = tried("--only", "total-is-one-more", "--only", "key-is-not-understood")
     assert "noticed 1 of 2 defects that no server may have\n  not noticed: total-is-one-more: " in ended.stdout
     assert ended.returncode == 0
 
@@ -246,6 +251,7 @@ def test_a_mistake_is_told_in_one_line(options: tuple[str, ...], message: str) -
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_client_is_only_to_rely_on_no_more_than_before(tmp_path: Path) -> None:
     only = ("--only", "create-status", "--only", "update-status")
     assert tried(*only, "--report-dir", tmp_path, planted="create-status").returncode == 1
