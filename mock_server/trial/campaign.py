@@ -22,8 +22,8 @@ from mock_server.trial.variations import Choice, Variation, covering, narrowed
 
 DEFAULT = Variation()
 SURVIVED, FAILED, NOT_TRIED = "survived", "failed", "not tried"
-TRIALS, SURE, MOST_REPEATS = 10, 0.01, 8  # runs that show how often a command fails by itself, and what is sure enough
-HALF = 0.5
+TRIALS, HALF = 10, 0.5  # runs that show how often a client fails by itself, and a share that is too often
+BY_CHANCE, MOST_REPEATS = 0.0001, 13  # how seldom a failure may be chance, and runs until that is so
 UNHEARD = (
     "the client passed, but sent no request to $MOCK_URL, which says where the server is; give the name of the variable"
     " that it reads, such as --env BASE_URL={url}"
@@ -64,6 +64,7 @@ class Campaign:
         seconds: how long it took.
         count: how many runs there were.
         stopped: why not everything was tried, or an empty string.
+        flaky: what shows that the client fails by itself now and then, or an empty string.
     """
 
     def __init__(  # noqa: PLR0913 - most by keyword
@@ -78,7 +79,7 @@ class Campaign:
         is_repeated: bool = True,
     ) -> None:
         self.entries: dict[Variation, Entry] = {}
-        self.count, self.chance, self.seconds, self.stopped = 0, 0.0, 0.0, ""
+        self.count, self.seconds, self.stopped, self.flaky = 0, 0.0, "", ""
         self._runs, self._settings, self._say, self._progress = runs, settings, say, progress
         self._jobs, self._most = jobs, most
         self._repeats, self._is_repeated, self._planned = 1, is_repeated, 1
@@ -153,10 +154,10 @@ class Campaign:
         while tried < TRIALS:
             last = self._run(DEFAULT, "once more: ")
             failed, tried = failed + bool(last.why), tried + 1
-        self.chance = max(failed, 1) / tried
-        if self.chance > HALF:
+        if failed / tried > HALF:
             raise OwnFailureError(f"failed in {failed} of {tried} runs", last.output)
-        self._repeats = min(MOST_REPEATS, math.ceil(math.log(SURE) / math.log(self.chance)))
+        self.flaky = f"A run that failed passed once more; with default choices, {failed} of {tried} runs fail."
+        self._repeats = min(MOST_REPEATS, math.ceil(math.log(BY_CHANCE) / math.log(max(failed, 1) / tried)))
         self._known, self.entries = {DEFAULT: self._runs.first}, {}
 
     def _vary_choices(self, only: Collection[str], together: int) -> None:

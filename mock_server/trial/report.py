@@ -41,11 +41,9 @@ def document(
         "seconds": round(campaign.seconds, 1),
         "stopped": f"because your client fails by itself, with default choices: {why}" if why else campaign.stopped,
         "output": output,
-        "notes": [f"{note} This may be intended." for note in notes],
+        "notes": [*(f"{note} This may be intended." for note in notes), *filter(None, [campaign.flaky])],
         "variations": list(campaign.entries.values()),
     }
-    if campaign.chance:
-        results["notes"] += [f"By itself, the client fails in {campaign.chance:.0%} of runs."]
     return results | {"status": BY_ITSELF if why else _status(results)}
 
 
