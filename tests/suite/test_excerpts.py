@@ -89,7 +89,9 @@ def test_a_record_that_is_wrong_or_cannot_be_deleted_comes_with_the_write_that_i
     deleted = Exchange(Request("delete", "domains", "DELETE", "/api/domains/7", identifier=7), 5, 404, {}, b"{}")
     for exchange, at in ((read, "/data/host"), (page, "/data/1/host"), (deleted, "")):
         cause = told(exchange, at, (create, other, exchange))["cause"]
-        assert cause.startswith("POST /api/domains with host=ct1-1z.example.com, answered with status 201")
+        assert cause.startswith(
+            "POST /api/domains with host=ct1-1z.example.com, as multipart/form-data, answered with status 201"
+        )
     assert "cause" not in told(page, "/data/0/host", (create, other, page))
 
 
