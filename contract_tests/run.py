@@ -190,7 +190,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
 
     Args:
         ledger: where creates are noted; if None, only in memory.
-        progress: called with each chapter and the number of requests so far.
+        progress: called with the chapter and the number of requests, at the beginning of each and before each request.
         interrupted: whether the run must end; what it made is then removed.
         certain: called with the outcome so far whenever more results are certain, one call at a time.
 
@@ -239,6 +239,8 @@ class Run:
         self.target = Target(options.base_url, keys, ledger, options.limits, options.connection)
         self._report = progress
         self.target.waiting = self._report_waiting
+        self._chapter = "looking"
+        self.target.counted = lambda sent: progress(self._chapter, sent)
         if options.explore:  # Schemathesis is slow to load
             Thread(target=import_module, args=("contract_tests.exploration",), daemon=True).start()
 
@@ -304,7 +306,8 @@ class Run:
 
     def _begin(self, visits: Visits, chapter: str) -> None:
         """Report a chapter that begins, and now and then what has failed so far."""
-        self._report(f"{visits.resource.name}: {chapter}", self.target.sent)
+        self._chapter = f"{visits.resource.name}: {chapter}"
+        self._report(self._chapter, self.target.sent)
         if time.monotonic() > self._looked + SECONDS_BETWEEN:
             self._looked = time.monotonic()
             visits.judge()

@@ -125,6 +125,7 @@ class Target:
     Attributes:
         interrupted: returns whether the run must end; called before each request, clean-up aside.
         enough: why no more requests are to be sent, clean-up aside; empty as long as they are.
+        counted: called with the number of each request.
         waiting: called with the seconds for which the run waits because the server reports too many requests.
     """
 
@@ -145,6 +146,7 @@ class Target:
         self.interrupted: Callable[[], bool] = lambda: False
         self.enough = ""
         self.waiting: Callable[[float], None] = lambda _seconds: None
+        self.counted: Callable[[int], None] = lambda _sent: None
         self._without_own_record: set[tuple[str, int, str]] = set()  # resource, id, and an identity that has none there
         self._timeouts = Timeouts(self.limits.timeout)
         self._waited, self._next, self._kept = 0.0, 0.0, 0
@@ -389,6 +391,7 @@ class Target:
                 raise BudgetSpentError(SPENT)
             self.sent += 1
             self._sent.number = self.sent
+        self.counted(self._sent.number)
         self._sent.began = time.monotonic()
         left = max(self._left(), LEAST_WAIT) if self._counting else math.inf
         self._sent.timeout = min(self.limits.timeout, self._sent.patience, left)

@@ -121,6 +121,22 @@ def test_what_blocks_most_comes_first_and_what_follows_stands_under_it() -> None
     ]
 
 
+def test_what_is_to_be_built_first_comes_first() -> None:
+    order = [
+        "operations.list-answers",
+        "envelopes.list-meta-holds-integers",
+        "operations.create-answers",
+        "envelopes.create-answers-the-id",
+        "operations.read-answers",
+        "accounts.other-account-sees-no-list",
+        "lifecycle.created-record-is-read",
+        "forms.name-comes-back",
+        "representations.type-is-one-of-six",
+    ]
+    results = [result(rule, f"resource {number}", number) for number, rule in enumerate(reversed(order))]
+    assert [group.rule for group in groups(results)] == order
+
+
 def test_a_cause_explains_nothing_of_another_resource_or_of_what_is_waived() -> None:
     cause = result("lifecycle.update-changes-what-it-names")
     assert len(named([cause, result("forms.zero-disables", "splash-pages", 2)])) == 2
