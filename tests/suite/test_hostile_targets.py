@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import socket
 import ssl
@@ -265,7 +266,9 @@ def troubles(
 ) -> dict[str, object]:
     """Everything that must not be, by a word for it."""
     told = ended.stdout + ended.stderr
-    files = {path.name: path.read_text("utf-8") for path in folder.rglob("*") if path.suffix not in (".pem", "")}
+    written = [path for path in folder.rglob("*") if path.suffix not in (".pem", "")]
+    plain = {path.name: (gzip.decompress if path.suffix == ".gz" else bytes)(path.read_bytes()) for path in written}
+    files = {name: content.decode() for name, content in plain.items()}
     found = {
         "status": ended.returncode if ended.returncode not in hostile.status else "",
         "traceback": told[-3000:] if "Traceback" in told else "",
