@@ -43,7 +43,6 @@ from mock_server.printed import BatchHandler, Clocked
 from mock_server.server import MockServer, Workers, listen, origin
 from mock_server.settings import FORWARDS, Deployment, read_profile
 from mock_server.store.fixtures import SHIPPED
-from mock_server.trial.command import try_client
 
 OF_BOTH = ("--journal", "--condition")  # that go with a deployment, too
 OF_ADDRESSES = ("--host", "--port", "--base-path", "--public-base-url")
@@ -320,6 +319,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _tried(options: SimpleNamespace) -> int:
     """Try a client; the exit status."""
+    from mock_server.trial.command import try_client  # noqa: PLC0415 - a mock that serves need not wait for it
+
     try:
         return try_client(options, settings_of(options))
     except SettingsError as error:

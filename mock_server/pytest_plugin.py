@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from mock_server.server import MockServer
 
 MEANT = 'mock_meant(*rules): mistakes of the client against these rules are meant, such as "forms.name-required"'
-
-
 TRY = "run each test that uses the mock once for every choice that the specification leaves open"
 
 

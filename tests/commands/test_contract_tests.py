@@ -252,6 +252,16 @@ def test_rules_lists_every_rule_and_open_point(capsys: pytest.CaptureFixture[str
     assert max(map(len, listed.splitlines())) <= 90
 
 
+def test_the_rules_of_an_area_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "pagination.*"]) == 0
+    printed = capsys.readouterr().out
+    assert "  pagination.total-counts-the-records  (" in printed
+    assert "forms." not in printed
+    assert printed.endswith(" rules, 0 open points\n")
+    assert main(["rules", "page.*"]) == 4
+    assert 'no rule matches "page.*"' in capsys.readouterr().err
+
+
 def test_rules_explains_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", "representations.color-is-hex"]) == 0
     explained = capsys.readouterr().out

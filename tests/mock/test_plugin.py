@@ -69,3 +69,30 @@ def test_a_test_whose_client_makes_a_mistake_fails_unless_it_is_meant(tmp_path: 
     assert "8 passed, 1 error" in ended.stdout, ended.stdout
     assert "ERROR test_client.py::test_wrong" in ended.stdout
     assert 'client.unknown-parameter: The parameter "limit" is not documented' in ended.stdout
+
+
+RELYING = """
+import requests
+
+def test_created(mock_account):
+    form, url = {"host": (None, "go.example.com")}, mock_account.base_url + "/api/domains"
+    assert requests.post(url, files=form, headers=mock_account.headers, timeout=60).status_code == 201
+
+def test_without_a_mock():
+    pass
+"""
+
+
+def test_each_test_of_a_client_runs_once_for_each_choice_on_request(tmp_path: Path) -> None:
+    (tmp_path / "test_client.py").write_text(RELYING, "utf-8")
+    options = ("-p", "no:cacheprovider", "--mock-try", "-k", "default or create-status or order or without")
+    line: list[str | Path] = [sys.executable, "-m", "pytest", *options, tmp_path]
+    ended = subprocess.run(line, capture_output=True, text=True, check=False, cwd=tmp_path)
+    failed = [each.partition(" - ")[0] for each in ended.stdout.splitlines() if each.startswith("FAILED")]
+    assert failed == [
+        "FAILED test_client.py::test_created[create-status=200]",
+        "FAILED test_client.py::test_created[create-status=202]",
+    ]
+    assert (
+        "2 failed, 5 passed, " in ended.stdout
+    )  # two of order, one of key-order, the default, and the test without a mock
