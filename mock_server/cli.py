@@ -292,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.ClickException, SettingsError) as error:
         _end(error)
     if text is not None:
-        return _say(text)
+        return printed.say(text)
     if options.client is not None:
         raise SystemExit(_tried(options))
     for number in (signal.SIGINT, signal.SIGTERM):  # until it listens, there is nothing to tidy up
@@ -308,9 +308,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
                     signal.signal(number, lambda *_: came.append(1))
             options.began = _began(server, options) if options.save else None
-            _say(printed.ready(server) if options.ready_json else printed.banner(server))
+            watched = _watched(server, options)
+            printed.say(printed.ready(server) if options.ready_json else printed.banner(server))
             with Workers(options.workers - 1, listener, partial(_log, options.log_level), given) as workers:
-                _serve(server, options, came, workers)
+                _serve(watched, came, workers)
     except (SettingsError, Refusal) as error:  # a refusal by the store
         _end(error)
     handler.finish()
@@ -340,11 +341,11 @@ def _finish(server: MockServer, options: SimpleNamespace) -> int:
     try:
         written = list(_written(server, options))
         for line, _ in written:
-            _say(line)
-        _say(printed.remarks(server) or "Stopped.")
+            printed.say(line)
+        printed.say(printed.remarks(server) or "Stopped.")
         is_remarked = options.fail_on_remarks and server.running.journal.remarked
     except Refusal:
-        _say("Stopped. The store does not answer, so nothing can be said of the requests.")
+        printed.say("Stopped. The store does not answer, so nothing can be said of the requests.")
         return REMARKED
     return REMARKED if is_remarked or not all(is_written for _, is_written in written) else 0
 
@@ -427,23 +428,27 @@ def _began(server: MockServer, options: SimpleNamespace) -> tuple[str, tuple[int
     return write_document(server.running.fixture()), _state(Path(options.fixture))
 
 
-def _serve(server: MockServer, options: SimpleNamespace, came: list[int], workers: Workers) -> None:
-    """Serve until a signal comes; read the files again that are watched, when they have changed."""
+def _watched(server: MockServer, options: SimpleNamespace) -> dict[Path, tuple[Callable[[], None], object]]:
+    """The files that are watched: what reads each again, and the state that was read."""
     watched: dict[Path, Callable[[], None]] = {}
     if options.watch:
         watched[Path(options.fixture)] = server.running.reload
     if options.extend:
         watched[options.extend] = server.running.change
-    before = {file: _state(file) for file in watched}
+    return {file: (read_again, _state(file)) for file, read_again in watched.items()}
+
+
+def _serve(watched: dict[Path, tuple[Callable[[], None], object]], came: list[int], workers: Workers) -> None:
+    """Serve until a signal comes; read the files again that are watched, when they have changed."""
     while not came:
         time.sleep(SECONDS_TO_NOTICE)
         for ended in workers.replaced():
-            _say(f"Process {ended} has ended; another takes its place.")
-        for file, read_again in watched.items():
+            printed.say(f"Process {ended} has ended; another takes its place.")
+        for file, (read_again, before) in watched.items():
             now = _state(file)
-            if now and now != before[file]:
-                before[file] = now
-                _say(_reloaded(file, read_again))
+            if now and now != before:
+                watched[file] = read_again, now
+                printed.say(_reloaded(file, read_again))
 
 
 def _state(file: Path) -> tuple[int, int] | None:
@@ -501,9 +506,3 @@ def _token(options: SimpleNamespace) -> str | None:
     if len(given) > 1:
         raise SettingsError(f"the control token is given twice; give one of --control-token, its file, ${ENVIRONMENT}")
     return given[0] if given else None
-
-
-def _say(text: str) -> None:
-    """Print if possible: a closed pipe or a full disk is no reason to stop serving."""
-    with suppress(OSError):
-        print(text, flush=True)

@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import stat
+import sys
 import threading
 import time
 from collections import deque
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from urllib.parse import urlsplit
 
 from link_management_contract import shipped_contract
@@ -98,6 +99,21 @@ def check_writable(file: Path) -> None:
     """
     if file.is_dir() or not file.absolute().parent.is_dir():
         raise SettingsError(f"{file} cannot be written; give a file in a folder that is there")
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print if possible: a closed pipe or a full disk is no reason to stop.
+
+    Args:
+        text: what is printed; what a terminal could take for a command is escaped.
+        stream: where; the standard output, if None.
+    """
+    stream = stream or sys.stdout
+    try:
+        print(printable(text), file=stream, flush=True)
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # discard what is printed from now on
 
 
 def wrote(file: Path, text: str, hint: str) -> tuple[str, bool]:

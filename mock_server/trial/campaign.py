@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -14,9 +15,10 @@ from mock_server.app import contract_of
 from mock_server.choices import Choices
 from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
+from mock_server.printed import say
 from mock_server.settings import Settings
 from mock_server.trial.runs import Result, Runs
-from mock_server.trial.traffic import NUMBER, Request, differing
+from mock_server.trial.traffic import Operation, Request, differing
 from mock_server.trial.trouble import KINDS
 from mock_server.trial.variations import Choice, Variation, covering, narrowed
 
@@ -51,8 +53,6 @@ class Campaign:
     Args:
         runs: serves it.
         settings: those of the server.
-        say: prints a line of what is found.
-        progress: prints a line about a run.
         jobs: how many runs there are at a time.
         most: how many there may be in all.
         is_repeated: whether a run can be made once more, to see whether the client fails by itself.
@@ -65,23 +65,17 @@ class Campaign:
         count: how many runs there were.
         stopped: why not everything was tried, or an empty string.
         flaky: what shows that the client fails by itself now and then, or an empty string.
+        own_failure: why it fails by itself, or an empty string.
+        output: what it printed then.
     """
 
-    def __init__(  # noqa: PLR0913 - most by keyword
-        self,
-        runs: Runs,
-        settings: Settings,
-        say: Callable[[str], None],
-        progress: Callable[[str], None],
-        *,
-        jobs: int = 1,
-        most: int = 1000,
-        is_repeated: bool = True,
+    def __init__(
+        self, runs: Runs, settings: Settings, *, jobs: int = 1, most: int = 1000, is_repeated: bool = True
     ) -> None:
         self.entries: dict[Variation, Entry] = {}
-        self.count, self.seconds, self.stopped, self.flaky = 0, 0.0, "", ""
-        self._runs, self._settings, self._say, self._progress = runs, settings, say, progress
-        self._jobs, self._most = jobs, most
+        self.count, self.seconds = 0, 0.0
+        self.stopped = self.flaky = self.own_failure = self.output = ""
+        self._runs, self._settings, self._jobs, self._most = runs, settings, jobs, most
         self._repeats, self._is_repeated, self._planned = 1, is_repeated, 1
         self._known: dict[Variation, Result] = {}
         self._began, self._lock = time.monotonic(), threading.Lock()
@@ -95,8 +89,7 @@ class Campaign:
             together: how many choices are tried together: each alone with 1, in pairs with 2.
 
         Raises:
-            OwnFailureError: if the client fails by itself.
-            SettingsError: if it cannot be started, or sends no request.
+            SettingsError: if the client cannot be started, or sends no request.
         """
         try:
             self._try_first()
@@ -106,21 +99,22 @@ class Campaign:
                 self.stopped = "as the client's requests show nothing of what is varied"
         except SpentError:
             self.stopped = f"after {self._most} runs"
+        except OwnFailureError as error:
+            self.own_failure, self.output = error.args
+            self.stopped = f"because your client fails by itself, with default choices: {self.own_failure}"
         finally:
             self.seconds = time.monotonic() - self._began
 
     def _is_tried(self, vary: Collection[str], only: Collection[str], together: int) -> bool:
         """Try everything, unless a client turns out to fail by itself, now and then."""
         try:
-            kinds = self._kinds(only) if TROUBLE in vary else []
-            self._planned += len(kinds)
+            troubles = self._troubles(only) if TROUBLE in vary else {}
+            self._planned += len(troubles)
             if OPEN in vary:
                 self._vary_choices(only, together)
-            if kinds:
-                about = {Variation(trouble=name): {"name": name, "what": KINDS[name].what} for name in kinds}
-                self._try_each(about, TROUBLE)
-            if BROKEN in vary:
-                self._vary_defects(only)
+            defects = self._defects(only) if BROKEN in vary else {}
+            self._planned += len(defects)
+            self._try_each(troubles | defects)
         except FlakyError:
             return False
         return True
@@ -141,7 +135,7 @@ class Campaign:
         if not first.count:
             raise SettingsError(UNHEARD)
         self._runs.first = self._known[DEFAULT] = first
-        self._say(f"default choices  passed  {first.seconds:.1f} s  {_count(first.count, 'request')}")
+        say(f"default choices  passed  {first.seconds:.1f} s  {_count(first.count, 'request')}")
 
     def _measure(self, failed: int, tried: int) -> None:
         """Find out how often the client fails by itself, and start again, repeating what fails until that is no chance.
@@ -149,7 +143,7 @@ class Campaign:
         Raises:
             OwnFailureError: if it fails too often.
         """
-        self._say("your client fails now and then by itself: measuring how often ...")
+        say("your client fails now and then by itself: measuring how often ...")
         last = Result()
         while tried < TRIALS:
             last = self._run(DEFAULT, "once more: ")
@@ -172,65 +166,56 @@ class Campaign:
             if place:
                 values.setdefault(name, [usual[name]]).append(value)
                 about = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": place}
-                self.entries[_of(name, value)] = about | UNTRIED
+                self.entries[_of((name, value))] = about | UNTRIED
         rows = covering(values, usual, together=together)
-        if rows:
-            met = f"{len(self.entries)} other values of the {len(values)} open points it meets"
-            self._say(f"{_count(len(rows), 'run')} cover{'s' * (len(rows) == 1)} the {met}")
+        said = f"for the {len(self.entries)} other values of the {len(values)} open points it meets"
+        say(f"{_count(len(rows), 'run')} {said}" if rows else "no other choice is met")
         self._planned += len(rows)
         if self._jobs > 1:
-            list(self._outcomes([Variation(frozenset(row)) for row in rows]))
-        for row in rows:
-            self._judge(row)
+            list(self._outcomes([_of(*row) for row in rows]))
+        rows.reverse()
+        while rows:
+            rows += self._judge(rows.pop())
 
-    def _judge(self, row: Sequence[Choice]) -> None:
-        """Find what the client fails with among choices; what is known already is left out."""
-        left = [choice for choice in row if self.entries[_of(*choice)]["result"] != FAILED]
+    def _judge(self, row: Sequence[Choice]) -> list[list[Choice]]:
+        """Find what the client fails with among choices; the other values of its point are to be tried next, alone."""
+        left = [choice for choice in row if self.entries[_of(choice)]["result"] != FAILED]
+        failed = list[str]()
         if left and self._fails(left):
-            number = self._known[Variation(frozenset(left))].number
-            self._say(f"  run {number} failed: narrowing down from {_count(len(left), 'choice')} ...")
+            number = self._known[_of(*left)].number
+            say(f"  run {number} failed: narrowing down from {_count(len(left), 'choice')} ...")
             for smallest in narrowed(left, self._fails):
-                self._note(smallest)
+                self._confirm(_of(*smallest))
+                *others, (name, value) = smallest
+                entry, result = self.entries[_of((name, value))], self._known[_of(*smallest)]
+                findings = [_finding(result.why, entry["request"])]
+                entry.update(result=FAILED, together=dict(others), findings=findings, output=result.output)
+                failed += [] if others else [name]
         for choice in left:
-            self._survived(choice)
+            if self.entries[_of(choice)]["result"] == NOT_TRIED:
+                self.entries[_of(choice)]["result"] = SURVIVED
+        next_ones = [each for each in self.entries.values() if each["name"] in failed and each["result"] == NOT_TRIED]
+        return [[(each["name"], each["value"])] for each in next_ones]
 
-    def _note(self, smallest: Sequence[Choice]) -> None:
-        """Note what the client fails with, and try the other values of the same point, each by itself."""
-        self._confirm(Variation(frozenset(smallest)))
-        *others, (name, value) = smallest
-        entry, result = self.entries[_of(name, value)], self._known[Variation(frozenset(smallest))]
-        entry.update(result=FAILED, together=dict(others), findings=[_finding(result.why, entry["request"])])
-        entry.update(output=result.output)
-        known = [each for each in self.entries.values() if each["name"] == name and each["result"] == NOT_TRIED]
-        for other in [] if others else [(name, each["value"]) for each in known]:
-            if self._fails([other]):
-                self._note([other])
-            else:
-                self._survived(other)
-
-    def _survived(self, choice: Choice) -> None:
-        if self.entries[_of(*choice)]["result"] == NOT_TRIED:
-            self.entries[_of(*choice)]["result"] = SURVIVED
-
-    def _kinds(self, only: Collection[str]) -> list[str]:
+    def _troubles(self, only: Collection[str]) -> dict[Variation, Entry]:
         """The kinds of trouble that the client can meet."""
-        calls = [self._runs.operations.called_by(*_line(request)) for request in self._runs.first.requests]
-        called = {operation.name for operation in calls if operation}
-        return [name for name, kind in KINDS.items() if (not only or name in only) and called & {*kind.operations}]
+        called = {called.name for called in map(self._called, self._runs.first.requests) if called}
+        return {
+            Variation(trouble=name): {"kind": TROUBLE, "name": name, "what": kind.what}
+            for name, kind in KINDS.items()
+            if (not only or name in only) and called & {*kind.operations}
+        }
 
-    def _vary_defects(self, only: Collection[str]) -> None:
-        """Try each defect that the client can meet."""
+    def _defects(self, only: Collection[str]) -> dict[Variation, Entry]:
+        """The defects that the client can meet."""
         names = [name for name in DEFECTS if not only or name in only]
-        places = self._places([{"defects": (name,)} for name in names])
-        met = [name for name, place in zip(names, places, strict=True) if place]
-        about = {name: {"name": name, "what": DEFECTS[name].what, "rule": DEFECTS[name].rule} for name in met}
-        self._try_each({Variation(defect=name): each for name, each in about.items()}, BROKEN)
+        places = zip(names, self._places([{"defects": (name,)} for name in names]), strict=True)
+        met = [name for name, place in places if place]
+        return {Variation(defect=name): {"kind": BROKEN, "name": name, "what": DEFECTS[name].what} for name in met}
 
-    def _try_each(self, about: Mapping[Variation, Entry], kind: str) -> None:
+    def _try_each(self, about: Mapping[Variation, Entry]) -> None:
         """Try variations one at a time; those that turn out to hit no request are left out."""
-        if kind == BROKEN:
-            self._planned += len(about)
-        self.entries.update((variation, {"kind": kind, **entry} | UNTRIED) for variation, entry in about.items())
+        self.entries.update((variation, entry | UNTRIED) for variation, entry in about.items())
         for variation, result in zip(about, self._outcomes([*about]), strict=True):
             if result.why:
                 self._confirm(variation)
@@ -244,12 +229,13 @@ class Campaign:
     def _places(self, changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         """For each other server, the first request of the client that it answers differently, or an empty string."""
         for request in differing(self._runs.first.requests, self._settings, changes):
-            line = _line(request) if request else None
-            plain = NUMBER.sub("{id}", " ".join(line)) if line else ""
-            yield str(self._runs.operations.called_by(*line) or plain) if line else ""
+            yield str(self._called(request) or " ".join(request.line)) if request else ""
+
+    def _called(self, request: Request) -> Operation | None:
+        return self._runs.operations.called_by(*request.line)
 
     def _fails(self, choices: Sequence[Choice]) -> bool:
-        return bool(self._outcome(Variation(frozenset(choices))).why)
+        return bool(self._outcome(_of(*choices)).why)
 
     def _outcomes(self, variations: Sequence[Variation]) -> Iterator[Result]:
         """The outcomes of several variations, some at a time."""
@@ -294,7 +280,7 @@ class Campaign:
         left = f"; about {(time.monotonic() - self._began) / number * more:.0f} s left" if more else ""
         what = _count(len(variation.choices), "choice") if len(variation.choices) > 2 else str(variation)  # noqa: PLR2004
         told = f"{result.why or 'passed'}, {result.seconds:.1f} s, {_count(result.count, 'request')}"
-        self._progress(f"run {number}{f' of {self._planned}' * bool(more)}: {how}{what}: {told}{left}")
+        say(f"run {number}{f' of {self._planned}' * bool(more)}: {how}{what}: {told}{left}", sys.stderr)
         return result
 
 
@@ -302,13 +288,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def _of(name: str, value: str) -> Variation:
-    return Variation(frozenset({(name, value)}))
+def _of(*choices: Choice) -> Variation:
+    return Variation(frozenset(choices))
 
 
 def _finding(what: str, request: str) -> dict[str, str]:
     return {"what": what, "request": request}
-
-
-def _line(request: Request) -> tuple[str, str]:
-    return request.environ["REQUEST_METHOD"], request.environ["PATH_INFO"]

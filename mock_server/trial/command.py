@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from difflib import get_close_matches
-from functools import partial
 from types import SimpleNamespace
-from typing import Any, NoReturn, TextIO
+from typing import Any
 
-from link_management_contract.texts import printable
+import click
+
 from mock_server.app import contract_of
 from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
+from mock_server.printed import say
 from mock_server.settings import Settings
 from mock_server.trial import report
-from mock_server.trial.campaign import BROKEN, OPEN, TROUBLE, Campaign, OwnFailureError
+from mock_server.trial.campaign import BROKEN, OPEN, TROUBLE, Campaign
 from mock_server.trial.runs import Command, Person, Runs
 from mock_server.trial.trouble import KINDS
 
@@ -43,15 +42,20 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
         report.prepare(folder)
     client = Person() if options.manual else Command(options.client, dict(options.env))
     runs = Runs({"host": options.host, "port": _port(options), **settings}, client)
-    say, progress = partial(_print, sys.stdout), partial(_print, sys.stderr)
-    campaign = Campaign(
-        runs, usual, say, progress, jobs=options.jobs, most=options.runs, is_repeated=not options.manual
-    )
+    campaign = Campaign(runs, usual, jobs=options.jobs, most=options.runs, is_repeated=not options.manual)
     for number in SIGNALS:
-        signal.signal(number, _interrupt)
-    why, output = _carry_out(campaign, client, vary, options)
-    results = report.document(campaign, list(options.client), runs.first.unread, why, output)
-    if before is not None and not why:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        campaign.carry_out(vary, options.only, together=2 if options.pairs else 1)
+    except (KeyboardInterrupt, click.Abort):
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)  # a second one comes from impatience
+        client.stop()
+        campaign.stopped = report.BY_YOU
+    except OSError as error:
+        raise SettingsError(f"the trial cannot go on: {error}") from error
+    results = report.document(campaign, list(options.client), runs.first.unread)
+    if before is not None and not campaign.own_failure:
         results = report.gated(results, before)
     say(report.text(results))
     if folder:
@@ -74,28 +78,6 @@ def _port(options: SimpleNamespace) -> int:
     return port
 
 
-def _carry_out(
-    campaign: Campaign, client: Person | Command, vary: set[str], options: SimpleNamespace
-) -> tuple[str, str]:
-    """Try everything, until it is tried or interrupted; why the client fails by itself, if it does, and its output."""
-    try:
-        campaign.carry_out(vary, options.only, together=2 if options.pairs else 1)
-    except (KeyboardInterrupt, EOFError):
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # a second one comes from impatience
-        client.stop()
-        campaign.stopped = report.BY_YOU
-    except OwnFailureError as error:
-        return error.args[0], error.args[1]
-    except OSError as error:
-        raise SettingsError(f"the trial cannot go on: {error}") from error
-    return "", ""
-
-
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 def _varied(options: SimpleNamespace, settings: Settings) -> set[str]:
     """What is varied: what is asked for, or whatever the names after --only are.
 
@@ -113,12 +95,3 @@ def _varied(options: SimpleNamespace, settings: Settings) -> set[str]:
             hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server list open` names the open points"
             raise SettingsError(f'--only names "{name}", which is no open point, trouble or defect; {hint}')
     return {names[each.partition("=")[0]] for each in options.only} or vary
-
-
-def _print(stream: TextIO, text: str) -> None:
-    """Print if possible: a closed pipe or a full disk changes no verdict."""
-    try:
-        print(printable(text), file=stream, flush=True)
-    except OSError:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

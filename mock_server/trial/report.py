@@ -17,34 +17,31 @@ from mock_server.trial.runs import ENDLESS
 
 RESULTS, JUNIT, SUMMARY = "results.json", "junit.xml", "summary.md"
 RELIES, INTERRUPTED, UNDECIDED, BY_ITSELF = 1, 2, 6, 7  # exit statuses
+SIGNS = {0: "\N{WHITE HEAVY CHECK MARK}", RELIES: "\N{CROSS MARK}", BY_ITSELF: "\N{CROSS MARK}"}
 LISTED, LONGEST_LINE = 20, 160  # lines of what a client printed, and characters
 BY_YOU = "by you"
 TITLES = {OPEN: "choices", TROUBLE: "kinds of trouble", BROKEN: "defects"}
 Document = dict[str, Any]
 
 
-def document(
-    campaign: Campaign, command: list[str], notes: Collection[str], why: str = "", output: str = ""
-) -> Document:
+def document(campaign: Campaign, command: list[str], notes: Collection[str]) -> Document:
     """A verdict as JSON, with an entry for each variation.
 
     Args:
         campaign: what was tried.
         command: what started the client.
         notes: what is said besides.
-        why: why the client fails by itself, or an empty string.
-        output: what it printed then.
     """
     results: Document = {
         "command": command,
         "runs": campaign.count,
         "seconds": round(campaign.seconds, 1),
-        "stopped": f"because your client fails by itself, with default choices: {why}" if why else campaign.stopped,
-        "output": output,
+        "stopped": campaign.stopped,
+        "output": campaign.output,
         "notes": [*(f"{note} This may be intended." for note in notes), *filter(None, [campaign.flaky])],
         "variations": list(campaign.entries.values()),
     }
-    return results | {"status": BY_ITSELF if why else _status(results)}
+    return results | {"status": BY_ITSELF if campaign.own_failure else _status(results)}
 
 
 def failures(results: Document, result: str = FAILED) -> list[str]:
@@ -108,11 +105,11 @@ def _counted(every: list[Entry], title: str) -> Iterator[str]:
     """How many variations of a kind had which result; of defects, those that the client did not notice."""
     counts = Counter(each["result"] for each in every)
     untried = f"; {counts[NOT_TRIED]} were not tried" if counts[NOT_TRIED] else ""
-    if title != TITLES[BROKEN]:
+    if title == TITLES[BROKEN]:
+        yield f"noticed {counts[FAILED]} of {len(every)} {title} that no server may have{untried}"
+        yield from (f"  not noticed: {each['name']}: {each['what']}" for each in every if each["result"] == SURVIVED)
+    else:
         yield f"survived {counts[SURVIVED]} of {len(every)} {title}{untried}"
-        return
-    yield f"noticed {counts[FAILED]} of {len(every)} {title} that no server may have{untried}"
-    yield from (f"  not noticed: {each['name']}: {each['what']}" for each in every if each["result"] == SURVIVED)
 
 
 def _rows(results: Document) -> Iterator[tuple[str, ...]]:
@@ -138,9 +135,9 @@ def _said(entry: Entry) -> str:
 
 
 def _with(entry: Entry) -> str:
-    """The value that a client fails with, and others without which it does not."""
+    """The value that a client fails with, and the others without which it does not."""
     others = [f"{point} = {value}" for point, value in entry["together"].items()]
-    return " together with ".join([entry["value"], " and ".join(others)]) if others else str(entry["value"])
+    return f"{entry['value']}{' together with ' * bool(others)}{' and '.join(others)}"
 
 
 def prepare(folder: Path) -> None:
@@ -162,11 +159,8 @@ def write(results: Document, folder: Path) -> None:
         SettingsError: if that is impossible.
     """
     try:
-        for name, content in (
-            (RESULTS, json.dumps(results, indent=1, ensure_ascii=False) + "\n"),
-            (SUMMARY, markdown(results)),
-            (JUNIT, _junit(results)),
-        ):
+        whole = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+        for name, content in {RESULTS: whole, SUMMARY: markdown(results), JUNIT: _junit(results)}.items():
             unfinished = folder / f".{name}.unfinished"
             unfinished.write_text(content, "utf-8")
             unfinished.replace(folder / name)
@@ -176,39 +170,27 @@ def write(results: Document, folder: Path) -> None:
 
 def markdown(results: Document) -> str:
     """A verdict for the page of a pull request."""
-    sign = (
-        ("\N{CROSS MARK}" if failures(results) else "\N{WARNING SIGN}")
-        if results["status"]
-        else "\N{WHITE HEAVY CHECK MARK}"
-    )
-    command = "".join(
-        f"\\{each}" if each in "\\`*_{}[]<>()#+!|~" else each
-        for each in " ".join(shlex.join(results["command"]).split())
-    )
-    told = text(results).replace("```", "'''")
-    return f"## {sign} {printable(command) or 'the client'}\n\n```text\n{told}\n```\n"
+    sign = SIGNS.get(results["status"], "\N{WARNING SIGN}")
+    command = printable(f"mock-server try -- {shlex.join(results['command'])}") if results["command"] else "--manual"
+    told = f"{command}\n{text(results)}".replace("```", "'''")
+    return f"## {sign} mock-server try\n\n```text\n{told}\n```\n"
 
 
 def _junit(results: Document) -> str:
     """A test case for each variation; a client need not survive defects, nor what a baseline has already."""
-    suites, every = Element("testsuites"), results["variations"]
-    failed = [
-        each for each in every if _name(each) in failures(results) and _name(each) not in results.get("accepted", ())
-    ]
-    skipped = [each for each in every if each["result"] == NOT_TRIED or _name(each) in results.get("accepted", ())]
-    errors = [results["stopped"]] if results["status"] == BY_ITSELF else []
-    counts = {"tests": [*every, *errors], "failures": failed, "errors": errors, "skipped": skipped}
-    attributes = {name: str(len(some)) for name, some in counts.items()} | {"time": str(results["seconds"])}
-    suite = SubElement(suites, "testsuite", attributes, name="mock-server try")
-    for each in every:
+    suites = Element("testsuites")
+    suite = SubElement(suites, "testsuite", name="mock-server try", time=str(results["seconds"]))
+    for each in results["variations"]:
         case = SubElement(suite, "testcase", classname=TITLES[each["kind"]], name=_name(each), time="0")
         lines = [f"{finding['what']}: {finding['request']}" for finding in each["findings"]]
-        if each in failed:
-            SubElement(case, "failure", message=lines[0]).text = printable("\n".join([*lines, each["output"]]))
-        elif each in skipped:
+        if each["result"] == NOT_TRIED or _name(each) in results.get("accepted", ()):
             SubElement(case, "skipped", message="as in the baseline" if lines else "stopped before")
-    for why in errors:
+        elif _name(each) in failures(results):
+            SubElement(case, "failure", message=lines[0]).text = printable("\n".join([*lines, each["output"]]))
+    if results["status"] == BY_ITSELF:
         case = SubElement(suite, "testcase", classname="client", name="default choices", time="0")
-        SubElement(case, "error", message=why).text = printable(results["output"])
+        SubElement(case, "error", message=results["stopped"]).text = printable(results["output"])
+    for name, path in {"tests": "*", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}.items():
+        suite.set(name, str(len(suite.findall(path))))
     indent(suites)
     return tostring(suites, "unicode", xml_declaration=True) + "\n"

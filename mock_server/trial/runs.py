@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import Any
 
+import click
+
 from mock_server.app import contract_of
 from mock_server.errors import SettingsError
 from mock_server.journal.journal import Entry
@@ -80,9 +82,11 @@ class Runs:
         """Let the client do its work with a server of its own."""
         kind, first = KINDS.get(variation.trouble), self.first
         trouble = Disturbance(kind, self.operations, first.count)
-        tap = Tap(lambda environ: trouble.before(server.running, environ))
-        server = MockServer(**self._varied(variation, kind.conditions if kind else {}), around=tap.around)
-        with server:
+        tap = Tap(self.operations, lambda environ: trouble.before(server.running, environ))
+        changed: dict[str, Any] = {"defects": (variation.defect,) if variation.defect else (), "journal": MOST_ENTRIES}
+        changed["choices"] = {**self._settings["choices"], **dict(variation.choices)}
+        changed["conditions"] = {**self._settings["conditions"], **(kind.conditions if kind else {})}
+        with MockServer(**{**self._settings, **changed}, around=tap.around) as server:
             began = time.monotonic()
             limit = LEAST_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else None
             why, output = self._client(server, variation, limit)
@@ -99,17 +103,6 @@ class Runs:
             hit=[name for name, count in trouble.hit.items() if count],
             unread=[remark.what for remark in server.running.remarks.unread],
         )
-
-    def _varied(self, variation: Variation, conditions: Mapping[str, float]) -> dict[str, Any]:
-        """The arguments of a server."""
-        settings = self._settings
-        return {
-            **settings,
-            "choices": {**settings["choices"], **dict(variation.choices)},
-            "conditions": {**settings["conditions"], **conditions},
-            "defects": (variation.defect,) if variation.defect else (),
-            "journal": MOST_ENTRIES,
-        }
 
 
 class Command:
@@ -189,14 +182,12 @@ class Person:
         """Ask until the answer is clear.
 
         Raises:
-            EOFError: if nobody answers.
+            Abort: if nobody answers.
         """
-        print(f"\n{variation} at {server.base_url}, key {next(iter(server.api_keys))}", flush=True)
-        while True:
-            answer = input("Try your client, then say passed or failed [p/f]: ").strip().lower()
-            if answer and answer in ("passed"[: len(answer)], "failed"[: len(answer)]):
-                return ("" if answer[0] == "p" else "failed"), ""
-            print('Say "passed" or "failed".', flush=True)
+        click.echo(f"\n{variation} at {server.base_url}, key {next(iter(server.api_keys))}")
+        answers = click.Choice(("passed", "failed", "p", "f"), case_sensitive=False)
+        answer = click.prompt("Try your client, then say passed or failed [p/f]", type=answers, show_choices=False)
+        return ("" if answer[0] == "p" else "failed"), ""
 
     def stop(self) -> None:
         """Nothing is left that runs."""

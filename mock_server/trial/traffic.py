@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 METHODS = {"list": "GET", "create": "POST", "read": "GET", "update": "POST", "delete": "DELETE"}
-MOST_OF_A_KIND, MOST_KINDS, MOST_BYTES = 200, 100, 64 * 2**20  # requests that are kept, with their bodies
-NUMBER = re.compile(r"\d+")
+MOST_OF_A_KIND, MOST_BYTES, LEAST_BYTES = 200, 64 * 2**20, 1000  # requests that are kept, with their bodies
 OF_ONE_REQUEST = (KEY, REFUSAL, "wsgi.input")
 
 
@@ -49,20 +48,15 @@ class Operations:
 
     def __init__(self, contract: Contract, base_path: str) -> None:
         self._known = [
-            (
-                METHODS[name],
-                re.compile(re.escape(base_path + path.rstrip("/")).replace(r"\{id\}", "([^/]+)") + "/?"),
-                name,
-                each,
-            )
+            (f"{METHODS[name]} {re.escape(base_path + path.rstrip('/'))}/?".replace(r"\{id\}", "([^/]+)"), each, name)
             for each in contract.resources.values()
             for name, path in each.paths.items()
         ]
 
     def called_by(self, method: str, path: str) -> Operation | None:
         """The operation that a request calls, or None."""
-        for known, pattern, name, resource in self._known:
-            if method == known and (match := pattern.fullmatch(path)):
+        for pattern, resource, name in self._known:
+            if match := re.fullmatch(pattern, f"{method} {path}"):
                 return Operation(resource, name, "".join(match.groups()))
         return None
 
@@ -75,6 +69,11 @@ class Request:
     body: bytes
     is_control: bool
 
+    @property
+    def line(self) -> tuple[str, str]:
+        """Its method and path."""
+        return self.environ["REQUEST_METHOD"], self.environ["PATH_INFO"]
+
     def again(self) -> WSGIEnvironment:
         """The same request, to be answered once more."""
         return {**self.environ, "wsgi.input": BytesIO(self.body)}
@@ -84,6 +83,7 @@ class Tap:
     """Keeps the requests to a site, within bounds, and lets something happen before each request to its API.
 
     Args:
+        operations: what requests call.
         before: takes a request to the API.
 
     Attributes:
@@ -91,10 +91,9 @@ class Tap:
         count: how many there were to the API.
     """
 
-    def __init__(self, before: Callable[[WSGIEnvironment], None]) -> None:
-        self._before = before
-        self.requests: list[Request] = []
-        self._kinds = Counter[tuple[str, str]]()
+    def __init__(self, operations: Operations, before: Callable[[WSGIEnvironment], None]) -> None:
+        self._operations, self._before = operations, before
+        self.requests, self._kinds = list[Request](), Counter[str]()
         self.count = self._bytes = 0
 
     def around(self, site: Site) -> Site:
@@ -111,22 +110,17 @@ class Tap:
         if not is_control or environ["REQUEST_METHOD"] != "GET":
             body = environ["wsgi.input"].read()
             environ["wsgi.input"] = BytesIO(body)
-            if self._is_wanted(environ, len(body)):
-                kept = {name: value for name, value in environ.items() if name not in OF_ONE_REQUEST}
-                self.requests.append(Request(kept, body, is_control))
+            self._keep({name: value for name, value in environ.items() if name not in OF_ONE_REQUEST}, body, is_control)
         return self._site(environ, start_response)
 
-    def _is_wanted(self, environ: WSGIEnvironment, size: int) -> bool:
-        """Whether a request is to be kept: not, if many like it are, so that rare ones always have room."""
-        kind = environ["REQUEST_METHOD"], NUMBER.sub("{id}", environ["PATH_INFO"])
-        is_wanted = (
-            self._kinds[kind] < MOST_OF_A_KIND
-            and (kind in self._kinds or len(self._kinds) < MOST_KINDS)
-            and self._bytes + size <= MOST_BYTES
-        )
-        self._kinds[kind] += is_wanted
-        self._bytes += size if is_wanted else 0
-        return is_wanted
+    def _keep(self, environ: WSGIEnvironment, body: bytes, is_control: bool) -> None:  # noqa: FBT001 - as in Request
+        """Keep a request, unless many like it are kept, so that rare ones always have room."""
+        path, size = environ["PATH_INFO"], LEAST_BYTES + len(body)
+        kind = str(self._operations.called_by(environ["REQUEST_METHOD"], path) or path)
+        if self._kinds[kind] < MOST_OF_A_KIND and self._bytes + size <= MOST_BYTES:
+            self.requests.append(Request(environ, body, is_control))
+            self._kinds[kind] += 1
+            self._bytes += size
 
 
 def differing(

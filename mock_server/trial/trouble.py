@@ -95,8 +95,8 @@ def _times(count: int) -> str:
 
 
 def _answering(status: int, **headers: str) -> Effect:
-    told = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Effect(status=status, headers=told, body={"errors": [{"title": "Trouble, on purpose.", "status": status}]})
+    body = {"errors": [{"title": "Trouble, on purpose.", "status": status}]}
+    return Effect(status=status, headers=headers, body=body)
 
 
 def _delete(collection: Collection, _: Resource, number: int) -> tuple[str, str]:
@@ -144,20 +144,16 @@ class Kind:
     judge: Judge = lambda *_: iter(())
 
 
-LOST = Effect(prefer="lost=after")
+LOST, RETRY_LATER = Effect(prefer="lost=after"), _answering(429, **{"Retry-After": "1"})
+GATEWAY = Effect(status=502, headers={"Content-Type": "text/html"}, body="<h1>502 Bad Gateway</h1>")
 KINDS = {
     "latency": Kind("each answer takes 0.2 s longer", conditions={"latency": 0.2}),
     "slow-body": Kind("each body comes 0.2 s after its head", conditions={"slow-body": 0.2}),
     "lag": Kind("reads show writes 0.5 s late", operations=("create", "update", "delete"), conditions={"lag": 0.5}),
-    "429-retry-after": Kind(
-        "429 with Retry-After", _answering(429, Retry_After="1"), seconds=LIMITED, judge=_too_early
-    ),
+    "429-retry-after": Kind("429 with Retry-After", RETRY_LATER, seconds=LIMITED, judge=_too_early),
     "429": Kind("429 without Retry-After, for a second", _answering(429), seconds=LIMITED, judge=_again),
     "500-once": Kind("500, once", _answering(500)),
-    "502-once": Kind(
-        "502 with an HTML page, once",
-        Effect(status=502, headers={"Content-Type": "text/html"}, body="<h1>502 Bad Gateway</h1>"),
-    ),
+    "502-once": Kind("502 with an HTML page, once", GATEWAY),
     "503-once": Kind("503, once", _answering(503)),
     "503-three-times": Kind("503, three times", _answering(503), times=3),
     "dropped-connection": Kind("the connection breaks, and nothing is done", Effect(prefer="lost=before")),
