@@ -182,8 +182,8 @@ class Campaign:
         left = [choice for choice in row if self.entries[_of(choice)]["result"] != FAILED]
         failed = list[str]()
         if left and self._fails(left):
-            number = self._known[_of(*left)].number
-            say(f"  run {number} failed: narrowing down from {_count(len(left), 'choice')} ...")
+            if len(left) > 1:
+                say(f"  run {self._known[_of(*left)].number} failed: narrowing down from {len(left)} choices ...")
             for smallest in narrowed(left, self._fails):
                 self._confirm(_of(*smallest))
                 *others, (name, value) = smallest
