@@ -116,6 +116,12 @@ RUN = (
     _option(["--max-requests"], type=IntRange(1), metavar="N", help="never send more than N requests"),
     _option(["--deadline"], type=_duration, metavar="10m", help="stop after this time, clean-up aside"),
     _option(["--explore"], type=IntRange(0), default=390, metavar="N", help="generate about N further requests"),
+    _option(
+        ["--shrink"],
+        type=IntRange(0),
+        metavar="N",
+        help="send N requests at most for shorter ways to what was found [default: a quarter of the others]",
+    ),
     _option(["--overlap"], type=IntRange(0), default=0, metavar="N", help="rounds of overlapping requests to judge"),
     _option(["--seed"], type=IntRange(0), default=0, metavar="N", help="seed of the generated requests"),
     _option(["--lag"], type=FloatRange(0, 60), default=2.1, metavar="SECONDS", help="how long reads may lag writes"),
@@ -132,6 +138,14 @@ COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
     "rules": (
         "list the rules and open points, or explain one",
         (click.Argument(["rule"], required=False),),
+    ),
+    "verdict": (
+        "judge what the script of a finding printed; such scripts call it themselves",
+        (
+            click.Argument(["answers"], type=FILE),
+            _option(["--base-url"], type=base_url, required=True, metavar="URL", help="where the script sent them"),
+            _option(["--mark"], required=True, metavar="TEXT", help="what marks the script's records"),
+        ),
     ),
     "judge": (
         "judge recorded traffic: an HTTP archive (HAR) of a browser, a proxy or a run",

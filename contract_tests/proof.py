@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -19,20 +18,15 @@ from typing import Any, Self
 import urllib3
 
 from contract_tests.errors import UsageError
-from contract_tests.evidence import Evidence
-from contract_tests.exchange import OWN, Exchange
-from contract_tests.observation import Violation
-from contract_tests.reports.repro import Script, script
-from contract_tests.run import Options, further_requests, run
+from contract_tests.reports.repro import Script, script_of
+from contract_tests.run import Options, Progress, further_requests, run
 from contract_tests.target.target import Limits
-from contract_tests.verdicts import VIOLATED, Outcome, Result, Verdict, observe
-from link_management_contract import Contract, Resource, Rule
+from contract_tests.verdicts import VIOLATED, Outcome, Result, Verdict
+from link_management_contract import Contract, Rule
 
 KEY, SECOND_KEY = "demo-key-harbour", "demo-key-alpine"
 SECONDS_TO_STOP = 5
-MARK = "ctscript-1z"
 SECONDS_OF_A_SCRIPT = 60
-STEP = re.compile(rb"^--- (\d+)\. [A-Z]+ (\S+).*\n", re.MULTILINE)
 RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
 ENOUGH = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many
 EXPLORE = 390  # the default of a run
@@ -135,28 +129,17 @@ def conditions(base_url: str) -> dict[str, list[float]]:
 
 
 def shows(contract: Contract, outcome: Outcome, result: Result, switches: Mapping[str, Any]) -> bool:
-    """Whether a script shows what was found, on a mock with these switches, but not on one without its defects.
-
-    For a rule that one exchange decides, the rule itself judges what the script shows; for others, and where it takes
-    several tries, its answers must differ between the two.
-    """
-    resource = contract.resources[result.resource]
-    for finding in result.findings[:2]:
-        made = script(outcome.base_url, result.rule, resource, finding, outcome.exchanges)
-        wrong = _run_script(outcome.base_url, made, switches)
-        right = _run_script(outcome.base_url, made, {**switches, "defects": []})
-        if result.rule.decided_by == "state" or finding.exchange.attempts:
-            if wrong != right:
-                return True
-        elif _breaks(result.rule, resource, made, wrong) and not _breaks(result.rule, resource, made, right):
-            return True
-    return False
+    """Whether a script says *broken* on a mock with these switches, and *fixed* on one without its defects."""
+    made = script_of(contract, outcome, result)
+    wrong = _run_script(outcome.base_url, made, switches)
+    return wrong == 1 and _run_script(outcome.base_url, made, {**switches, "defects": []}) == 0
 
 
-def _run_script(base_url: str, made: Script, switches: Mapping[str, Any]) -> bytes:
-    """What a script prints, without the times at which servers answer."""
+def _run_script(base_url: str, made: Script, switches: Mapping[str, Any]) -> int:
+    """The exit status of a script."""
     reset(base_url, **switches)
-    keys = {"CONTRACT_API_KEY": KEY, "CONTRACT_SECOND_API_KEY": SECOND_KEY, "BASE_URL": base_url, "MARK": MARK}
+    keys = {"CONTRACT_API_KEY": KEY, "CONTRACT_SECOND_API_KEY": SECOND_KEY, "BASE_URL": base_url}
+    keys["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     ended = subprocess.run(
         ["/bin/sh"],
         input=made.text.encode(),
@@ -165,42 +148,7 @@ def _run_script(base_url: str, made: Script, switches: Mapping[str, Any]) -> byt
         check=False,
         timeout=SECONDS_OF_A_SCRIPT,
     )
-    answers = ended.stdout.partition(b"\n--- expected: ")[0]
-    return re.sub(rb"(?im)^date:.*\r?\n", b"", answers)
-
-
-def _breaks(rule: Rule, resource: Resource, made: Script, printed: bytes) -> bool:
-    """Whether what a script printed breaks a rule that one exchange decides."""
-    evidence = Evidence(resource, made.base_url, _exchanges(made, printed), markers={MARK})
-    evidence.own |= {each.made_id for each in evidence.exchanges if each.made_id is not None}
-    return any(isinstance(each, Violation) for each in observe(rule, evidence))
-
-
-def _exchanges(made: Script, printed: bytes) -> list[Exchange]:
-    _, *parts = STEP.split(printed)
-    exchanges = []
-    for number, path, answer in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        shown = made.exchanges[int(number) - 1]
-        request = shown.request
-        last = path.decode().partition("?")[0].rpartition("/")[2]
-        identifier = int(last) if last.isdecimal() else request.identifier
-        asked = replace(request, path=path.decode().partition("?")[0], identifier=identifier)
-        head, _, body = answer.partition(b"\r\n\r\n")
-        while head.startswith(b"HTTP/1.1 1"):
-            head, _, body = body.partition(b"\r\n\r\n")
-        status, *lines = head.decode("latin-1").split("\r\n")
-        headers = urllib3.HTTPHeaderDict(
-            (name, text.strip()) for name, _, text in (line.partition(":") for line in lines)
-        )
-        found = re.match(r"HTTP/\S+ (\d+)", status)
-        answered = int(found[1]) if found else None
-        redirects = ((answered, headers["Location"]),) if answered and "Location" in headers else ()
-        body = body.removesuffix(b"\n")
-        treated_as = shown.treated_as
-        exchanges.append(
-            Exchange(asked, int(number), answered, headers, body, redirects=redirects, treated_as=treated_as)
-        )
-    return [each for each in exchanges if each.request.identity == OWN]
+    return ended.returncode
 
 
 @dataclass(frozen=True)
@@ -390,10 +338,10 @@ def switches(seed: int) -> dict[str, Any]:
 
 def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
     """Judge a trial's server; if the survey does not find the defect, explore too, as a run does by default."""
-    outcome = _run(contract, base_url, trial, trial.explore)
+    outcome = run_trial(contract, base_url, trial, trial.explore)
     explored = trial.rule is not None and not _of(outcome, trial.rule)
     if explored:
-        outcome = _run(contract, base_url, trial, EXPLORE)
+        outcome = run_trial(contract, base_url, trial, EXPLORE)
     numbers = [finding.exchange.number for each in _of(outcome, trial.rule) for finding in each.findings]
     undecided = [each for each in outcome.results if each.verdict is Verdict.INCONCLUSIVE]
     return Judged(
@@ -411,7 +359,10 @@ def _of(outcome: Outcome, rule: str | None) -> list[Result]:
     return [each for each in outcome.results if each.rule.id == rule and each.verdict in VIOLATED]
 
 
-def _run(contract: Contract, base_url: str, trial: Trial, explore: int) -> Outcome:
+def run_trial(
+    contract: Contract, base_url: str, trial: Trial, explore: int, progress: Progress = lambda *_: None
+) -> Outcome:
+    """Run the suite on a trial's server, as `run` does by default but for what the trial says."""
     reset(base_url, **trial.switches)
     limits = Limits() if "conditions" in trial.switches else Limits(lag=0)
     limits = replace(limits, requests=limits.requests + further_requests(explore, trial.overlap))
@@ -424,5 +375,7 @@ def _run(contract: Contract, base_url: str, trial: Trial, explore: int) -> Outco
         overlap=trial.overlap,
         seed=trial.seed,
         limits=limits,
+        shrink=None if trial.is_repeated else 0,
     )
-    return run(contract, replace(options, jobs=3 if trial.seed % 2 or trial.rule == CROWDED else 1))
+    options = replace(options, jobs=3 if trial.seed % 2 or trial.rule == CROWDED else 1)
+    return run(contract, options, progress=progress)

@@ -19,9 +19,10 @@ from contract_tests.errors import NothingSelectedError, UnusableTargetError, Usa
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
 from contract_tests.masking import Masking
-from contract_tests.observation import CONTROL, DECISIONS, EVERY, Chapters
+from contract_tests.observation import CONTROL, DECISIONS, EVERY, Chapters, Violation
 from contract_tests.open_points import remarks
 from contract_tests.overlap.survey import overlap
+from contract_tests.shrinking import Shrinking, Shrunk
 from contract_tests.survey.visit import Further, Step, visit
 from contract_tests.survey.visitor import Lag, Visitor
 from contract_tests.target.connection import Connection, is_loopback
@@ -35,6 +36,7 @@ from link_management_contract import Contract, Resource, Rule
 from link_management_contract.texts import printable
 
 REQUESTS_OF_A_ROUND, REQUESTS_OF_BURSTS = 300, 900  # for all resources, with what removes their records
+A_SHARE, SLOW = 4, 0.2  # of all requests, a quarter for shorter ways to what was found; seconds between two requests
 SECONDS_TO_NOTICE = 0.1
 SECONDS_BETWEEN = 3.0  # between looks at what has failed so far
 MOST_SHOWN = 5  # findings reported of one rule and resource
@@ -55,6 +57,7 @@ class Options:
         max_failures: after how many failing results the run stops, or None.
         explore: about how many requests to generate besides the survey's.
         overlap: how many rounds of requests that overlap to send.
+        shrink: how many requests to send for shorter ways to what was found; None for a quarter of the others.
     """
 
     base_url: str
@@ -71,6 +74,7 @@ class Options:
     max_failures: int | None = None
     explore: int = 0
     overlap: int = 0
+    shrink: int | None = 0
     seed: int = 0
     waivers: tuple[Waiver, ...] = ()
 
@@ -84,7 +88,7 @@ def options_of(given: SimpleNamespace) -> Options:
     api_key, second = keys_of(given)
     _refuse_contradictions(given)
     limits, explore, overlap_ = limits_of(given), given.explore, given.overlap
-    requests = given.max_requests or limits.requests + further_requests(explore, overlap_)
+    requests = given.max_requests or limits.requests + further_requests(explore, overlap_) + (given.shrink or 0)
     return Options(
         base_url=given.base_url,
         api_key=api_key,
@@ -100,6 +104,7 @@ def options_of(given: SimpleNamespace) -> Options:
         max_failures=given.max_failures,
         explore=0 if given.read_only else explore,
         overlap=0 if given.read_only else overlap_,
+        shrink=given.shrink,
         seed=given.seed,
         waivers=tuple(read_waivers(given.waivers)) if given.waivers else (),
     )
@@ -204,6 +209,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
     judging.look_first()
     try:
         side_by_side([partial(judging.visit, visits) for visits in judging.visits], options.jobs, judging.target)
+        judging.shrink()
     except (Exception, KeyboardInterrupt):
         if not interrupted():  # otherwise the interrupt may have hit code that expects no exceptions
             raise
@@ -229,6 +235,7 @@ class Run:
         self._lock = Lock()
         self._began = time.time()
         self._looked = time.monotonic()
+        self._shrunk: dict[str, tuple[str, Shrunk]] = {}
         self._lag = Lag(options.limits.lag / Limits.lag)
         chosen = selected(contract, options)
         by_resource = {
@@ -278,6 +285,29 @@ class Run:
             else:
                 chapters, further = needed(doubted), []
         visits.is_whole = True
+
+    def shrink(self) -> None:
+        """Try what was found again with fewer requests, of each rule for the first resource that breaks it."""
+        target, limits = self.target, self._options.limits
+        most = target.sent // A_SHARE if self._options.shrink is None else self._options.shrink
+        slow = limits.interval > SLOW and self._options.shrink is None
+        if not most or slow or limits.read_only or target.enough or target.interrupted():
+            return
+        found: dict[str, list[tuple[Rule, Violation]]] = {}
+        for result in self.outcome([result for visits in self.visits for result in visits.results]).failing:
+            if result.rule.decided_by != "round":
+                found.setdefault(result.resource, []).append((result.rule, result.findings[0]))
+        self._chapter = "shrinking"
+        every = sum(map(len, found.values()))
+        for resource, findings in found.items():
+            visitor = Visitor(target, self._contract.resources[resource], lag=self._lag)
+            visitor.marker = f"ct{int(time.time())}{target.ledger.token}"
+            share = most * len(findings) // every
+            exchanges = sorted(target.exchanges, key=lambda exchange: exchange.number)
+            shrinking = Shrinking(visitor, self._options.public_base_url)
+            self._shrunk |= {
+                rule: (resource, shrunk) for rule, shrunk in shrinking.shrink(findings, exchanges, share).items()
+            }
 
     def _first_plan(self, visits: Visits) -> tuple[Chapters, list[Further]]:
         options, further = self._options, list[Further]()
@@ -361,6 +391,8 @@ class Run:
             notes=tuple(printable(masking.text(note)) for note in (*remarks(exchanges), *_unanswered(exchanges))),
             stale=tuple(stale),
             interrupted=not is_whole,
+            public_base_url=options.public_base_url,
+            shrunk=self._shrunk,
             masking=masking,
         )
 

@@ -1,7 +1,7 @@
 """From observations to verdicts, one for each rule and resource, and to one word for all."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -15,6 +15,7 @@ from contract_tests.exchange import Exchange
 from contract_tests.masking import Masking
 from contract_tests.observation import DECISIONS, NotApplicable, Observation, Satisfied, Undecided, Violation
 from contract_tests.open_points import observed
+from contract_tests.shrinking import Shrunk
 from contract_tests.target.ledger import Entry
 from link_management_contract import Rule
 
@@ -80,6 +81,8 @@ class Outcome:
         not_judged: what the word does not cover.
         notes: what every client runs into though no rule forbids it.
         stale: what is wrong with the waivers.
+        public_base_url: what page links had to begin with, if not the base URL.
+        shrunk: by the id of a rule, the first resource for which its finding was tried again, and what that took.
     """
 
     base_url: str
@@ -100,6 +103,8 @@ class Outcome:
     notes: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
     interrupted: bool = False
+    public_base_url: str | None = None
+    shrunk: Mapping[str, tuple[str, Shrunk]] = field(default_factory=dict)
     masking: Masking = field(default_factory=lambda: Masking.of({}, []))
 
     @property
@@ -118,6 +123,15 @@ class Outcome:
         """How many answers had a status of 5xx, those to earlier tries included."""
         statuses = (status for each in self.exchanges for status in (*each.attempts, each.status))
         return sum(status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR for status in statuses)
+
+    @property
+    def failing(self) -> list[Result]:
+        """The first result of each rule that was found violated."""
+        first: dict[str, Result] = {}
+        for result in self.results:
+            if result.verdict in VIOLATED:
+                first.setdefault(result.rule.id, result)
+        return list(first.values())
 
     @property
     def failed(self) -> list[Result]:

@@ -4,24 +4,28 @@ Requests of a run are put for a shell here: as one curl command, and as words of
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
-from contract_tests.exchange import OTHER, OWN, Exchange, Request, id_of
+from contract_tests.exchange import OTHER, OWN, Exchange, Request
 from contract_tests.multipart import USUAL, encode
 from contract_tests.observation import Violation
+from contract_tests.replayed import MARK
+from contract_tests.shrinking import Shrunk
+from contract_tests.steps import steps_to
 from contract_tests.target.identities import IDENTITIES
-from contract_tests.verdicts import VIOLATED, Outcome
+from contract_tests.transcript import plan_of
+from contract_tests.verdicts import Outcome, Result
 from link_management_contract import Contract, Resource, Rule
 
 HEAD = Path(__file__).with_name("templates") / "repro.sh"
-MOST_UPDATES, MOST_RECORDS, MOST_LISTS = 6, 30, 12
-MARK = re.compile(r"ct\d+x?[0-9a-f]*-(\d+z)")  # what marks a record of a run
 ESCAPES = {byte: chr(byte) for byte in range(32, 127) if chr(byte) not in "\\'"} | {ord("%"): "%%"}  # for printf
 CURL = "curl -sS --max-time 30 ${CURL_OPTIONS:-}"
+VERDICT = """command -v contract-tests >/dev/null || { echo 'no verdict: contract-tests is not installed'; exit 125; }
+contract-tests verdict "$dir/answers" --base-url "$base" --mark "$mark" <<'PLAN'"""
+AGAIN = "for try in 1 2 3; do  # as what fails once may work the next time"
 AT_ONCE = CURL.removeprefix("curl ") + " -H \"Authorization: Bearer $key\" -w '%{http_code} %{method}\\n'"
 
 
@@ -34,122 +38,65 @@ class Script:
     exchanges: tuple[Exchange, ...]
 
 
-def script(base_url: str, rule: Rule, resource: Resource, finding: Violation, exchanges: Sequence[Exchange]) -> Script:
-    """The script for a finding about a resource, whose requests went to a base URL."""
-    own = [each for each in exchanges if each.request.resource == resource.name]
-    steps = list(_create_of(finding, own) if finding.together else _steps(rule, finding, own))
+def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show it
+    base_url: str,
+    rule: Rule,
+    resource: Resource,
+    finding: Violation,
+    exchanges: Sequence[Exchange],
+    shrunk: Shrunk | None = None,
+    public_base_url: str | None = None,
+) -> Script:
+    """The script for a finding about a resource, whose requests went to a base URL.
+
+    Args:
+        shrunk: the fewest requests that show it, if they are known.
+        public_base_url: what page links must begin with, if not the base URL.
+    """
+    it = shrunk.finding.exchange if shrunk else finding.exchange
+    steps = shrunk.exchanges if shrunk else steps_to(rule, resource, finding, exchanges)
     head, values = HEAD.read_text(encoding="utf-8"), {"rule": rule.id, "resource": resource.name, "base_url": base_url}
     values |= {"statement": rule.statement, "expected": finding.expected, "received": finding.received}
     values |= {"record_path": resource.record_path, "list_path": resource.list_path}
     values["trace"] = finding.exchange.trace or "none"
     for name, value in values.items():
         head = head.replace(f"@{name}@", " ".join(value.split()))
-    ids: dict[int, str] = {}
+    ids, gone = dict[int, str](), set[int]()
     lines: list[str] = []
     for number, exchange in enumerate(steps, 1):
-        lines += _lines(number, exchange, ids, is_it=exchange.number == finding.exchange.number)
+        step = _lines(number, exchange, ids, gone, is_it=exchange.number == it.number)
+        lines += [AGAIN, *step, "done"] if exchange.attempts else step
     lines += at_once(finding, ids, resource)
     texts = " ".join(quote(" ".join(text.split())) for text in (finding.expected, finding.received))
     lines.append(f"printf '\\n--- expected: %s\\n--- received: %s, in the run\\n' {texts}")
+    if not finding.together:
+        lines += [VERDICT, plan_of(rule, resource, steps, public_base_url), "PLAN"]
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
 
 
 def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
     """A script for each violated rule, by its name in the folder of reports."""
-    return {
-        file_of(result.rule.id): script(
-            outcome.base_url, result.rule, contract.resources[result.resource], result.findings[0], outcome.exchanges
-        ).text
-        for result in reversed(outcome.results)  # of several resources, the first
-        if result.verdict in VIOLATED
-    }
+    return {file_of(result.rule.id): script_of(contract, outcome, result).text for result in outcome.failing}
+
+
+def script_of(contract: Contract, outcome: Outcome, result: Result) -> Script:
+    """The script for the first finding of a result, as short as is known."""
+    resource, (tried, shrunk) = result.resource, outcome.shrunk.get(result.rule.id, ("", None))
+    about = (outcome.base_url, result.rule, contract.resources[resource], result.findings[0], outcome.exchanges)
+    return script(*about, shrunk if tried == resource else None, outcome.public_base_url)
 
 
 def file_of(rule: str) -> str:
     return f"repro/{rule}.sh"
 
 
-def _steps(rule: Rule, finding: Violation, every: list[Exchange]) -> Iterator[Exchange]:
-    """The fewest requests that can lead to a finding: the writes that its answer may depend on, and looks at them."""
-    exchange = finding.exchange
-    request = exchange.request
-    earlier = [each for each in every if each.number < exchange.number and each.request.identity == OWN]
-    kept: dict[int, Exchange] = {}
-    for identifier in _about(rule, finding, earlier):
-        kept |= {each.number: each for each in _life(identifier, earlier)}
-    if request.operation == "list":
-        kept |= {each.number: each for each in _there(earlier)}
-    if request.operation == "create" and request.form:
-        kept |= {each.number: each for each in earlier if each.made_id and _alike(each.request, request)}
-    if rule.decided_by == "state":
-        kept |= {each.number: each for each in _looks(exchange, earlier, kept)}
-    kept[exchange.number] = exchange
-    yield from (kept[number] for number in sorted(kept))
-    yield from _after(exchange, every)
+def _lines(number: int, exchange: Exchange, ids: dict[int, str], gone: set[int], *, is_it: bool) -> list[str]:
+    """The lines of a step; a title of each is printed, and shows which answer is the wrong one.
 
-
-def _about(rule: Rule, finding: Violation, earlier: list[Exchange]) -> set[Any]:
-    exchange = finding.exchange
-    ids = {exchange.request.identifier} - {None}
-    row = re.match(r"/data/(\d+)", finding.at)
-    if row and isinstance(exchange.data, list):
-        ids.add(id_of(exchange.data[int(row[1])]))
-    writes = [each for each in earlier if each.request.operation in ("update", "delete")]
-    if exchange.request.operation == "list" and writes and rule.decided_by == "state":
-        ids.add(writes[-1].request.identifier)
-    return ids
-
-
-def _life(identifier: Any, earlier: list[Exchange]) -> list[Exchange]:
-    """The create of a record, and the latest of what was done to it since."""
-    creates = [each for each in earlier if each.request.operation == "create" and each.made_id == identifier]
-    if not creates:
-        return []
-    since = [each for each in earlier if each.number > creates[-1].number and each.request.identifier == identifier]
-    reads = [each for each in since if each.request.operation == "read"][:1]
-    return [creates[-1], *reads, *[each for each in since if each.request.method != "GET"][-MOST_UPDATES:]]
-
-
-def _there(earlier: list[Exchange]) -> list[Exchange]:
-    """The creates of the run's records that are there."""
-    gone = {each.request.identifier: each.number for each in earlier if each.request.operation == "delete"}
-    creates = [each for each in earlier if each.request.operation == "create" and each.made_id]
-    return [each for each in creates if gone.get(each.made_id, 0) < each.number][-MOST_RECORDS:]
-
-
-def _alike(one: Request, other: Request) -> bool:
-    labels = [str((each.form or {}).get("name") or (each.form or {}).get("host")).casefold() for each in (one, other)]
-    return labels[0] == labels[1]
-
-
-def _looks(exchange: Exchange, earlier: list[Exchange], kept: dict[int, Exchange]) -> list[Exchange]:
-    """The lists since the last write, one before it, and the latest read of the same record."""
-    wrote = max((number for number, each in kept.items() if each.request.method != "GET"), default=0)
-    lists = [each for each in earlier if each.request.operation == "list" and each.succeeded]
-    reads = [
-        each
-        for each in earlier
-        if each.request.operation == "read" and each.request.identifier == exchange.request.identifier
-    ]
-    before = [each for each in lists if each.number < wrote][-1:]
-    return before + [each for each in lists if each.number > wrote][-MOST_LISTS:] + reads[-1:]
-
-
-def _after(exchange: Exchange, every: list[Exchange]) -> Iterator[Exchange]:
-    """Looks at what a write has done, as the account."""
-    request = exchange.request
-    if request.method == "GET":
-        return
-    identifier = exchange.made_id if request.operation == "create" else request.identifier
-    read = next((each for each in every if each.request.operation == "read" and each.request.identity == OWN), None)
-    if read is not None and identifier is not None:
-        path = f"{read.request.path.rpartition('/')[0]}/{identifier}"
-        yield replace(read, request=replace(read.request, path=path, identifier=identifier, query=()))
-    yield from [each for each in every if each.request.operation == "list" and each.request.identity == OWN][:1]
-
-
-def _lines(number: int, exchange: Exchange, ids: dict[int, str], *, is_it: bool) -> list[str]:
-    """The lines of a step; a title of each is printed, and shows which answer is the wrong one."""
+    Args:
+        ids: the names of the script's variables for its own records.
+        gone: which of these it has deleted.
+    """
     request, path = exchange.request, _path(exchange.request, ids)
     prepared, arguments = form(number, request)
     curl = "api" if request.identity == OWN else f"{CURL} {IDENTITIES[request.identity].curl}".rstrip()
@@ -169,8 +116,14 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], *, is_it: bool)
         return [*prepared, f"step {line}"]
     written = f'"${ids[request.identifier]}"' if request.identifier in ids else str(request.identifier)
     foreign = f"foreign {written} {curl} && " if request.identity == OTHER else ""
-    gone = f"forget {written}; " if request.method == "DELETE" else ""
-    return [*prepared, f"mine {written} && {foreign}{{ {gone}step {line}; true; }} || skipped {number}"]
+    own = f"mine {written}"
+    if request.method == "DELETE":
+        line = f"forget {written}; step {line}"
+        gone.add(request.identifier)
+    else:
+        line = f"step {line}"
+        own = f"{{ {own} || absent {written}; }}" if request.identifier in gone else own
+    return [*prepared, f"{own} && {foreign}{{ {line}; true; }} || skipped {number}"]
 
 
 def _path(request: Request, ids: dict[int, str]) -> str:
@@ -233,12 +186,6 @@ def quoted(text: str) -> str:
     escaped = re.sub(r'(["\\`]|\$(?!id_\d))', r"\\\1", text)
     escaped = MARK.sub(r"$mark-\1", escaped)
     return "$(printf '\\r')".join(escaped.split("\r"))
-
-
-def _create_of(finding: Violation, every: list[Exchange]) -> list[Exchange]:
-    """The create of the record that overlapping requests are about, if they are about one."""
-    sought = next((each.request.identifier for each in finding.together if each.request.identifier is not None), None)
-    return [each for each in every if each.request.operation == "create" and each.made_id == sought][-1:]
 
 
 def at_once(finding: Violation, ids: dict[int, str], resource: Resource) -> list[str]:

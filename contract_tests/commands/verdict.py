@@ -1,0 +1,32 @@
+"""The command `contract-tests verdict`, with which the script of a finding ends."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+from contract_tests.observation import Violation
+from contract_tests.screen import complain, say
+from contract_tests.transcript import judged
+from link_management_contract import Contract
+
+BROKEN, FIXED, UNCLEAR = 1, 0, 125  # the last makes `git bisect run` skip a version
+
+
+def verdict_command(contract: Contract, options: SimpleNamespace) -> int:
+    """Judge the answers that a script printed; standard input says what it repeats.
+
+    Returns:
+        1 if its rule is broken, 0 if it is satisfied, 125 if the answers show neither.
+
+    """
+    try:
+        plan, printed = json.load(sys.stdin), options.answers.read_bytes()
+        found = judged(contract, plan, printed, options.base_url, options.mark)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        complain(f"no verdict: what the script printed cannot be read ({error})")
+        return UNCLEAR
+    if isinstance(found, Violation):
+        say(f"expected {found.expected}, received {found.received}: broken")
+        return BROKEN
+    say("fixed: the answers keep the rule" if found else "no verdict: the answers show neither broken nor fixed")
+    return FIXED if found else UNCLEAR

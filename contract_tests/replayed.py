@@ -1,0 +1,182 @@
+"""Evidence from requests that were sent once more, one after the other: what a visit would have noted around them."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import contract_tests.overlap.rules
+import contract_tests.rules  # noqa: F401 - both register their rules
+from contract_tests.evidence import (
+    AccessAttempt,
+    BeforeAfter,
+    Change,
+    Creation,
+    Evidence,
+    Listing,
+    Omission,
+    PagingScan,
+    Record,
+    Removal,
+)
+from contract_tests.exchange import OTHER, OWN, WRITES, Exchange, Expect, Page
+from contract_tests.masking import shows
+from contract_tests.multipart import USUAL
+from contract_tests.observation import DECISIONS, Observation
+from link_management_contract import Resource, Rule
+
+MARK = re.compile(r"ct\d+x?[0-9a-f]*-(\d+z)")  # what marks a record of a run
+NOTHING = Listing((), complete=False)
+
+
+def judged_again(
+    rule: Rule, resource: Resource, base_url: str, exchanges: Sequence[Exchange], public_base_url: str | None = None
+) -> list[Observation]:
+    """What a rule finds in a few exchanges, on an account in which nobody else writes meanwhile."""
+    evidence = Evidence(resource, base_url, list(exchanges), public_base_url=public_base_url)
+    _Replay(evidence).note()
+    return list(DECISIONS[rule.id](evidence))
+
+
+class _Replay:
+    """Notes in evidence what its exchanges show."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence, self._resource = evidence, evidence.resource
+        self._own = [each for each in evidence.exchanges if each.request.identity == OWN]
+        self._listings = [each for each in _listings(self._own) if _is_whole(each, self._resource)]
+
+    def note(self) -> None:
+        evidence = self._evidence
+        evidence.markers |= {mark for each in evidence.exchanges for mark in marks_of(each)}
+        evidence.own |= {each.made_id for each in self._own if each.made_id and each.request.operation == "create"}
+        evidence.has_second_key = any(each.request.identity == OTHER for each in evidence.exchanges)
+        for each in evidence.exchanges:
+            if each.request.identity != OWN:
+                self._note_attempt(each)
+            elif each.request.operation in WRITES:
+                self._note_write(each)
+        evidence.before_after += self._periods()
+        evidence.paging_scans += self._scans()
+
+    def _note_write(self, exchange: Exchange) -> None:
+        evidence, request, texts = self._evidence, exchange.request, _texts(exchange)
+        before, after = self._around(exchange)
+        if request.operation == "delete":
+            updates = [each for each in self._since(exchange) if each.request.operation == "update"]
+            late = {"late_read": self._read(updates[0]), "late_list": self._around(updates[0])[1]} if updates else {}
+            evidence.removals.append(Removal(exchange, self._read(exchange), after, **late))  # type: ignore[arg-type]
+        elif request.operation == "update":
+            change = Change(exchange, texts, self._record(exchange) or {}, self._read(exchange))
+            (evidence.changes if request.shape == USUAL else evidence.shaped).append(change)
+        elif missing := [name for name in self._resource.required if request.form and name not in request.form]:
+            marker = next(iter(marks_of(exchange)), "")
+            came = [row for row in after.rows if shows(row, marker) and row not in before.rows] if after else []
+            evidence.omissions.append(Omission(missing[0], exchange, marker, tuple(came)))
+        else:
+            made = exchange.made_id if request.operation == "create" else None
+            read = self._read(exchange) if made is not None else None
+            creation = Creation(exchange, texts, frozenset(before.ids), made, read)
+            (evidence.creations if request.shape == USUAL else evidence.shaped).append(creation)
+
+    def _note_attempt(self, exchange: Exchange) -> None:
+        identifier, (before, after) = exchange.request.identifier, self._around(exchange)
+        attempt = AccessAttempt(
+            exchange.request.identity,
+            exchange,
+            next(iter(marks_of(exchange)), ""),
+            self._record(exchange),
+            self._read(exchange),
+            after,
+            before.by_id.get(identifier),
+        )
+        self._evidence.access_attempts.append(attempt)
+
+    def _periods(self) -> Iterator[BeforeAfter]:
+        """The listings around each stretch of writes, once for each operation in it."""
+        for before, after in zip([NOTHING, *self._listings], self._listings, strict=False):
+            begin, end = _last(before), after.pages[0].exchange.number
+            between = [each for each in self._own if begin < each.number < end and each.is_accepted]
+            ids = {
+                operation: frozenset(
+                    each.made_id if operation == "create" else each.request.identifier
+                    for each in between
+                    if each.request.operation == operation
+                )
+                for operation in WRITES
+            }
+            made, changed, removed = (ids[operation] for operation in ("create", "update", "delete"))
+            for operation in [operation for operation in WRITES if ids[operation]]:
+                yield BeforeAfter(operation, before, after, made - removed, removed - made, changed)
+
+    def _scans(self) -> Iterator[PagingScan]:
+        """Pages between two listings, while the account writes nothing."""
+        for number, before in enumerate(self._listings):
+            writes = [each.number for each in self._own if each.request.operation in WRITES]
+            until = min((each for each in writes if each > _last(before)), default=None)
+            after = [each for each in self._listings[number + 1 :] if until is None or _last(each) < until]
+            if after:
+                pages = [each.page for each in self._own if each.expects is Expect.SUCCESS and each.page]
+                between = [
+                    page for page in pages if _last(before) < page.exchange.number < after[-1].pages[0].exchange.number
+                ]
+                yield PagingScan(before, tuple(between), after[-1])
+                return
+
+    def _around(self, exchange: Exchange) -> tuple[Listing, Listing | None]:
+        """The listings before and after a request; a listing without pages, and None, if there are none."""
+        before = [each for each in self._listings if _last(each) < exchange.number]
+        after = [each for each in self._listings if each.pages[0].exchange.number > exchange.number]
+        return before[-1] if before else NOTHING, after[0] if after else None
+
+    def _since(self, exchange: Exchange) -> list[Exchange]:
+        """The account's later requests about the same record."""
+        identifier = exchange.made_id if exchange.request.operation == "create" else exchange.request.identifier
+        later = [each for each in self._own if each.number > exchange.number]
+        return [each for each in later if each.request.identifier == identifier and identifier is not None]
+
+    def _read(self, exchange: Exchange) -> Exchange | None:
+        """The first read of its record afterwards, before another write to it."""
+        since = self._since(exchange)
+        return since[0] if since and since[0].request.operation == "read" else None
+
+    def _record(self, exchange: Exchange) -> Record | None:
+        """Its record as last shown before."""
+        identifier, shown = exchange.request.identifier, None
+        for each in self._own:
+            if each.number < exchange.number and identifier is not None:
+                rows: Sequence[Record] = each.page.rows if each.page else [each.record] if each.record else []
+                shown = next((row for row in rows if row.get("id") == identifier), shown)
+        return shown
+
+
+def marks_of(exchange: Exchange) -> list[str]:
+    """The marks in the form of a request, or in its body."""
+    request = exchange.request
+    body = request.body[1].decode("utf-8", "replace") if request.body else ""
+    return list(dict.fromkeys(found[0] for found in MARK.finditer("\n".join([*_texts(exchange).values(), body]))))
+
+
+def _texts(exchange: Exchange) -> Mapping[str, str]:
+    return {name: value for name, value in (exchange.request.form or {}).items() if isinstance(value, str)}
+
+
+def _listings(own: Sequence[Exchange]) -> Iterator[Listing]:
+    """Pages from the first one on, with nothing in between."""
+    pages: list[Page] = []
+    for exchange in [*own, None]:
+        page = exchange.page if exchange and exchange.expects is not Expect.OVERLOOKED else None
+        follows = page and pages and (page.number, page.size) == (pages[-1].number + 1, pages[-1].size)
+        if not follows and pages:
+            rows = sum(len(each.rows) for each in pages)
+            yield Listing(tuple(pages), rows == pages[0].total or len(pages[-1].rows) < (pages[-1].size or 0))
+            pages = []
+        if page and (follows or page.number == 1):
+            pages.append(page)
+
+
+def _is_whole(listing: Listing, resource: Resource) -> bool:
+    """Whether a listing shows all that a visit's would."""
+    return listing.complete or listing.pages[0].size == max(resource.page_sizes)
+
+
+def _last(listing: Listing) -> int:
+    return listing.pages[-1].exchange.number if listing.pages else 0

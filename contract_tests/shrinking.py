@@ -1,0 +1,205 @@
+"""Tries findings again with fewer requests, on records of its own."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Request
+from contract_tests.observation import Violation
+from contract_tests.replayed import MARK, judged_again, marks_of
+from contract_tests.steps import around, steps_to
+from contract_tests.survey.cleanup import remove_all
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target.target import BudgetSpentError, WriteRefusedError
+from link_management_contract import Resource, Rule
+
+FIRST = 1000  # number of the first mark; those of the survey are smaller
+LEAST = 12  # requests that are worth trying for a finding
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """The fewest requests that were found to show a finding, as they were sent, and what they show."""
+
+    finding: Violation
+    exchanges: tuple[Exchange, ...]
+
+
+class Shrinking:
+    """Tries the findings about one resource again.
+
+    Args:
+        visitor: sends the requests, and knows the mark of the run.
+        public_base_url: as for a run.
+    """
+
+    def __init__(self, visitor: Visitor, public_base_url: str | None = None) -> None:
+        self._visitor, self._public_base_url = visitor, public_base_url
+        self._count = FIRST
+
+    def shrink(
+        self, findings: Sequence[tuple[Rule, Violation]], exchanges: Sequence[Exchange], most: int
+    ) -> dict[str, Shrunk]:
+        """The fewest requests for findings, by the ids of their rules; those that do not show again are left out.
+
+        Args:
+            findings: each with the rule that it breaks.
+            exchanges: those of the run.
+            most: how many requests may be sent, clean-up aside.
+        """
+        found, target = dict[str, Shrunk](), self._visitor.target
+        end = target.sent + most
+        try:
+            for number, (rule, finding) in enumerate(findings):
+                share = max(LEAST, (end - target.sent) // (len(findings) - number))
+                steps = steps_to(rule, self._visitor.resource, finding, exchanges)
+                with suppress(_SpentError):
+                    for shrunk in self._smaller(rule, finding, steps, min(end, target.sent + share)):
+                        found[rule.id] = shrunk
+        except BudgetSpentError:
+            pass
+        finally:
+            with target.cleaning_up(), suppress(BudgetSpentError):
+                remove_all(self._visitor)
+        return found
+
+    def _smaller(self, rule: Rule, finding: Violation, steps: list[Exchange], end: int) -> Iterator[Shrunk]:
+        """Ever fewer requests that show a finding."""
+        known, shrunk = list[Sequence[Exchange]](), Shrunk(finding, ())
+
+        def shows(some: Sequence[Exchange]) -> bool:
+            nonlocal shrunk
+            if some in known or not some:
+                return False
+            if self._visitor.target.sent + len(some) > end:
+                raise _SpentError
+            known.append(some)
+            tried = self._tried(rule, finding, some, steps)
+            shrunk = tried or shrunk
+            return tried is not None
+
+        left: Sequence[Exchange] = next((some for some in around(finding, steps) if shows(some)), ())
+        yield from [shrunk] if left else []
+        for fewer in _fewer(left, shows):
+            left = fewer
+            yield shrunk
+        for number, step in enumerate(left):
+            for form in _simpler(step.request, self._visitor.resource):
+                simpler = replace(step, request=replace(step.request, form=form))
+                some = [*left[:number], simpler, *left[number + 1 :]]
+                if shows(some):
+                    left = some
+                    yield shrunk
+                    break
+
+    def _tried(
+        self, rule: Rule, finding: Violation, some: Sequence[Exchange], steps: Sequence[Exchange]
+    ) -> Shrunk | None:
+        """Send some of the steps to a finding, and see whether they show it."""
+        resource = self._visitor.resource
+        try:
+            sent = list(self._sent(some, {each.made_id for each in steps if each.request.operation == "create"}))
+        except (WriteRefusedError, LookupError):
+            return None
+        base_url = self._visitor.target.base_url
+        for each in judged_again(rule, resource, base_url, sent, self._public_base_url):
+            if isinstance(each, Violation) and _is_alike(each, finding):
+                return Shrunk(each, tuple(sent))
+        return None
+
+    def _sent(self, some: Sequence[Exchange], made: set[Any]) -> Iterator[Exchange]:
+        """Send requests once more, about records of their own.
+
+        Raises:
+            LookupError: if one is about a record that none of them has made.
+        """
+        visitor, ids, marks = self._visitor, dict[Any, int](), dict[str, str]()
+        for step in some:
+            request = self._renewed(step, marks)
+            identifier = request.identifier
+            if identifier in made:
+                there = request.path.replace(f"/{identifier}", f"/{ids[identifier]}")
+                request = replace(request, path=there, identifier=ids[identifier])
+            if request.operation == "create":
+                exchange = visitor.send(request, self._planned(step, request))
+                if exchange.made_id is not None:
+                    ids[step.made_id] = exchange.made_id
+            else:
+                exchange = self._sent_about(request)
+            yield replace(exchange, treated_as=step.treated_as)
+
+    def _planned(self, step: Exchange, request: Request) -> Any:
+        marker = next(iter(marks_of(replace(step, request=request))), "")
+        missing = [name for name in self._visitor.resource.required if request.form and name not in request.form]
+        if not marker:
+            raise LookupError
+        owner = OTHER if request.identity == OTHER else OWN
+        self._visitor.evidence.markers.add(marker)
+        return self._visitor.target.ledger.plan(request.resource, marker, owner, next(iter(missing), ""))
+
+    def _sent_about(self, request: Request) -> Exchange:
+        visitor, identifier = self._visitor, request.identifier
+        if request.method == "GET":
+            visitor.let_settle()
+        elif identifier is not None and not visitor.target.ledger.allows_write(request.resource, identifier):
+            visitor.read(identifier)  # the run writes to what it has seen with its mark
+        if request.operation == "update":
+            visitor.note_update(request)
+        return visitor.send(request)
+
+    def _renewed(self, step: Exchange, marks: dict[str, str]) -> Request:
+        """A request with marks of its own instead of those it had."""
+        request = step.request
+        for mark in marks_of(step):
+            if mark not in marks:
+                self._count += 1
+                marks[mark] = f"{self._visitor.marker}-{self._count}z"
+
+        def renewed(text: str) -> str:
+            return MARK.sub(lambda found: marks.get(found[0], found[0]), text)
+
+        form = request.form and {
+            name: renewed(value) if isinstance(value, str) else value for name, value in request.form.items()
+        }
+        body = request.body and (request.body[0], renewed(request.body[1].decode("latin-1")).encode("latin-1"))
+        return replace(request, form=form, body=body)
+
+
+class _SpentError(Exception):
+    """A finding has had its share of the requests."""
+
+
+def _fewer(left: Sequence[Exchange], shows: Callable[[Sequence[Exchange]], bool]) -> Iterator[Sequence[Exchange]]:
+    """Ever fewer requests, without half of them, a quarter, and so on (delta debugging, Zeller 1999)."""
+    size = len(left) // 2
+    while size:
+        for end in range(len(left), 0, -size):
+            fewer = [*left[: max(0, end - size)], *left[end:]]
+            if shows(fewer):
+                left = fewer
+                yield left
+        size //= 2
+
+
+def _simpler(request: Request, resource: Resource) -> Iterator[Mapping[str, FormValue]]:
+    """Forms with fewer fields: those that are required, and each of the others left out."""
+    form = request.form or {}
+    optional = [name for name in form if name not in resource.required]
+    needed = {name: value for name, value in form.items() if name in resource.required}
+    if optional and needed:
+        yield needed
+    if len(optional) > 1 or (optional and not needed and len(form) > 1):
+        for name in optional:
+            yield {each: value for each, value in form.items() if each != name}
+
+
+def _is_alike(one: Violation, other: Violation) -> bool:
+    """Whether two findings are about the same: the same operation, by the same client, and the same place in JSON."""
+    here, there = one.exchange.request, other.exchange.request
+    same = (here.operation, here.identity) == (there.operation, there.identity)
+    return same and _plain(one.at) == _plain(other.at)
+
+
+def _plain(place: str) -> str:
+    return "/".join("0" if part.isdecimal() else part for part in place.split("/"))

@@ -1,0 +1,107 @@
+"""The verdict on what a script printed: what it repeats, as JSON, and its answers, read back as exchanges."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from urllib3 import HTTPHeaderDict
+
+from contract_tests.exchange import METHODS, Exchange, Expect, FormValue, Request
+from contract_tests.multipart import USUAL, Shape
+from contract_tests.observation import Satisfied, Violation
+from contract_tests.replayed import MARK, judged_again
+from link_management_contract import Contract, Resource, Rule
+
+STEP = re.compile(rb"^--- (\d+)\. [A-Z]+ (\S+).*\n", re.MULTILINE)
+Plan = Mapping[str, Any]
+
+
+def plan_of(rule: Rule, resource: Resource, exchanges: Sequence[Exchange], public_base_url: str | None) -> str:
+    """What a script repeats, as one line of JSON; files are left out."""
+    steps = [_as_json(exchange) for exchange in exchanges]
+    plan = {"rule": rule.id, "resource": resource.name, "steps": steps, "public_base_url": public_base_url}
+    return json.dumps(plan)
+
+
+def _as_json(exchange: Exchange) -> dict[str, Any]:
+    request = exchange.request
+    form: Any = request.form and {
+        name: value if isinstance(value, str) else [value[0], value[2]] for name, value in request.form.items()
+    }
+    whole = {
+        "operation": request.operation,
+        "identity": request.identity,
+        "expects": exchange.expects,
+        "form": form,
+        "body": request.body and [request.body[0], request.body[1].decode("latin-1")],
+        "query": [list(pair) for pair in request.query],
+        "shape": {name: value for name, value in asdict(request.shape).items() if value != getattr(USUAL, name)},
+    }
+    return {name: value for name, value in whole.items() if value}
+
+
+def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: str) -> Violation | bool | None:
+    """What the answers that a script printed show: its rule broken, satisfied, or neither (None).
+
+    Args:
+        mark: what marks the records of the script.
+    """
+    resource, rule = contract.resources[plan["resource"]], contract.rules[plan["rule"]]
+    exchanges = _exchanges(plan, resource, printed, mark)
+    seen = judged_again(rule, resource, base_url, exchanges, plan.get("public_base_url"))
+    broken = next((each for each in seen if isinstance(each, Violation)), None)
+    return broken or any(isinstance(each, Satisfied) for each in seen) or None
+
+
+def _exchanges(plan: Plan, resource: Resource, printed: bytes, mark: str) -> list[Exchange]:
+    parts = STEP.split(printed)[1:]
+    exchanges = list[Exchange]()
+    for number, target, answer in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        request = _request(plan["steps"][int(number) - 1], resource, target.decode(), mark)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        while head.startswith((b"HTTP/1.1 1", b"HTTP/2 1")):
+            head, _, body = body.partition(b"\r\n\r\n")
+        status, *lines = head.decode("latin-1").split("\r\n")
+        headers = HTTPHeaderDict((name, text.strip()) for name, _, text in (line.partition(":") for line in lines))
+        found = re.match(r"HTTP/\S+ (\d+)", status)
+        answered = int(found[1]) if found else None
+        redirects = ((answered, headers["Location"]),) if answered and "Location" in headers else ()
+        exchange = Exchange(request, int(number), answered, headers, body.removesuffix(b"\n"), redirects=redirects)
+        if exchanges and exchanges[-1].number == exchange.number:  # another try
+            exchange = exchange.after(exchanges.pop())
+        exchanges.append(exchange)
+    return exchanges
+
+
+def _request(step: Mapping[str, Any], resource: Resource, target: str, mark: str) -> Request:
+    """A request as it was sent: with the script's mark, and the id in its path."""
+
+    def marked(text: str) -> str:
+        return MARK.sub(rf"{mark}-\1", text)
+
+    path = target.partition("?")[0]
+    last = path.rpartition("/")[2]
+    form: dict[str, FormValue] | None = step.get("form") and {
+        name: marked(value) if isinstance(value, str) else (value[0], b"", value[1])
+        for name, value in step["form"].items()
+    }
+    body = step.get("body")
+    request = Request(
+        step["operation"],
+        resource.name,
+        METHODS.get(step["operation"], "GET"),
+        path,
+        tuple((name, value) for name, value in step.get("query", ())),
+        form,
+        step["identity"],
+        int(last) if last.isdecimal() else None,
+        Expect(step["expects"]),
+    )
+    shape: Any = {name: tuple(each) if isinstance(each, list) else each for name, each in step.get("shape", {}).items()}
+    return replace(
+        request,
+        body=body and (body[0], marked(body[1]).encode("latin-1")),
+        shape=Shape(**shape) if shape else request.shape,
+    )
