@@ -5,12 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from contract_tests.exchange import OTHER, OWN, Exchange, FormValue, Request
+from contract_tests.exchange import OTHER, OWN, Exchange, Expect, FormValue, Request
 from contract_tests.observation import Violation
 from contract_tests.replayed import MARK, judged_again, marks_of
 from contract_tests.steps import around, steps_to
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.visitor import Visitor
+from contract_tests.target.ledger import Entry
 from contract_tests.target.target import BudgetSpentError, WriteRefusedError
 from link_management_contract import Resource, Rule
 
@@ -37,6 +38,7 @@ class Shrinking:
     def __init__(self, visitor: Visitor, public_base_url: str | None = None) -> None:
         self._visitor, self._public_base_url = visitor, public_base_url
         self._count = FIRST
+        self._deleted: dict[int, Entry] = {}
 
     def shrink(
         self, findings: Sequence[tuple[Rule, Violation]], exchanges: Sequence[Exchange], most: int
@@ -61,8 +63,16 @@ class Shrinking:
             pass
         finally:
             with target.cleaning_up(), suppress(BudgetSpentError):
+                self._forget_deleted()
                 remove_all(self._visitor)
         return found
+
+    def _forget_deleted(self) -> None:
+        """Note which of the records that were deleted are gone, so that nobody deletes them again."""
+        seen = self._visitor.list_settled() if self._deleted else None
+        for identifier, entry in self._deleted.items():
+            if seen and seen.complete and identifier not in seen.ids:
+                self._visitor.target.ledger.forget(entry)
 
     def _smaller(self, rule: Rule, finding: Violation, steps: list[Exchange], end: int) -> Iterator[Shrunk]:
         """Ever fewer requests that show a finding."""
@@ -98,15 +108,30 @@ class Shrinking:
     ) -> Shrunk | None:
         """Send some of the steps to a finding, and see whether they show it."""
         resource = self._visitor.resource
+        before = len(self._visitor.target.ledger.entries)
         try:
             sent = list(self._sent(some, {each.made_id for each in steps if each.request.operation == "create"}))
         except (WriteRefusedError, LookupError):
             return None
+        finally:
+            self._delete(before)
         base_url = self._visitor.target.base_url
         for each in judged_again(rule, resource, base_url, sent, self._public_base_url):
             if isinstance(each, Violation) and _is_alike(each, finding):
                 return Shrunk(each, tuple(sent))
         return None
+
+    def _delete(self, before: int) -> None:
+        """Delete what a try has made, so that the next one finds the account as it was."""
+        visitor = self._visitor
+        for entry in visitor.target.ledger.entries[before:]:
+            identifier = entry.identifier
+            if entry.resource == visitor.resource.name and entry.owner == OWN and identifier is not None:
+                if not visitor.target.ledger.allows_write(entry.resource, identifier):
+                    visitor.read(identifier, Expect.OPEN)
+                with suppress(WriteRefusedError):
+                    if visitor.delete(identifier, Expect.OPEN).succeeded:
+                        self._deleted[identifier] = entry
 
     def _sent(self, some: Sequence[Exchange], made: set[Any]) -> Iterator[Exchange]:
         """Send requests once more, about records of their own.
