@@ -291,8 +291,8 @@ class Run:
         target, limits = self.target, self._options.limits
         most = target.sent // A_SHARE if self._options.shrink is None else self._options.shrink
         slow = limits.interval > SLOW and self._options.shrink is None
-        if not most or slow or limits.read_only or target.enough or target.interrupted():
-            return
+        if not most or slow or limits.read_only or target.enough or target.interrupted() or target.ledger.left:
+            return  # also if something could not be removed: then nothing more is made
         found: dict[str, list[tuple[Rule, Violation]]] = {}
         for result in self.outcome([result for visits in self.visits for result in visits.results]).failing:
             if result.rule.decided_by != "round":

@@ -39,6 +39,7 @@ class Shrinking:
         self._visitor, self._public_base_url = visitor, public_base_url
         self._count = FIRST
         self._deleted: dict[int, Entry] = {}
+        self._is_over = False  # as a record could not be deleted
 
     def shrink(
         self, findings: Sequence[tuple[Rule, Violation]], exchanges: Sequence[Exchange], most: int
@@ -80,7 +81,7 @@ class Shrinking:
 
         def shows(some: Sequence[Exchange]) -> bool:
             nonlocal shrunk
-            if some in known or not some:
+            if some in known or not some or self._is_over:
                 return False
             if self._visitor.target.sent + len(some) > end:
                 raise _SpentError
@@ -122,16 +123,20 @@ class Shrinking:
         return None
 
     def _delete(self, before: int) -> None:
-        """Delete what a try has made, so that the next one finds the account as it was."""
+        """Delete what a try has made, so that the next one finds the account as it was; if that fails, try no more."""
         visitor = self._visitor
         for entry in visitor.target.ledger.entries[before:]:
             identifier = entry.identifier
             if entry.resource == visitor.resource.name and entry.owner == OWN and identifier is not None:
                 if not visitor.target.ledger.allows_write(entry.resource, identifier):
                     visitor.read(identifier, Expect.OPEN)
+                is_gone = False
                 with suppress(WriteRefusedError):
-                    if visitor.delete(identifier, Expect.OPEN).succeeded:
-                        self._deleted[identifier] = entry
+                    is_gone = visitor.delete(identifier, Expect.OPEN).succeeded
+                if is_gone or not visitor.read(identifier, Expect.OPEN).shows(visitor.resource):
+                    self._deleted[identifier] = entry
+                else:
+                    self._is_over = True
 
     def _sent(self, some: Sequence[Exchange], made: set[Any]) -> Iterator[Exchange]:
         """Send requests once more, about records of their own.

@@ -6,6 +6,7 @@
 #
 # This needs curl, and the key of an account in CONTRACT_API_KEY; CURL_OPTIONS may hold more, such as -k. It creates
 # records of its own, shows the failure and deletes what it created; it changes nothing that has not shown its mark.
+# With contract-tests installed, it exits with 1 if the rule is broken, 0 if it is fixed, 125 if that does not show.
 base=${BASE_URL:-https://links.example.com/prefix}
 : "${CONTRACT_API_KEY:?is not set; set it to the API key of the account}"
 mark=${MARK:-ct$$x$(date +%S)}
@@ -13,13 +14,14 @@ made= theirs= own=
 dir=$(mktemp -d) || exit 1
 key=$CONTRACT_API_KEY
 api() { curl -sS --max-time 30 ${CURL_OPTIONS:-} -H "Authorization: Bearer $key" "$@"; }
-step() { printf '\n--- %s\n' "$1"; shift; "$@" -i; }
+step() { { printf '\n--- %s\n' "$1"; shift; "$@" -i; } | tee -a "$dir/answers"; }
 mine() {  # whether a record shows the mark, or has shown it and was renamed here
   case " $own " in *" $1 "*) return 0 ;; esac
   { api "$base/api/splash-pages/$1" | grep -q "$mark" ||
     api "$base/api/splash-pages/?results_per_page=1000" | tr '{' '\n' | grep -E "\"id\": ?$1[,}]" | grep -q "$mark"; } &&
     own="$own $1"
 }
+absent() { ! api "$base/api/splash-pages/$1" | grep -q '"id"'; }
 forget() { own=$(printf ' %s ' "$own" | sed "s/ $1 / /"); }
 skipped() { printf '\n--- step %s is skipped: its record does not show the mark of this script\n' "$1"; }
 id_in() { grep -o '"id"[^0-9]*[0-9]*' "$1" | head -n 1 | grep -o '[0-9]*$'; }
@@ -46,3 +48,7 @@ mine 9 && { forget 9; step "3. DELETE /api/splash-pages/9 <-- this answer" api -
 step "4. GET /api/splash-pages/9" api "$base/api/splash-pages/9"
 step "5. GET /api/splash-pages/" api "$base/api/splash-pages/"
 printf '\n--- expected: %s\n--- received: %s, in the run\n' 'a success' 'no answer'
+command -v contract-tests >/dev/null || { echo 'no verdict: contract-tests is not installed'; exit 125; }
+contract-tests verdict "$dir/answers" --base-url "$base" --mark "$mark" <<'PLAN'
+{"rule": "operations.delete-answers", "resource": "splash-pages", "steps": [{"operation": "list", "identity": "the account's key", "expects": "success"}, {"operation": "read", "identity": "the account's key", "expects": "success"}, {"operation": "delete", "identity": "the account's key", "expects": "success"}, {"operation": "read", "identity": "the account's key", "expects": "success"}, {"operation": "list", "identity": "the account's key", "expects": "success"}], "public_base_url": null}
+PLAN

@@ -1,0 +1,108 @@
+"""Findings are tried again with fewer requests: within a budget, on records of the run's own, which are removed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from shell import command, in_process
+
+from contract_tests import cli
+from contract_tests.reports.repro import script_of
+from contract_tests.run import Options, run
+from contract_tests.target.target import Limits
+from contract_tests.verdicts import Outcome
+from link_management_contract import shipped_contract
+from mock_server import MockServer
+
+CONTRACT = shipped_contract()
+KEY, SECOND = "demo-key-harbour", "demo-key-alpine"
+
+
+def outcome(server: MockServer, resource: str = "splash-pages", *, shrink: int | None = None) -> Outcome:
+    limits = Limits(lag=0)
+    return run(CONTRACT, Options(server.base_url, KEY, SECOND, (resource,), limits=limits, shrink=shrink))
+
+
+def operations(found: Outcome, rule: str) -> list[str]:
+    result = next(each for each in found.failing if each.rule.id == rule)
+    return [each.request.operation for each in script_of(CONTRACT, found, result).exchanges]
+
+
+@pytest.mark.parametrize(
+    ("defect", "rule", "least"),
+    [
+        ("total-is-one-more", "pagination.total-counts-the-records", ["list", "list"]),
+        ("update-resets-the-name", "lifecycle.update-leaves-other-fields", ["create", "list", "update", "read"]),
+        ("nobody-deletes", "accounts.strangers-delete-nothing", ["create", "delete", "read", "list"]),
+        ("created-records-are-not-listed", "lifecycle.created-record-is-listed-once", ["create", "list"]),
+    ],
+)
+def test_a_finding_takes_the_fewest_requests(defect: str, rule: str, least: list[str]) -> None:
+    with MockServer(defects=(defect,)) as server:
+        before = server.running.fixture()
+        found = outcome(server, shrink=300)
+        assert operations(found, rule) == least
+        assert found.left == ()
+        assert server.running.fixture()["accounts"] == before["accounts"]
+
+
+def test_it_stays_within_its_budget_and_can_be_turned_off() -> None:
+    with MockServer(defects=("update-resets-the-name",)) as server:
+        none, some, usual = (outcome(server, shrink=most) for most in (0, 12, None))
+    assert none.shrunk == {}
+    assert none.requests < some.requests <= none.requests + 12 + 12  # clean-up lists, and deletes what is left
+    assert usual.requests <= none.requests * 1.25 + 12
+
+
+def test_nothing_more_is_created_where_something_could_not_be_removed() -> None:
+    with MockServer(defects=("deletes-fail", "update-resets-the-name")) as server:
+        found = outcome(server)
+    assert found.left
+    assert found.shrunk == {}
+
+
+def test_what_does_not_show_again_keeps_the_requests_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    with MockServer(defects=("update-resets-the-name",)) as server:
+        monkeypatch.setattr("contract_tests.shrinking.judged_again", lambda *_: [])
+        found = outcome(server)
+        assert found.shrunk == {}
+        assert len(operations(found, "lifecycle.update-leaves-other-fields")) > 4
+
+
+def test_who_only_reads_sends_nothing_for_it() -> None:
+    with MockServer(defects=("total-is-one-more",)) as server:
+        ran = command("run", "--base-url", server.base_url, "--read-only", "--shrink", "100")
+    assert ran.returncode == 1
+    assert {entry.method for entry in server.running.journal.find()} == {"GET"}
+
+
+@pytest.mark.parametrize("plan", ["", "[]", '{"rule": "no.such", "resource": "domains", "steps": []}'])
+def test_answers_that_cannot_be_judged_give_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: str
+) -> None:
+    answers = tmp_path / "answers"
+    answers.write_text("--- 1. GET /api/domains/\nHTTP/1.1 200 OK\r\n\r\n{}")
+    (tmp_path / "plan").write_text(plan)
+    with (tmp_path / "plan").open() as opened:
+        monkeypatch.setattr("sys.stdin", opened)
+        ended = in_process(cli.main, "verdict", answers, "--base-url", "http://127.0.0.1:1", "--mark", "ct1x2")
+    assert ended.returncode == 125
+    assert "no verdict: what the script printed cannot be read" in ended.stderr
+
+
+def test_the_verdict_goes_by_the_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = {"operation": "list", "identity": "the account's key", "expects": "success"}
+    plan = {"rule": "envelopes.list-data-is-an-array", "resource": "domains", "steps": [step]}
+    told = {}
+    for name, body in {"right": '{"data": []}', "wrong": '{"data": {}}', "none": ""}.items():
+        answers = tmp_path / name
+        head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
+        answers.write_bytes(f"\n--- 1. GET /api/domains/ <-- this answer\n{head}{body}".encode())
+        (tmp_path / "plan").write_text(json.dumps(plan))
+        with (tmp_path / "plan").open() as opened:
+            monkeypatch.setattr("sys.stdin", opened)
+            told[name] = in_process(cli.main, "verdict", answers, "--base-url", "http://127.0.0.1:1", "--mark", "ct1x2")
+    assert {name: ended.returncode for name, ended in told.items()} == {"right": 0, "wrong": 1, "none": 125}
+    assert told["wrong"].stdout == "expected data: an array of objects, received data: {}: broken\n"
