@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -32,9 +33,22 @@ CHROMIUM = [
 ]
 
 
+@pytest.hookimpl(tryfirst=True)  # before slow tests are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test that is sampled, mark all but each Nth slow."""
+    cases = Counter[str]()
+    for item in items:
+        sampled = item.get_closest_marker("sample")
+        if sampled and not item.get_closest_marker("slow"):
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % sampled.args[0]:
+                item.add_marker(pytest.mark.slow)
+            cases[test] += 1
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     """Say which tests are left out, and how to run them."""
-    left_out = "left out: the tests marked slow (browsers, Redis, generators, the wheel, processes that are killed)"
+    left_out = "left out: the tests marked slow (browsers, Redis, generators, the wheel, most cases of large tables)"
     how = "`make test-all` runs all tests, `pytest -m slow FILE` those of a file"
     return f"{left_out}; {how}" if config.option.markexpr == "not slow" else ""
 

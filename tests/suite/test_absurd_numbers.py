@@ -30,6 +30,7 @@ NUMBERS |= {"beyond floats": "1e999", "a text of digits": f'"{DIGITS}"'}
 OTHERS, FEW = ("total_pages", "page", "results_per_page"), ("10^12", "negative", "long")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("name", "number"),
     [("total", each) for each in NUMBERS.values()] + [(name, NUMBERS[each]) for name in OTHERS for each in FEW],

@@ -69,6 +69,7 @@ def assert_caught(name: str, own: Result) -> None:
     assert all(finding.expected and finding.received for finding in own.findings)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "name", [*SURVEYED[::2], *(pytest.param(name, marks=pytest.mark.slow) for name in SURVEYED[1::2])]
 )
@@ -78,6 +79,7 @@ def test_a_server_with_a_defect_fails_by_its_rules_name(no_pauses: None, name: s
     assert_caught(name, visits.results[0])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPLORED[::2])  # the proof tries all
 def test_a_server_with_a_rarer_defect_fails_by_its_rules_name(no_pauses: None, name: str) -> None:

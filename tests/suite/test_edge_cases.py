@@ -90,6 +90,7 @@ FAULTS: dict[str, tuple[str, str, Transformation]] = {
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("rule", "resource", "fault"), FAULTS.values(), ids=FAULTS)
 def test_a_fault_that_shows_in_few_places_fails_by_the_rules_name(
     monkeypatch: pytest.MonkeyPatch, rule: str, resource: str, fault: Transformation
@@ -146,6 +147,7 @@ CHOICES: dict[str, tuple[str, Transformation, set[Verdict]]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("resource", "choice", "others"), CHOICES.values(), ids=CHOICES)
 def test_a_choice_that_looks_like_a_fault_is_none(resource: str, choice: Transformation, others: set[Verdict]) -> None:
     results = verdicts(choice, resource, FULL, EXPLORE).values()

@@ -50,6 +50,7 @@ MET_BY_EXPLORING_ALONE: dict[str, tuple[str, str, Transformation]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("rule", "resource", "fault"), MET_BY_EXPLORING_ALONE.values(), ids=MET_BY_EXPLORING_ALONE)
 def test_what_the_survey_does_not_meet_fails_by_the_rules_name(rule: str, resource: str, fault: Transformation) -> None:
     assert verdicts(fault, resource, FULL)[rule].verdict is Verdict.PASS
@@ -69,6 +70,7 @@ def test_a_seed_means_the_same_requests_and_another_means_others() -> None:
     assert explored(0) == explored(0) != explored(1)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("resource", CONTRACT.resources)
 def test_exploring_writes_to_no_record_of_others_and_names_no_host_of_others(resource: str) -> None:
     _, _, target = looks(honest, resource, FULL, Exploration(CONTRACT, 300, seed=2))

@@ -285,6 +285,7 @@ def troubles(
 LONG = ("scripts in every text", "keys in every text", "a pause", *LIMITED)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "hostile",
     [pytest.param(each, id=name, marks=[pytest.mark.slow] * (name in LONG)) for name, each in TARGETS.items()],

@@ -63,6 +63,7 @@ def test_the_target_refuses_to_write_to_what_the_run_did_not_create(operation: s
     assert target.sent == 0
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("resource", CONTRACT.resources)
 @pytest.mark.parametrize("defect", ["create-answers-the-oldest-id", "create-answers-the-last-id"])
 @pytest.mark.parametrize("records", [0, 40])

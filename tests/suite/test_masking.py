@@ -157,6 +157,7 @@ def planted(value: Any) -> Any:
     return {name: planted(each) for name, each in value.items()}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", [*SOME, "none"])
 def test_no_finding_tells_what_others_have_written(no_pauses: None, name: str) -> None:
     defect = DEFECTS.get(name)

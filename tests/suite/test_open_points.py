@@ -49,6 +49,7 @@ def default_transcript() -> Transcript:
     return transcript({})
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("name", "value"), OTHERS, ids=[f"{name}={value}" for name, value in OTHERS])
 def test_each_value_of_each_open_point_shows_keeps_the_contract_and_conforms(
     no_pauses: None, name: str, value: str, default_transcript: Transcript
@@ -76,6 +77,7 @@ def test_any_combination_of_values_keeps_the_contract(seed: int) -> None:
     assert transcript({name: chance.choice(list(point.values)) for name, point in POINTS.items()})
 
 
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_any_combination_of_values_conforms(no_pauses: None, seed: int) -> None:

@@ -79,6 +79,7 @@ def spoilt(draw: st.DrawFn, body: Any) -> Any:
             return spoilt_body
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("resource", "operation"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 def test_what_a_schema_refuses_breaks_a_rule(resource: str, operation: str) -> None:
     exchange, schema = answered(resource, operation), validator(resource, operation)
@@ -134,6 +135,7 @@ def raving(seed: int) -> Transformation:
     return transformation
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 1)) for seed in range(20)])
 @pytest.mark.parametrize("resource", CONTRACT.resources)
 def test_no_answer_breaks_the_suite(no_pauses: None, resource: str, seed: int) -> None:

@@ -69,6 +69,7 @@ def rewritten(change: str) -> Transformation:
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("resource", [S, D, N])
 @pytest.mark.parametrize("change", ["without hyphens", "in capitals", "with blanks", "with entities", "as a slug"])
 def test_a_record_whose_text_was_changed_is_known_judged_and_removed(resource: str, change: str) -> None:
@@ -90,6 +91,7 @@ OMITTED = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("resource", "missing", "status"), OMITTED.values(), ids=OMITTED)
 def test_what_a_create_without_a_required_field_made_is_known_by_its_mark_and_removed(
     resource: str, missing: dict[str, str], status: int
