@@ -17,7 +17,7 @@ from contract_tests.evidence import (
     Record,
     Removal,
 )
-from contract_tests.exchange import OTHER, OWN, WRITES, Exchange, Expect, Page
+from contract_tests.exchange import OTHER, OWN, WRITES, Exchange, Expect, Page, id_of
 from contract_tests.masking import shows
 from contract_tests.multipart import USUAL
 from contract_tests.observation import DECISIONS, Observation
@@ -65,11 +65,15 @@ class _Replay:
             late = {"late_read": self._read(updates[0]), "late_list": self._around(updates[0])[1]} if updates else {}
             evidence.removals.append(Removal(exchange, self._read(exchange), after, **late))  # type: ignore[arg-type]
         elif request.operation == "update":
-            change = Change(exchange, texts, self._record(exchange) or {}, self._read(exchange))
-            (evidence.changes if request.shape == USUAL else evidence.shaped).append(change)
+            record = self._record(exchange)
+            change = Change(exchange, texts, record or {}, self._read(exchange))
+            if record is not None:  # as otherwise nobody knows what it has changed
+                (evidence.changes if request.shape == USUAL else evidence.shaped).append(change)
         elif missing := [name for name in self._resource.required if request.form and name not in request.form]:
             marker = next(iter(marks_of(exchange)), "")
-            came = [row for row in after.rows if shows(row, marker) and row not in before.rows] if after else []
+            known = {*before.ids, *evidence.own}
+            new = [row for row in after.rows if id_of(row) not in known] if after else []
+            came = [row for row in new if before.complete or shows(row, marker)]
             evidence.omissions.append(Omission(missing[0], exchange, marker, tuple(came)))
         else:
             made = exchange.made_id if request.operation == "create" else None
@@ -143,7 +147,8 @@ class _Replay:
         identifier, shown = exchange.request.identifier, None
         for each in self._own:
             if each.number < exchange.number and identifier is not None:
-                rows: Sequence[Record] = each.page.rows if each.page else [each.record] if each.record else []
+                read = each.record if each.request.operation == "read" else None
+                rows: Sequence[Record] = each.page.rows if each.page else [read] if read else []
                 shown = next((row for row in rows if row.get("id") == identifier), shown)
         return shown
 

@@ -69,11 +69,17 @@ def around(finding: Violation, steps: Sequence[Exchange]) -> Iterator[list[Excha
 
 
 def _usual(request: Request, earlier: list[Exchange]) -> list[Exchange]:
-    """A documented request for the same operation that was carried out, with the create of its record."""
+    """A documented request of the same kind that was carried out, with the create of its record, and reads around it."""
     done = [each for each in earlier if each.request.operation == request.operation and each.succeeded]
-    usual = [each for each in done if each.expects is Expect.SUCCESS][:1]
-    ids = {each.request.identifier for each in usual} - {None}
-    return [each for each in earlier if each.request.operation == "create" and each.made_id in ids] + usual
+    usual = [each for each in done if each.expects is Expect.SUCCESS]
+    usual.sort(key=lambda each: set(each.request.form or {}) != set(request.form or {}))
+    if not usual:
+        return []
+    it, record = usual[0], usual[0].request.identifier
+    creates = [each for each in earlier if each.request.operation == "create" and each.made_id == record]
+    reads = [each for each in earlier if each.request.operation == "read" and each.request.identifier == record]
+    before, after = ([each for each in reads if (each.number < it.number) is is_before] for is_before in (True, False))
+    return [*creates, *before[-1:], it, *after[:1]] if record is not None else [it]
 
 
 def _about(rule: Rule, finding: Violation, earlier: list[Exchange]) -> set[Any]:

@@ -4,13 +4,14 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from http import HTTPStatus
 from typing import Any
 
 from urllib3 import HTTPHeaderDict
 
 from contract_tests.exchange import METHODS, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
-from contract_tests.observation import Satisfied, Violation
+from contract_tests.observation import NotApplicable, Satisfied, Violation
 from contract_tests.replayed import MARK, judged_again
 from link_management_contract import Contract, Resource, Rule
 
@@ -52,7 +53,7 @@ def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: 
     exchanges = _exchanges(plan, resource, printed, mark)
     seen = judged_again(rule, resource, base_url, exchanges, plan.get("public_base_url"))
     broken = next((each for each in seen if isinstance(each, Violation)), None)
-    return broken or any(isinstance(each, Satisfied) for each in seen) or None
+    return broken or any(isinstance(each, Satisfied | NotApplicable) for each in seen) or None
 
 
 def _exchanges(plan: Plan, resource: Resource, printed: bytes, mark: str) -> list[Exchange]:
@@ -61,18 +62,28 @@ def _exchanges(plan: Plan, resource: Resource, printed: bytes, mark: str) -> lis
     for number, target, answer in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         request = _request(plan["steps"][int(number) - 1], resource, target.decode(), mark)
         head, _, body = answer.partition(b"\r\n\r\n")
-        while head.startswith((b"HTTP/1.1 1", b"HTTP/2 1")):
+        status, headers = _head(head)
+        redirects = list[tuple[int, str]]()
+        while status and (status < HTTPStatus.OK or "Location" in headers):
+            redirects += [(status, headers["Location"])] if "Location" in headers else []
+            if not body.startswith(b"HTTP/"):  # it was not followed
+                break
             head, _, body = body.partition(b"\r\n\r\n")
-        status, *lines = head.decode("latin-1").split("\r\n")
-        headers = HTTPHeaderDict((name, text.strip()) for name, _, text in (line.partition(":") for line in lines))
-        found = re.match(r"HTTP/\S+ (\d+)", status)
-        answered = int(found[1]) if found else None
-        redirects = ((answered, headers["Location"]),) if answered and "Location" in headers else ()
-        exchange = Exchange(request, int(number), answered, headers, body.removesuffix(b"\n"), redirects=redirects)
+            status, headers = _head(head)
+        body = body.removesuffix(b"\n")
+        exchange = Exchange(request, int(number), status, headers, body, redirects=tuple(redirects))
         if exchanges and exchanges[-1].number == exchange.number:  # another try
             exchange = exchange.after(exchanges.pop())
         exchanges.append(exchange)
     return exchanges
+
+
+def _head(head: bytes) -> tuple[int | None, HTTPHeaderDict]:
+    """The status in the head of an answer, and its headers."""
+    status, *lines = head.decode("latin-1").split("\r\n")
+    found = re.match(r"HTTP/\S+ (\d+)", status)
+    headers = HTTPHeaderDict((name, text.strip()) for name, _, text in (line.partition(":") for line in lines))
+    return int(found[1]) if found else None, headers
 
 
 def _request(step: Mapping[str, Any], resource: Resource, target: str, mark: str) -> Request:
