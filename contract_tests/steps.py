@@ -69,7 +69,7 @@ def around(finding: Violation, steps: Sequence[Exchange]) -> Iterator[list[Excha
 
 
 def _usual(request: Request, earlier: list[Exchange]) -> list[Exchange]:
-    """A documented request of the same kind that was carried out, with the create of its record, and reads around it."""
+    """A documented request of the same kind that was carried out, with the create of its record and reads around it."""
     done = [each for each in earlier if each.request.operation == request.operation and each.succeeded]
     usual = [each for each in done if each.expects is Expect.SUCCESS]
     usual.sort(key=lambda each: set(each.request.form or {}) != set(request.form or {}))

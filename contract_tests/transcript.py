@@ -53,7 +53,9 @@ def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: 
     exchanges = _exchanges(plan, resource, printed, mark)
     seen = judged_again(rule, resource, base_url, exchanges, plan.get("public_base_url"))
     broken = next((each for each in seen if isinstance(each, Violation)), None)
-    return broken or any(isinstance(each, Satisfied | NotApplicable) for each in seen) or None
+    failed = [each for each in exchanges if each.failed and each.expects is Expect.SUCCESS]
+    kept = any(isinstance(each, Satisfied | NotApplicable) for each in seen)
+    return broken or (kept and bool(exchanges) and not failed) or None
 
 
 def _exchanges(plan: Plan, resource: Resource, printed: bytes, mark: str) -> list[Exchange]:
