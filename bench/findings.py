@@ -1,41 +1,59 @@
-"""Measures what readers of findings get: how many requests show one, whether its script works, and what shrinking costs.
+"""Measures what readers of findings get: how many requests show one, whether its script works, what shrinking costs.
 
-Each defect of the mock is judged once with default choices and once with random ones. It prints a Markdown table, and
-the scripts that do not say *broken* with the defect and *fixed* without it; after some 20 minutes on two cores. `--every
-N` takes each Nth defect.
+Each defect of the mock is judged with default choices and with random ones; then the slips and some mutants of the
+servers of `tests/mutants` that can be started here, of which the first finding counts. It prints a Markdown table, and
+the scripts that do not say *broken* on that server and *fixed* on the right one; after an hour on two cores. `--every
+N` takes each Nth.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from statistics import median, quantiles
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import mean, median, quantiles
+from typing import TypeVar
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from mutants import judge
+from mutants.judge import Changed
 
 from contract_tests import proof
+from contract_tests.errors import UnusableTargetError
 from contract_tests.proof import Defect
 from contract_tests.reports.repro import script_of
+from contract_tests.run import Options, Progress, run
 from contract_tests.steps import steps_to
+from contract_tests.target.target import Limits
+from contract_tests.verdicts import Outcome, Result
 from link_management_contract import shipped_contract
 
 CHOICES = {"default choices": 0, "random choices": 7}  # with the seed of each
-JOBS = 2
+JOBS, MUTANTS = 2, 60
+CONTRACT = shipped_contract()
+Tried = TypeVar("Tried")
+HEADS = ("findings", "before: median", "90th", "shrunk: median", "90th", "scripts that work", "requests", "seconds")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run found of a defect.
+    """What a run found on a server.
 
     Attributes:
+        name: of the defect, slip or mutant.
         before, after: how many requests lead to its finding as the run sent them, and in its script.
         requests, more: how many the run sent without shrinking, and how many that took.
         seconds: how long it took.
-        works: whether the script says *broken* with the defect and *fixed* without it.
+        works: whether the script says *broken* there, and *fixed* on the right server.
     """
 
-    defect: str
+    name: str
     before: int
     after: int
     requests: int
@@ -44,67 +62,94 @@ class Measured:
     works: bool
 
 
+class Watched:
+    """A run whose shrinking is measured."""
+
+    def __init__(self, judged: Callable[[Progress], Outcome]) -> None:
+        began = dict[bool, tuple[float, int]]()
+
+        def note(chapter: str, sent: int) -> None:
+            began.setdefault(chapter == "shrinking", (time.monotonic(), sent))
+
+        self.outcome = judged(note)
+        self._ended = time.monotonic()
+        self._since, self._sent = began.get(True, (self._ended, self.outcome.requests))
+
+    def measured(self, name: str, result: Result, *, works: bool) -> Measured:
+        outcome, finding = self.outcome, result.findings[0]
+        before = steps_to(result.rule, CONTRACT.resources[result.resource], finding, outcome.exchanges)
+        after, more = script_of(CONTRACT, outcome, result).exchanges, outcome.requests - self._sent
+        return Measured(name, len(before), len(after), self._sent, more, self._ended - self._since, works)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="take each Nth defect")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="take each Nth defect, slip and mutant")
     every = parser.parse_args().every
     with proof.serving() as [base_url]:
-        defects = list(proof.defects(base_url).values())[::every]
-    rules = shipped_contract().rules
-    alone = [each for each in defects if rules[each.rule].decided_by != "round"]
-    print(
-        "| | findings | before: median | 90th | shrunk: median | 90th | scripts that work | requests for it | seconds |"
-    )
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+        defects = [each for each in proof.defects(base_url).values() if CONTRACT.rules[each.rule].decided_by != "round"]
+    print(f"| | {' | '.join(HEADS)} |\n|---|{'---:|' * len(HEADS)}")
     failing = list[str]()
     for name, seed in CHOICES.items():
-        with ProcessPoolExecutor(JOBS) as pool:
-            found = [each for each in pool.map(measured, alone, [seed] * len(alone)) if each]
-        print(f"| {name} | {' | '.join(_cells(found))} |", flush=True)
-        failing += [f"{each.defect} ({name})" for each in found if not each.works]
+        failing += _row(name, partial(of_defect, seed=seed), defects[::every])
+    for server in judge.SERVERS.values():
+        if server.is_here:
+            changed = [each for each in (*judge.slips(server), *judge.mutants(server, MUTANTS)) if each.visible]
+            failing += _row(f"slips and mutants, {server.name}", of_server, changed[::every])
     print(f"\nScripts that do not work: {', '.join(failing) or 'none'}.")
 
 
-def measured(defect: Defect, seed: int) -> Measured | None:
-    """Judge a server with a defect, and run the script of its finding; nothing if the defect is not found."""
-    contract, began = shipped_contract(), dict[bool, tuple[float, int]]()
+def _row(name: str, measure: Callable[[Tried], Measured | None], every: Sequence[Tried]) -> list[str]:
+    """Print a row of the table; the names of those whose scripts do not work."""
+    with ProcessPoolExecutor(JOBS, get_context("spawn")) as pool:
+        found = [each for each in pool.map(measure, every) if each]
+    print(f"| {name} | {' | '.join(_cells(found))} |", flush=True)
+    return [f"{each.name} ({name})" for each in found if not each.works]
 
-    def note(chapter: str, sent: int) -> None:
-        began.setdefault(chapter == "shrinking", (time.monotonic(), sent))
 
-    [trial] = proof.trials_of(defect, contract, [seed])
+def of_defect(defect: Defect, seed: int) -> Measured | None:
+    """Judge a mock with a defect, and run the script of its finding; nothing if the defect is not found."""
+    [trial] = proof.trials_of(defect, CONTRACT, [seed])
     with proof.serving() as [base_url]:
         for explore in (0, proof.EXPLORE):
-            began.clear()
-            outcome = proof.run_trial(contract, base_url, trial, explore, note)
-            ended = time.monotonic()
-            results = [each for each in outcome.failing if each.rule.id == defect.rule]
-            if results:
-                break
-        else:
+            watched = Watched(partial(proof.run_trial, CONTRACT, base_url, trial, explore))
+            for result in watched.outcome.failing:
+                if result.rule.id == defect.rule:
+                    works = proof.shows(CONTRACT, watched.outcome, result, trial.switches)
+                    return watched.measured(defect.name, result, works=works)
+    return None
+
+
+def of_server(changed: Changed) -> Measured | None:
+    """Judge a server with a slip or a mutation, and run the script of its first finding; nothing if there is none."""
+    server = judge.SERVERS[changed.server]
+    with judge.serving(server, changed.source) as base_url:
+        if base_url is None:
             return None
-        result = results[0]
-        resource = contract.resources[result.resource]
-        since, sent = began.get(True, (ended, outcome.requests))
-        return Measured(
-            defect.name,
-            len(steps_to(result.rule, resource, result.findings[0], outcome.exchanges)),
-            len(script_of(contract, outcome, result).exchanges),
-            sent,
-            outcome.requests - sent,
-            ended - since,
-            proof.shows(contract, outcome, result, trial.switches),
-        )
+        limits = Limits(requests=6000, seconds=judge.SECONDS_OF_A_RUN, timeout=5.0)
+        options = Options(base_url, proof.KEY, proof.SECOND_KEY, limits=limits, explore=proof.EXPLORE, shrink=None)
+        try:
+            watched = Watched(lambda progress: run(CONTRACT, options, progress=progress))
+        except UnusableTargetError:
+            return None
+        first = next((each for each in watched.outcome.failing if each.rule.decided_by != "round"), None)
+        if first is None:
+            return None
+        made = script_of(CONTRACT, watched.outcome, first)
+        wrong = proof.exit_status(made, base_url)
+    with judge.serving(server, server.source) as base_url:
+        right = proof.exit_status(made, str(base_url))
+    return watched.measured(changed.name, first, works=(wrong, right) == (1, 0))
 
 
 def _cells(found: Sequence[Measured]) -> Iterator[str]:
     yield str(len(found))
     for counts in ([each.before for each in found], [each.after for each in found]):
         yield f"{median(counts):g}"
-        yield f"{quantiles(counts, n=10)[-1]:g}"
+        yield f"{quantiles(counts, n=10, method='inclusive')[-1]:g}"
     yield f"{sum(each.works for each in found)} of {len(found)}"
     yield f"{sum(each.more for each in found) / sum(each.requests for each in found):.0%} more"
-    yield f"{median(each.seconds for each in found):.1f}"
+    yield f"{mean(each.seconds for each in found):.1f} more"
 
 
 if __name__ == "__main__":

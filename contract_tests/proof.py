@@ -130,14 +130,16 @@ def conditions(base_url: str) -> dict[str, list[float]]:
 
 def shows(contract: Contract, outcome: Outcome, result: Result, switches: Mapping[str, Any]) -> bool:
     """Whether a script says *broken* on a mock with these switches, and *fixed* on one without its defects."""
-    made = script_of(contract, outcome, result)
-    wrong = _run_script(outcome.base_url, made, switches)
-    return wrong == 1 and _run_script(outcome.base_url, made, {**switches, "defects": []}) == 0
+    made, statuses = script_of(contract, outcome, result), list[int]()
+    without: dict[str, Any] = {**switches, "defects": []}
+    for server in (switches, without):
+        reset(outcome.base_url, **server)
+        statuses.append(exit_status(made, outcome.base_url))
+    return statuses == [1, 0]
 
 
-def _run_script(base_url: str, made: Script, switches: Mapping[str, Any]) -> int:
-    """The exit status of a script."""
-    reset(base_url, **switches)
+def exit_status(made: Script, base_url: str) -> int:
+    """The exit status of a script: 1 for *broken*, 0 for *fixed*, 125 for neither."""
     keys = {"CONTRACT_API_KEY": KEY, "CONTRACT_SECOND_API_KEY": SECOND_KEY, "BASE_URL": base_url}
     keys["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     ended = subprocess.run(
