@@ -11,7 +11,7 @@ from urllib3 import HTTPHeaderDict
 
 from contract_tests.exchange import METHODS, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
-from contract_tests.observation import NotApplicable, Satisfied, Violation
+from contract_tests.observation import NotApplicable, Satisfied, Undecided, Violation
 from contract_tests.replayed import MARK, judged_again
 from link_management_contract import Contract, Resource, Rule
 
@@ -54,8 +54,9 @@ def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: 
     seen = judged_again(rule, resource, base_url, exchanges, plan.get("public_base_url"))
     broken = next((each for each in seen if isinstance(each, Violation)), None)
     failed = [each for each in exchanges if each.failed and each.expects is Expect.SUCCESS]
-    kept = any(isinstance(each, Satisfied | NotApplicable) for each in seen)
-    return broken or (kept and bool(exchanges) and not failed) or None
+    doubted = [each for each in seen if isinstance(each, Undecided)]
+    kept = any(isinstance(each, Satisfied | NotApplicable) for each in seen) or not doubted
+    return broken or (kept and len(exchanges) == len(plan["steps"]) and not failed) or None
 
 
 def _exchanges(plan: Plan, resource: Resource, printed: bytes, mark: str) -> list[Exchange]:

@@ -103,7 +103,7 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], gone: set[int],
     curl = "api" if request.identity == OWN else f"{CURL} {IDENTITIES[request.identity].curl}".rstrip()
     if request.method != "GET" and not arguments:
         arguments = ["-X", request.method]
-    if exchange.redirects and exchange.succeeded:  # to the same host, as the run has seen
+    if exchange.redirects and exchange.status != exchange.redirects[-1][0]:  # to the same host, as the run has seen
         arguments = ["-L", *arguments]
     whose = "" if request.identity == OWN else f" with {request.identity}"
     title = f'"{number}. {request.method} {path}{whose}{" <-- this answer" if is_it else ""}"'
