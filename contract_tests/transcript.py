@@ -53,10 +53,13 @@ def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: 
     exchanges = _exchanges(plan, resource, printed, mark)
     seen = judged_again(rule, resource, base_url, exchanges, plan.get("public_base_url"))
     broken = next((each for each in seen if isinstance(each, Violation)), None)
-    failed = [each for each in exchanges if each.failed and each.expects is Expect.SUCCESS]
+    documented = [each for each in exchanges if each.expects is Expect.SUCCESS]
     doubted = [each for each in seen if isinstance(each, Undecided)]
-    kept = any(isinstance(each, Satisfied | NotApplicable) for each in seen) or not doubted
-    return broken or (kept and len(exchanges) == len(plan["steps"]) and not failed) or None
+    if len(exchanges) < len(plan["steps"]) or any(each.failed for each in documented):
+        return broken
+    kept = any(isinstance(each, Satisfied | NotApplicable) for each in seen)
+    told = all(each.json is not None for each in documented if each.request.operation != "delete")
+    return broken or kept or (told and not doubted) or None
 
 
 def _exchanges(plan: Plan, resource: Resource, printed: bytes, mark: str) -> list[Exchange]:

@@ -16,6 +16,7 @@ from contract_tests.target.connection import Connection
 from contract_tests.target.ledger import Ledger
 from link_management_contract import Contract
 
+FIRST = "asking what is there"
 SIZES = (40, 0)  # how many records of each resource the rehearsal's accounts have
 NAME = re.compile(r"ct[a-z\d]+-\d+z")
 LONGEST = 100  # of an address; some are made up, and very long
@@ -37,6 +38,9 @@ def show(contract: Contract, options: Options, console: Console) -> None:
         rehearsals = [_rehearse(contract, options, base_url, records) for records in SIZES]
     console.print(f"Nothing was sent to {options.base_url}. A run would send, about:\n")
     console.print(_requests(rehearsals, options))
+    if options.shrink != 0 and not options.limits.read_only:
+        most = "a quarter more" if options.shrink is None else f"{options.shrink} more"
+        console.print(f"If something fails: up to {most}, for shorter ways to it (--shrink).")
     if not options.limits.read_only:
         console.print("\nIt would create, change and delete records of its own, and leave none:\n")
         console.print(_records(rehearsals))
@@ -61,10 +65,10 @@ def _rehearse(contract: Contract, options: Options, base_url: str, records: int)
     began: list[tuple[str, int]] = []
     ledger = Ledger()
     outcome = run(contract, rehearsed, ledger, lambda chapter, sent: began.append((chapter, sent)))
-    chapters: Counter[str] = Counter({"asking what is there": began[0][1]})
+    chapters: Counter[str] = Counter({FIRST: began[0][1]})
     ends = [sent for _, sent in began[1:]] + [outcome.requests]
     for (chapter, start), end in zip(began, ends, strict=True):
-        chapters[chapter.partition(": ")[2]] += end - start
+        chapters[chapter.partition(": ")[2] or FIRST] += end - start
     created = Counter(entry.resource for entry in ledger.entries if entry.identifier is not None)
     return Rehearsal(chapters, created, outcome.exchanges)
 

@@ -35,7 +35,7 @@ def operations(found: Outcome, rule: str) -> list[str]:
     [
         ("total-is-one-more", "pagination.total-counts-the-records", ["list", "list"]),
         ("update-resets-the-name", "lifecycle.update-leaves-other-fields", ["create", "list", "update", "read"]),
-        ("nobody-deletes", "accounts.strangers-delete-nothing", ["create", "delete", "read", "list"]),
+        ("nobody-deletes", "accounts.strangers-delete-nothing", ["create", "read", "delete", "read", "list"]),
         ("created-records-are-not-listed", "lifecycle.created-record-is-listed-once", ["create", "list"]),
     ],
 )
