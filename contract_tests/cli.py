@@ -120,7 +120,7 @@ RUN = (
         ["--shrink"],
         type=IntRange(0),
         metavar="N",
-        help="send N requests at most for shorter ways to what was found [default: a quarter of the others]",
+        help="with --report-dir, send N requests at most for shorter scripts [default: a quarter of the others]",
     ),
     _option(["--overlap"], type=IntRange(0), default=0, metavar="N", help="rounds of overlapping requests to judge"),
     _option(["--seed"], type=IntRange(0), default=0, metavar="N", help="seed of the generated requests"),

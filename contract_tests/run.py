@@ -88,7 +88,8 @@ def options_of(given: SimpleNamespace) -> Options:
     api_key, second = keys_of(given)
     _refuse_contradictions(given)
     limits, explore, overlap_ = limits_of(given), given.explore, given.overlap
-    requests = given.max_requests or limits.requests + further_requests(explore, overlap_) + (given.shrink or 0)
+    shrink = given.shrink if given.report_dir and not given.watch else 0  # it is for the scripts
+    requests = given.max_requests or limits.requests + further_requests(explore, overlap_) + (shrink or 0)
     return Options(
         base_url=given.base_url,
         api_key=api_key,
@@ -104,7 +105,7 @@ def options_of(given: SimpleNamespace) -> Options:
         max_failures=given.max_failures,
         explore=0 if given.read_only else explore,
         overlap=0 if given.read_only else overlap_,
-        shrink=given.shrink,
+        shrink=shrink,
         seed=given.seed,
         waivers=tuple(read_waivers(given.waivers)) if given.waivers else (),
     )
