@@ -103,7 +103,8 @@ def _row(name: str, measure: Callable[[Tried], Measured | None], every: Sequence
     """Print a row of the table; the names of those whose scripts do not work."""
     with ProcessPoolExecutor(JOBS, get_context("spawn")) as pool:
         found = [each for each in pool.map(measure, every) if each]
-    print(f"| {name} | {' | '.join(_cells(found))} |", flush=True)
+    if found:
+        print(f"| {name} | {' | '.join(_cells(found))} |", flush=True)
     return [f"{each.name} ({name})" for each in found if not each.works]
 
 
