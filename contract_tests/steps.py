@@ -30,8 +30,13 @@ def _steps(rule: Rule, finding: Violation, every: list[Exchange]) -> Iterator[Ex
         kept |= {each.number: each for each in _there(earlier)}
     if request.operation == "create" and request.form:
         kept |= {each.number: each for each in earlier if each.made_id and _alike(each.request, request)}
-    if exchange.expects is Expect.OPEN:
-        kept |= {each.number: each for each in _usual(request, earlier)}
+    about = exchange
+    if request.operation == "read":  # what it shows comes from the latest update of its record
+        updates = [each for each in earlier if each.request.operation == "update"]
+        about = next((each for each in updates[::-1] if each.request.identifier == request.identifier), exchange)
+    if about.expects is Expect.OPEN:
+        others = [each for each in earlier if each is not about]
+        kept |= {each.number: each for each in _usual(about.request, others)}
     if rule.decided_by == "state":
         kept |= {each.number: each for each in _looks(exchange, earlier, kept)}
     kept[exchange.number] = exchange

@@ -177,7 +177,7 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
     if findings and (rule.decided_by != "state" or again):
         return replace(result, verdict=Verdict.WARN if rule.level == "advisory" else Verdict.FAIL)
     if findings:
-        reason = f"it seemed broken in one visit, {'but not in another' if len(seen) > 1 else 'and there was no other'}"
+        reason = f"it seemed broken in one visit, {_in_another(seen[1:])}"
         return replace(result, verdict=Verdict.INCONCLUSIVE, reasons=(reason,))
     if result.witnesses:
         return result
@@ -190,6 +190,13 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
     return replace(
         result, verdict=Verdict.INCONCLUSIVE, reasons=reasons or ("nothing that this rule covers was observed",)
     )
+
+
+def _in_another(seen: list[list[Observation]]) -> str:
+    if not seen:
+        return "and there was no other"
+    kept = any(isinstance(each, Satisfied) for each in seen[0])
+    return "but not in another" if kept else "and another could not tell"
 
 
 def _once(findings: Iterable[Violation]) -> tuple[Violation, ...]:

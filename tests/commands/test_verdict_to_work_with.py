@@ -57,8 +57,8 @@ def test_a_script_shows_the_failure_and_leaves_nothing(tmp_path: Path, name: str
         refused = subprocess.run(
             [scripts[0]], capture_output=True, text=True, env={"PATH": os.environ["PATH"]}, check=False
         )
-        assert refused.returncode != 0
-        assert "CONTRACT_API_KEY: is not set; set it to the API key of the account" in refused.stderr
+        assert refused.returncode == 125
+        assert "CONTRACT_API_KEY is not set; set it to the API key of the account" in refused.stderr
     with MockServer() as right:
         for script in scripts:
             told = subprocess.run(

@@ -8,10 +8,10 @@
 # records of its own, shows the failure and deletes what it created; it changes nothing that has not shown its mark.
 # With contract-tests installed, it exits with 1 if the rule is broken, 0 if it is fixed, 125 if that does not show.
 base=${BASE_URL:-https://links.example.com/prefix}
-: "${CONTRACT_API_KEY:?is not set; set it to the API key of the account}"
+[ "${CONTRACT_API_KEY:-}" ] || { echo 'CONTRACT_API_KEY is not set; set it to the API key of the account' >&2; exit 125; }
 mark=${MARK:-ct$$x$(date +%S)}
 made= theirs= own=
-dir=$(mktemp -d) || exit 1
+dir=$(mktemp -d) || exit 125
 key=$CONTRACT_API_KEY
 api() { curl -sS --max-time 30 ${CURL_OPTIONS:-} -H "Authorization: Bearer $key" "$@"; }
 step() { { printf '\n--- %s\n' "$1"; shift; "$@" -i; } | tee -a "$dir/answers"; }
