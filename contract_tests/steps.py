@@ -41,7 +41,7 @@ def _steps(rule: Rule, finding: Violation, every: list[Exchange]) -> Iterator[Ex
         kept |= {each.number: each for each in _looks(exchange, earlier, kept)}
     kept[exchange.number] = exchange
     yield from (kept[number] for number in sorted(kept))
-    if request.method != "GET" or (request.operation == "list" and rule.decided_by == "state"):
+    if request.method != "GET" or rule.decided_by == "state":
         yield from _after(exchange, every)
 
 
@@ -140,7 +140,7 @@ def _after(exchange: Exchange, every: list[Exchange]) -> Iterator[Exchange]:
     request = exchange.request
     identifier = exchange.made_id if request.operation == "create" else request.identifier
     read = next((each for each in every if each.request.operation == "read" and each.request.identity == OWN), None)
-    if read is not None and identifier is not None:
+    if read is not None and identifier is not None and request.operation != "read":
         path = f"{read.request.path.rpartition('/')[0]}/{identifier}"
         yield replace(read, request=replace(read.request, path=path, identifier=identifier, query=()))
     lists = [each for each in every if each.request.operation == "list" and each.request.identity == OWN]

@@ -19,10 +19,19 @@ STEP = re.compile(rb"^--- (\d+)\. [A-Z]+ (\S+).*\n", re.MULTILINE)
 Plan = Mapping[str, Any]
 
 
-def plan_of(rule: Rule, resource: Resource, exchanges: Sequence[Exchange], public_base_url: str | None) -> str:
-    """What a script repeats, as one line of JSON; files are left out."""
-    steps = [_as_json(exchange) for exchange in exchanges]
-    plan = {"rule": rule.id, "resource": resource.name, "steps": steps, "public_base_url": public_base_url}
+def plan_of(rule: Rule, resource: Resource, exchanges: Sequence[Exchange], it: int, public_base_url: str | None) -> str:
+    """What a script repeats, as one line of JSON; files are left out.
+
+    Args:
+        it: the number of the exchange that shows the failure.
+    """
+    plan = {
+        "rule": rule.id,
+        "resource": resource.name,
+        "it": next((number for number, each in enumerate(exchanges, 1) if each.number == it), 0),
+        "steps": [_as_json(exchange) for exchange in exchanges],
+        "public_base_url": public_base_url,
+    }
     return json.dumps(plan)
 
 
@@ -55,11 +64,12 @@ def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: 
     broken = next((each for each in seen if isinstance(each, Violation)), None)
     documented = [each for each in exchanges if each.expects is Expect.SUCCESS]
     doubted = [each for each in seen if isinstance(each, Undecided)]
-    if len(exchanges) < len(plan["steps"]) or any(each.failed for each in documented):
+    answered = {each.number for each in exchanges}
+    if broken or plan["it"] not in answered or any(each.failed for each in documented):
         return broken
     kept = any(isinstance(each, Satisfied | NotApplicable) for each in seen)
     told = all(each.json is not None for each in documented if each.request.operation != "delete")
-    return broken or kept or (told and not doubted) or None
+    return kept or (told and not doubted and len(answered) == len(plan["steps"])) or None
 
 
 def _exchanges(plan: Plan, resource: Resource, printed: bytes, mark: str) -> list[Exchange]:

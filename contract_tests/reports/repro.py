@@ -71,7 +71,11 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     lines += at_once(finding, ids, resource)
     texts = " ".join(quote(" ".join(text.split())) for text in (finding.expected, finding.received))
     lines.append(f"printf '\\n--- expected: %s\\n--- received: %s, in the run\\n' {texts}")
-    lines += [NO_VERDICT] if finding.together else [VERDICT, plan_of(rule, resource, steps, public_base_url), "PLAN"]
+    lines += (
+        [NO_VERDICT]
+        if finding.together
+        else [VERDICT, plan_of(rule, resource, steps, it.number, public_base_url), "PLAN"]
+    )
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
 
 

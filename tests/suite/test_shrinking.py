@@ -94,7 +94,7 @@ def test_answers_that_cannot_be_judged_give_no_verdict(
 
 def test_the_verdict_goes_by_the_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = {"operation": "list", "identity": "the account's key", "expects": "success"}
-    plan = {"rule": "envelopes.list-data-is-an-array", "resource": "domains", "steps": [step]}
+    plan = {"rule": "envelopes.list-data-is-an-array", "resource": "domains", "it": 1, "steps": [step]}
     told = {}
     for name, body in {"right": '{"data": []}', "wrong": '{"data": {}}', "none": ""}.items():
         answers = tmp_path / name

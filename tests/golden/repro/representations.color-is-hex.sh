@@ -46,5 +46,5 @@ step "1. GET /api/splash-pages/ <-- this answer" api "$base/api/splash-pages/"
 printf '\n--- expected: %s\n--- received: %s, in the run\n' 'color: #rrggbb' 'text '"'"'aaa'"'"''
 command -v contract-tests >/dev/null || { echo 'no verdict: contract-tests is not installed'; exit 125; }
 contract-tests verdict "$dir/answers" --base-url "$base" --mark "$mark" <<'PLAN'
-{"rule": "representations.color-is-hex", "resource": "splash-pages", "steps": [{"operation": "list", "identity": "the account's key", "expects": "success"}], "public_base_url": null}
+{"rule": "representations.color-is-hex", "resource": "splash-pages", "it": 1, "steps": [{"operation": "list", "identity": "the account's key", "expects": "success"}], "public_base_url": null}
 PLAN
