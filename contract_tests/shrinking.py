@@ -49,7 +49,7 @@ class Shrinking:
         Args:
             findings: each with the rule that it breaks.
             exchanges: those of the run.
-            most: how many requests may be sent, clean-up aside.
+            most: how many requests may be sent, clean-up and one more try of each aside.
         """
         found, target = dict[str, Shrunk](), self._visitor.target
         end = target.sent + most
@@ -60,6 +60,9 @@ class Shrinking:
                 with suppress(_SpentError):
                     for shrunk in self._smaller(rule, finding, steps, min(end, target.sent + share)):
                         found[rule.id] = shrunk
+                last = found.get(rule.id)
+                if last and not self._is_over and self._tried(rule, finding, last.exchanges, last.exchanges) is None:
+                    del found[rule.id]  # what somebody else did at that time may have looked like it
         except BudgetSpentError:
             pass
         finally:

@@ -106,7 +106,7 @@ def _request(step: Mapping[str, Any], resource: Resource, target: str, mark: str
     """A request as it was sent: with the script's mark, and the id in its path."""
 
     def marked(text: str) -> str:
-        return MARK.sub(rf"{mark}-\1", text)
+        return MARK.sub(lambda found: f"{mark}-{found[1]}", text)
 
     path = target.partition("?")[0]
     last = path.rpartition("/")[2]

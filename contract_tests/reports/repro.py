@@ -25,6 +25,10 @@ ESCAPES = {byte: chr(byte) for byte in range(32, 127) if chr(byte) not in "\\'"}
 CURL = "curl -sS --max-time 30 ${CURL_OPTIONS:-}"
 VERDICT = """command -v contract-tests >/dev/null || { echo 'no verdict: contract-tests is not installed'; exit 125; }
 contract-tests verdict "$dir/answers" --base-url "$base" --mark "$mark" <<'PLAN'"""
+SECOND_KEY = (
+    """[ "${CONTRACT_SECOND_API_KEY:-}" ] || { echo 'CONTRACT_SECOND_API_KEY is not set; set it to the key of another"""
+    """ account' >&2; exit 125; }"""
+)
 NO_VERDICT = "echo 'no verdict: compare the answers; overlapping requests show it in some tries only'; exit 125"
 AGAIN = "for try in 1 2 3; do  # as what fails once may work the next time"
 AT_MOST, MANY = 4, 10  # requests that overlap; more are a burst
@@ -64,7 +68,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     for name, value in values.items():
         head = head.replace(f"@{name}@", " ".join(value.split()))
     ids, gone = dict[int, str](), set[int]()
-    lines: list[str] = []
+    lines = [SECOND_KEY] if any(each.request.identity == OTHER for each in steps) else []
     for number, exchange in enumerate(steps, 1):
         step = _lines(number, exchange, ids, gone, is_it=exchange.number == it.number)
         lines += [AGAIN, *step, "done"] if exchange.attempts else step

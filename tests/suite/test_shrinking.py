@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
-from shell import command, in_process
+from shell import COMMANDS, command, in_process
 
 from contract_tests import cli
 from contract_tests.reports.repro import script_of
 from contract_tests.run import Options, run
+from contract_tests.shrinking import Shrinking, Shrunk
 from contract_tests.target.target import Limits
 from contract_tests.verdicts import Outcome
-from link_management_contract import shipped_contract
+from link_management_contract import Rule, shipped_contract
 from mock_server import MockServer
 
 CONTRACT = shipped_contract()
@@ -69,6 +73,34 @@ def test_what_does_not_show_again_keeps_the_requests_of_the_run(monkeypatch: pyt
         found = outcome(server)
         assert found.shrunk == {}
         assert len(operations(found, "lifecycle.update-leaves-other-fields")) > 4
+
+
+def test_a_finding_that_does_not_show_once_more_is_not_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = Shrinking._tried  # noqa: SLF001 - somebody else's doing, which shows in some tries only
+    seen = set[str]()
+
+    def now_and_then(self: Shrinking, rule: Rule, *more: Any) -> Shrunk | None:
+        shown = tried(self, rule, *more)
+        is_first = rule.id not in seen
+        seen.update([rule.id] if shown else [])
+        return shown if is_first else None
+
+    monkeypatch.setattr(Shrinking, "_tried", now_and_then)
+    with MockServer(defects=("update-resets-the-name",)) as server:
+        assert outcome(server, shrink=300).shrunk == {}
+
+
+def test_a_script_about_two_accounts_needs_both_keys() -> None:
+    with MockServer(defects=("other-account-deletes",)) as server:
+        found = outcome(server)
+        result = next(each for each in found.failing if each.rule.id == "accounts.other-account-deletes-nothing")
+        made = script_of(CONTRACT, found, result)
+        keys = {"CONTRACT_API_KEY": KEY, "PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}"}
+        statuses = [
+            subprocess.run(["sh"], input=made.text, text=True, env=env, capture_output=True, check=False).returncode
+            for env in (keys, keys | {"CONTRACT_SECOND_API_KEY": SECOND})
+        ]
+    assert statuses == [125, 1]
 
 
 def test_who_only_reads_sends_nothing_for_it() -> None:
