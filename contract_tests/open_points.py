@@ -81,7 +81,7 @@ def remarks(exchanges: Iterable[Exchange]) -> list[str]:
             answers.setdefault(answer, []).append(resource)
     links = [
         f"a page link that is followed as it stands is answered with {'a redirect' if how == 'redirected' else how}"
-        f" ({', '.join(resources)}); ask the documented path for the page that the link names"
+        f" ({', '.join(resources)}); no rule forbids that, and clients ask the documented path for the page it names"
         for how, resources in answers.items()
     ]
     return [*links, *_unfilled(every)]

@@ -271,9 +271,10 @@ def _sent(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) -> t
     for request in requests:
         if request.operation == "update":
             visitor.note_update(request)
-    wrote = [each.seconds for each in visitor.evidence.exchanges if each.request.operation in WRITES and each.succeeded]
+    latest = reversed(visitor.evidence.exchanges)
+    wrote = next((each.seconds for each in latest if each.request.operation in WRITES and each.succeeded), 0.0)
     reads = [number for number, each in enumerate(requests) if each.method == "GET"]
-    spread = min(wrote[-1], LONGEST_SPREAD) / len(reads) if wrote and 0 < len(reads) < len(requests) else 0.0
+    spread = min(wrote, LONGEST_SPREAD) / len(reads) if 0 < len(reads) < len(requests) else 0.0
     late = [spread * reads.index(number) if number in reads else 0.0 for number in range(len(requests))]
     if slow:
         late = [slow * number / len(requests) for number in range(len(requests))]

@@ -217,6 +217,7 @@ def sent(request: Request) -> str:
     if request.body is not None:
         fields = f"{request.body[0]}: {_short(request.body[1].decode('utf-8', 'replace'), LONGEST_TEXT)}"
     media_type = media_type_of(request.shape) if request.shape != USUAL else "multipart/form-data"
+    media_type += ", in chunks" if request.shape.chunked else ""
     form = f", as {media_type}" if request.form is not None and request.body is None else ""
     return f"{request.method} {request.target}{f' with {_short(fields, LONGEST_FORM)}' if fields else ''}{form}"
 

@@ -59,7 +59,7 @@ def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False,
     for why, some in undecided(results["results"], found).items():
         console.print(Text(f"\n{len(some)} not judged: {why}", style="yellow"))
         most = len(some) if verbose else MOST_LISTED
-        names = [*map(name_of, some[:most]), *([f"and {len(some) - most} more"] if len(some) > most else [])]
+        names = [*map(_doubted, some[:most]), *([f"and {len(some) - most} more"] if len(some) > most else [])]
         console.print(Text("\n".join(f"  {name}" for name in names)))
     if verbose:
         choices = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in results["open_points"].items())
@@ -70,6 +70,12 @@ def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False,
     for note in results["notes"]:
         console.print(f"\nnote: {note}")
     _show_end(results, found, console)
+
+
+def _doubted(result: Mapping[str, Any]) -> str:
+    """What could not be judged, and what seemed broken, if anything did."""
+    seemed = [f": received {finding['received']}" for finding in result["findings"][:1]]
+    return "".join([name_of(result), *seemed])
 
 
 def _show_end(results: Mapping[str, Any], found: list[Group], console: Console) -> None:

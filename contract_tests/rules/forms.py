@@ -308,21 +308,21 @@ def is_enabled_is_optional_on_update(evidence: Evidence) -> Observations:
 @rule("forms.is-enabled-is-not-accepted-on-create", needs=MADE)
 def is_enabled_is_not_accepted_on_create(evidence: Evidence) -> Observations:
     """Creates with `is_enabled`, compared with one without."""
-    starts: dict[str, tuple[Any, Exchange]] = {}
+    starts: dict[str, tuple[Any, str, Exchange]] = {}
     for creation in evidence.creations:
         if creation.form.get("type") != "webhook":
             continue
         sent = creation.form.get("is_enabled", "")
         found = _first_shown(evidence, creation)
         if found and isinstance(found[0].get("is_enabled"), bool):
-            starts.setdefault(sent, (found[0]["is_enabled"], found[1]))
+            starts.setdefault(sent, (found[0]["is_enabled"], place(found[1], found[0], "is_enabled"), found[1]))
         elif sent and creation.identifier is None and not creation.exchange.failed:
             yield Satisfied(creation.exchange)
     if "" not in starts:
         yield Undecided("no handler without is_enabled could be created to compare with")
         return
     expected = starts[""][0]
-    for sent, (state, exchange) in starts.items():
+    for sent, (state, at, exchange) in starts.items():
         if sent:
             received = f"is_enabled: {shown(state)}, where {sent} was sent"
-            yield decide(exchange, state == expected, f"is_enabled: {shown(expected)}, as without it", received)
+            yield decide(exchange, state == expected, f"is_enabled: {shown(expected)}, as without it", received, at)

@@ -412,9 +412,11 @@ class Target:
             raise KeyboardInterrupt
         if self.enough:
             raise BudgetSpentError(self.enough)
-        unfinished = len(self.ledger.left)
-        if self.sent + requests - 1 + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
-            raise BudgetSpentError(SPENT)
+        planned, made = self.sent + requests - 1, len(self.ledger.entries)
+        if planned + KEPT + KEPT_A_RECORD * made >= self.limits.requests:  # else there is enough for all that was made
+            unfinished = len(self.ledger.left)
+            if planned + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
+                raise BudgetSpentError(SPENT)
         if self._left() <= 0:
             raise BudgetSpentError(TIME_UP)
 
