@@ -139,8 +139,8 @@ def test_a_page_link_that_leads_nowhere_is_noted_and_no_failure(point: str, reso
     assert "not really tried" in sizes
     assert links == [
         (
-            f"a page link that is followed as it stands is answered with {how} ({resource}); no rule forbids that"
-            " for the page that the link names"
+            f"a page link that is followed as it stands is answered with {how} ({resource}); no rule forbids that,"
+            " and clients ask the documented path for the page it names"
         )
     ]
 
