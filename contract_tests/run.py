@@ -30,7 +30,7 @@ from contract_tests.target.identities import WRONG, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
 from contract_tests.target.target import TIME_UP, BudgetSpentError, Limits, Target
-from contract_tests.verdicts import Outcome, Result, Verdict, doubts, judge, overall, possible, unjudged
+from contract_tests.verdicts import Outcome, Result, Verdict, doubts, first_violated, judge, overall, possible, unjudged
 from contract_tests.waivers import Waiver, apply_waivers, read_waivers
 from link_management_contract import Contract, Resource, Rule
 from link_management_contract.texts import printable
@@ -295,7 +295,7 @@ class Run:
         if not most or slow or limits.read_only or target.enough or target.interrupted() or target.ledger.left:
             return  # also if something could not be removed: then nothing more is made
         found: dict[str, list[tuple[Rule, Violation]]] = {}
-        for result in self.outcome([result for visits in self.visits for result in visits.results]).failing:
+        for result in first_violated(result for visits in self.visits for result in visits.results):
             if result.rule.decided_by != "round":
                 found.setdefault(result.resource, []).append((result.rule, result.findings[0]))
         self._chapter = "shrinking"

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 
@@ -13,6 +13,7 @@ from contract_tests.exchange import METHODS, Exchange, Expect, FormValue, Reques
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.observation import NotApplicable, Satisfied, Undecided, Violation
 from contract_tests.replayed import MARK, judged_again
+from contract_tests.target.target import REDIRECTS
 from link_management_contract import Contract, Resource, Rule
 
 STEP = re.compile(rb"^--- (\d+)\. [A-Z]+ (\S+).*\n", re.MULTILINE)
@@ -63,13 +64,13 @@ def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: 
     seen = judged_again(rule, resource, base_url, exchanges, plan.get("public_base_url"))
     broken = next((each for each in seen if isinstance(each, Violation)), None)
     documented = [each for each in exchanges if each.expects is Expect.SUCCESS]
-    doubted = [each for each in seen if isinstance(each, Undecided)]
+    is_doubted = any(isinstance(each, Undecided) for each in seen)
     answered = {each.number for each in exchanges}
     if broken or plan["it"] not in answered or any(each.failed for each in documented):
         return broken
-    kept = any(isinstance(each, Satisfied | NotApplicable) for each in seen)
-    told = all(each.json is not None for each in documented if each.request.operation != "delete")
-    return kept or (told and not doubted and len(answered) == len(plan["steps"])) or None
+    is_satisfied = any(isinstance(each, Satisfied | NotApplicable) for each in seen)
+    is_read = all(each.json is not None for each in documented if each.request.operation != "delete")
+    return is_satisfied or (is_read and not is_doubted and len(answered) == len(plan["steps"])) or None
 
 
 def _exchanges(plan: Plan, resource: Resource, printed: bytes, mark: str) -> list[Exchange]:
@@ -80,8 +81,8 @@ def _exchanges(plan: Plan, resource: Resource, printed: bytes, mark: str) -> lis
         head, _, body = answer.partition(b"\r\n\r\n")
         status, headers = _head(head)
         redirects = list[tuple[int, str]]()
-        while status and (status < HTTPStatus.OK or "Location" in headers):
-            redirects += [(status, headers["Location"])] if "Location" in headers else []
+        while status and (status < HTTPStatus.OK or status in REDIRECTS):
+            redirects += [(status, headers.get("Location", ""))] if status in REDIRECTS else []
             if not body.startswith(b"HTTP/"):  # it was not followed
                 break
             head, _, body = body.partition(b"\r\n\r\n")
@@ -115,7 +116,8 @@ def _request(step: Mapping[str, Any], resource: Resource, target: str, mark: str
         for name, value in step["form"].items()
     }
     body = step.get("body")
-    request = Request(
+    shape: Any = {name: tuple(each) if isinstance(each, list) else each for name, each in step.get("shape", {}).items()}
+    return Request(
         step["operation"],
         resource.name,
         METHODS.get(step["operation"], "GET"),
@@ -125,10 +127,6 @@ def _request(step: Mapping[str, Any], resource: Resource, target: str, mark: str
         step["identity"],
         int(last) if last.isdecimal() else None,
         Expect(step["expects"]),
-    )
-    shape: Any = {name: tuple(each) if isinstance(each, list) else each for name, each in step.get("shape", {}).items()}
-    return replace(
-        request,
         body=body and (body[0], marked(body[1]).encode("latin-1")),
-        shape=Shape(**shape) if shape else request.shape,
+        shape=Shape(**shape) if shape else USUAL,
     )

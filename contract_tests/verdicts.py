@@ -127,11 +127,7 @@ class Outcome:
     @property
     def failing(self) -> list[Result]:
         """The first result of each rule that was found violated."""
-        first: dict[str, Result] = {}
-        for result in self.results:
-            if result.verdict in VIOLATED:
-                first.setdefault(result.rule.id, result)
-        return list(first.values())
+        return first_violated(self.results)
 
     @property
     def failed(self) -> list[Result]:
@@ -140,6 +136,15 @@ class Outcome:
     @cached_property
     def observed(self) -> dict[str, Counter[str]]:
         return observed(self.exchanges)
+
+
+def first_violated(results: Iterable[Result]) -> list[Result]:
+    """The first result of each rule that was found violated."""
+    first: dict[str, Result] = {}
+    for result in results:
+        if result.verdict in VIOLATED:
+            first.setdefault(result.rule.id, result)
+    return list(first.values())
 
 
 def observe(rule: Rule, evidence: Evidence) -> list[Observation]:
@@ -195,8 +200,8 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
 def _in_another(seen: list[list[Observation]]) -> str:
     if not seen:
         return "and there was no other"
-    kept = any(isinstance(each, Satisfied) for each in seen[0])
-    return "but not in another" if kept else "and another could not tell"
+    is_satisfied = any(isinstance(each, Satisfied) for each in seen[0])
+    return "but not in another" if is_satisfied else "and another could not tell"
 
 
 def _once(findings: Iterable[Violation]) -> tuple[Violation, ...]:

@@ -17,7 +17,6 @@ def verdict_command(contract: Contract, options: SimpleNamespace) -> int:
 
     Returns:
         1 if its rule is broken, 0 if it is satisfied, 125 if the answers show neither.
-
     """
     try:
         plan, printed = json.load(sys.stdin), options.answers.read_bytes()

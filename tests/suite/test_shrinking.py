@@ -124,6 +124,21 @@ def test_answers_that_cannot_be_judged_give_no_verdict(
     assert "no verdict: what the script printed cannot be read" in ended.stderr
 
 
+def test_the_place_of_a_new_record_is_no_redirect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = {"operation": "create", "identity": "the account's key", "expects": "success", "form": {"host": "ct1-1z"}}
+    plan = {"rule": "operations.writes-not-redirected", "resource": "domains", "it": 1, "steps": [step]}
+    statuses = []
+    for status in ("201 Created", "302 Found"):
+        head = f"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 {status}\r\nLocation: /api/domains/7\r\n\r\n"
+        (tmp_path / "answers").write_bytes(f'\n--- 1. POST /api/domains\n{head}{{"data": {{"id": 7}}}}'.encode())
+        (tmp_path / "plan").write_text(json.dumps(plan))
+        with (tmp_path / "plan").open() as opened:
+            monkeypatch.setattr("sys.stdin", opened)
+            options = ("--base-url", "http://127.0.0.1:1", "--mark", "ct1x2")
+            statuses.append(in_process(cli.main, "verdict", tmp_path / "answers", *options).returncode)
+    assert statuses == [0, 1]
+
+
 def test_the_verdict_goes_by_the_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = {"operation": "list", "identity": "the account's key", "expects": "success"}
     plan = {"rule": "envelopes.list-data-is-an-array", "resource": "domains", "it": 1, "steps": [step]}
