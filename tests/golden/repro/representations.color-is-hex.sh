@@ -21,7 +21,11 @@ mine() {  # whether a record shows the mark, or has shown it and was renamed her
     api "$base/api/splash-pages/?results_per_page=1000" | tr '{' '\n' | grep -E "\"id\": ?$1[,}]" | grep -q "$mark"; } &&
     own="$own $1"
 }
-absent() { ! api "$base/api/splash-pages/$1" | grep -q '"id"'; }
+absent() {  # whether a read was answered, and shows no record
+  status=$(api -o "$dir/gone" -w '%{http_code}' "$base/api/splash-pages/$1") || return 1
+  case $status in 5*) return 1 ;; esac
+  ! grep -q '"id"' "$dir/gone"
+}
 forget() { own=$(printf ' %s ' "$own" | sed "s/ $1 / /"); }
 skipped() { printf '\n--- step %s is skipped: its record does not show the mark of this script\n' "$1"; }
 id_in() { grep -o '"id"[^0-9]*[0-9]*' "$1" | head -n 1 | grep -o '[0-9]*$'; }
