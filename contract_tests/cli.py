@@ -133,10 +133,12 @@ RUN = (
     _flag("--quiet", "print only the verdict"),
     _flag("--verbose", "also print the areas, the server's choices and all that was not judged"),
 )
+OF_TOOLS = {"api_key", "second_api_key", "base_url", "watch", "plan", "resources", "rules", "max_failures", "explore"}
+OF_SCREENS = {"write_waivers", "baseline", "quiet", "verbose"}
 COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
     "run": ("judge an implementation", RUN),
     "rules": (
-        "list the rules and open points, or explain one",
+        "list the rules and open points, or explain one, or a statement of the specification by its number",
         (click.Argument(["rule"], required=False),),
     ),
     "verdict": (
@@ -174,6 +176,13 @@ COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
             click.Argument(["ledger"], type=FILE),
             _option(["--base-url"], type=base_url, metavar="URL", help="where it answers, if the ledger does not say"),
             *TARGET,
+        ),
+    ),
+    "mcp": (
+        "be a set of tools for a coding agent, over stdin and stdout; keys come from the environment alone",
+        (
+            _option(["--base-url"], type=base_url, metavar="URL", help="judge no other [default: any on this machine]"),
+            *(option for option in RUN if option.name not in OF_TOOLS | OF_SCREENS),
         ),
     ),
     "prove": (
@@ -237,6 +246,7 @@ def parse(arguments: Sequence[str]) -> SimpleNamespace:
         options: SimpleNamespace = group.invoke(group.make_context("contract-tests", list(arguments)))
     except click.ClickException as error:
         raise UsageError(" ".join(error.format_message().split())) from error
+    options.arguments = list(arguments[1:])
     return options
 
 
@@ -246,6 +256,7 @@ def _carry_out(options: SimpleNamespace) -> int:
     except ModuleNotFoundError as error:
         raise UsageError(
             f"{error.name} is not installed; run `make suite` here, or install this project with its extra [tests]"
+            " (and [mcp] for `contract-tests mcp`)"
         ) from error
     command: Callable[[Contract, SimpleNamespace], int] = getattr(module, f"{options.command}_command")
     if options.command == "run":  # which has workflow commands of its own

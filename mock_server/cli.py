@@ -166,6 +166,10 @@ COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
             *_shown(*OF_SERVERS_TRIED),
         ],
     ),
+    "mcp": (
+        "Be a set of tools for a coding agent, over stdin and stdout: a mock that it starts, switches and looks into.",
+        _shown(*OF_SERVERS_TRIED, "--port"),
+    ),
     "fixture": (
         "Write a fixture to begin with, and its schema for editors.",
         [click.Argument(["write_fixture"], type=FILE, metavar="FILE")],
@@ -191,6 +195,7 @@ def parse(arguments: Sequence[str] | None = None) -> SimpleNamespace:
     line = sys.argv[1:] if arguments is None else list(arguments)
     with group.make_context("mock-server", line, obj=given) as context:
         group.invoke(context)
+    given.of_try = ["try" if each == "mcp" else each for each in line]  # what its tool `try` has in common with it
     if given.what:
         setattr(given, f"list_{given.what}", True)
     return given
@@ -199,6 +204,7 @@ def parse(arguments: Sequence[str] | None = None) -> SimpleNamespace:
 @click.pass_context
 def _note(context: click.Context, /, **values: Any) -> None:
     """Note the values of a command's parameters, over those of the command that it belongs to."""
+    context.obj.command = context.info_name
     for name, value in values.items():
         is_used = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if is_used or not getattr(context.obj, name, None):
@@ -295,6 +301,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return printed.say(text)
     if options.client is not None:
         raise SystemExit(_tried(options))
+    if options.command == "mcp":
+        return _be_tools(options)
     for number in (signal.SIGINT, signal.SIGTERM):  # until it listens, there is nothing to tidy up
         signal.signal(number, signal.SIG_DFL if os.getpid() != FIRST else lambda given, _: os._exit(128 + given))
     handler = _log(options.log_level)
@@ -326,6 +334,18 @@ def _tried(options: SimpleNamespace) -> int:
         return try_client(options, settings_of(options))
     except SettingsError as error:
         _end(error, USAGE_ERROR_OF_TRY)
+
+
+def _be_tools(options: SimpleNamespace) -> None:
+    """Be tools of a coding agent."""
+    try:
+        from mock_server.agents import serve  # noqa: PLC0415 - as above
+
+        serve(options, settings_of(options))
+    except ImportError as error:
+        _end(SettingsError(f"`mock-server mcp` needs {error.name}; install the extra [mcp] of this project"))
+    except SettingsError as error:
+        _end(error)
 
 
 def _end(error: Exception, status: int = USAGE_ERROR) -> NoReturn:

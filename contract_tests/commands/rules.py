@@ -1,4 +1,4 @@
-"""The command `contract-tests rules`: the rules and open points, listed or explained."""
+"""The command `contract-tests rules`: rules, open points and statements, listed or explained."""
 
 import textwrap
 from difflib import get_close_matches
@@ -20,13 +20,28 @@ def rules_command(contract: Contract, options: SimpleNamespace) -> int:
     Raises:
         UsageError: if there is no such rule or open point.
     """
-    is_pattern = any(letter in "*?[" for letter in options.rule or "")
-    print(
-        _overview(contract, options.rule or "*")
-        if is_pattern or not options.rule
-        else _explanation(contract, options.rule)
-    )
+    print(text_about(contract, options.rule or "*"))
     return 0
+
+
+def text_about(contract: Contract, name: str) -> str:
+    """What there is to say of a rule, an open point, a statement by its number, or all that match a pattern.
+
+    Raises:
+        UsageError: if there is none.
+    """
+    if any(letter in "*?[" for letter in name):
+        return _overview(contract, name)
+    if name in statements():
+        return _statement(contract, name)
+    return _explanation(contract, name)
+
+
+def _statement(contract: Contract, number: str) -> str:
+    entries: list[Rule | OpenPoint] = [*contract.rules.values(), *contract.open_points.values()]
+    resting = [entry.id for entry in entries if number in map(str, entry.numbers)]
+    lines = [f"Statement {number}", textwrap.fill(statements()[number], WIDTH), ""]
+    return "\n".join([*lines, *(f"  {name}" for name in resting or ["no rule and no open point rests on it alone"])])
 
 
 def _overview(contract: Contract, pattern: str) -> str:

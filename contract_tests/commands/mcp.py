@@ -1,0 +1,211 @@
+"""The command `contract-tests mcp`: the suite as tools of a coding agent."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import anyio
+import click
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from contract_tests.cli import base_url as checked_url
+from contract_tests.commands.compare import Regression
+from contract_tests.commands.rules import text_about
+from contract_tests.errors import StoppedError, UsageError
+from contract_tests.reports import results
+from contract_tests.reports.causes import Group, groups, undecided
+from contract_tests.reports.repro import file_of
+from contract_tests.target.connection import is_loopback
+from contract_tests.verdicts import VIOLATED, Verdict
+from link_management_contract import Contract
+from link_management_contract.agents import QUOTED, Tools, answer, carried_out, cut
+
+ABOUT = (
+    "Judges servers that implement the link-management API. Call `judge`, correct what stands in `fix_this_first`,"
+    " judge again, until the verdict is `conforms`. `explain` tells what a rule or a statement of the specification"
+    " asks for; `script` gives a shell script that shows one failure alone."
+)
+MOST_EXPLORED = 5000
+Names = Annotated[tuple[str, ...], Field(max_length=20)]
+
+
+def mcp_command(contract: Contract, options: SimpleNamespace) -> int:
+    """Serve the tools until the client goes away."""
+    with TemporaryDirectory(prefix="contract-tests-") as folder:
+        session = Session(contract, options, options.report_dir or Path(folder))
+        tools = (session.judge, session.next_finding, session.explain, session.script, session.compare)
+        Tools("contract-tests", ABOUT, tools, (StoppedError, click.BadParameter)).serve()
+    return 0
+
+
+class Session:
+    """The runs that one client asks for, and its tools.
+
+    Args:
+        contract: the contract.
+        options: those of the command, of which no tool changes any.
+        folder: where the reports of all runs go.
+
+    Attributes:
+        runs: the results of each run that came to a verdict, as `results.json` holds them.
+        shown: how many causes of the last one were shown.
+    """
+
+    def __init__(self, contract: Contract, options: SimpleNamespace, folder: Path) -> None:
+        self._contract, self._options, self._folder = contract, options, folder
+        self._is_free = anyio.Lock()  # runs of one account would disturb each other
+        self._begun = 0
+        self.runs: list[dict[str, Any]] = []
+        self.shown = 0
+
+    async def judge(
+        self,
+        context: Context[Any, Any],
+        base_url: Annotated[str, Field(description="where the API answers, such as http://127.0.0.1:8000")] = "",
+        resources: Annotated[Names, Field(description="such as domains [default: all]")] = (),
+        rules: Annotated[Names, Field(description="ids or patterns such as pagination.* [default: all]")] = (),
+        explore: Annotated[int, Field(ge=0, le=MOST_EXPLORED, description="generated requests; 0 is quicker")] = 390,
+    ) -> str:
+        """Judge a server: the verdict, the cause to fix first with its evidence, and what else there is.
+
+        It creates records of its own and removes them. With resources or rules chosen, the verdict is only partial.
+        """
+        url = self._allowed(base_url)
+        async with self._is_free:
+            self._begun += 1
+            folder = self._folder / f"run-{os.getpid()}-{self._begun}"
+            chosen = [f"--base-url={url}", f"--resources={','.join(resources)}", f"--rules={','.join(rules)}"]
+            arguments = ["run", *self._options.arguments, *chosen, f"--explore={explore}", f"--report-dir={folder}"]
+            status, complaint = await carried_out("contract_tests", [*arguments, "--quiet"], context)
+            document = results.read(folder / results.FILE) if (folder / results.FILE).exists() else {"status": None}
+            if document["status"] != status:  # there is none, or it was written before the run broke off
+                raise UsageError(answer(verdict=None, exit_status=status, **{QUOTED: complaint}))
+            self.runs.append(document | {"folder": str(folder)})
+            self.shown = 1
+        return self._judged()
+
+    def _allowed(self, text: str) -> str:
+        """The base URL of a run, if whoever started this allows it.
+
+        Raises:
+            UsageError: if not, because a run sends the account's key there.
+        """
+        given = self._options
+        url = checked_url(text) if text or not given.base_url else given.base_url
+        if given.base_url and url != given.base_url:
+            raise UsageError(f"this was started for {given.base_url} alone; leave base_url out")
+        if not (is_loopback(url) or given.base_url or given.allow_writes or given.read_only):
+            raise UsageError(
+                f"{url} is not this machine, and would be sent the account's key; who starts `contract-tests mcp` may"
+                " allow that with --allow-writes or --read-only, and name the only one with --base-url; no tool can"
+            )
+        return url
+
+    def next_finding(
+        self, rule: Annotated[str, Field(description="show all that was found about this rule instead")] = ""
+    ) -> str:
+        """The next cause of failures in the last run, or all that was found about one rule."""
+        last = self._last
+        if rule:
+            found = [each for each in last["results"] if each["rule"] == rule]
+            if not found:
+                raise UsageError(f'the last run judged no rule "{rule}"; `explain` finds rules by patterns')
+            return answer(rule=rule, required=found[0]["statement"], results=[_result(each) for each in found])
+        causes = groups(last["results"])
+        if self.shown >= len(causes):
+            self.shown = 0
+            return answer(finding=None, causes=len(causes), then="no more; the next call begins again")
+        self.shown += 1
+        return answer(number=self.shown, causes=len(causes), finding=_cause(causes[self.shown - 1]))
+
+    def explain(
+        self, name: Annotated[str, Field(description="a rule, an open point, a statement's number, or pagination.*")]
+    ) -> str:
+        """What a rule or a statement of the specification asks for; or the rules that a pattern matches."""
+        return cut(text_about(self._contract, name), "\n... cut; choose fewer, by area or by name")
+
+    def script(self, rule: Annotated[str, Field(description="a rule that failed in the last run")]) -> str:
+        """A shell script that shows one failure of the last run; it ends with 1 if broken, 0 if fixed, else 125."""
+        last = self._last
+        path = Path(last["folder"]) / file_of(rule)
+        failed = [each["rule"] for each in last["results"] if each["verdict"] in VIOLATED]
+        if rule not in failed or not path.exists():
+            known = ", ".join(dict.fromkeys(failed)) or "none"
+            raise UsageError(f'the last run has no script for "{rule}"; rules that failed: {known}')
+        head = answer(file=str(path), run=f"CONTRACT_API_KEY=... sh {path}", statuses={0: "fixed", 1: "broken"})
+        return cut(f"{head}\n{path.read_text('utf-8')}", "\n... cut; the file has all of it")
+
+    def compare(self) -> str:
+        """What is better and what is worse in the last run than in the one before."""
+        if len(self.runs) < 2:  # noqa: PLR2004 - two are compared
+            raise UsageError(f"two runs are compared, and {len(self.runs)} came to a verdict; judge again first")
+        before, now = self.runs[-2:]
+        change = Regression.of(before, now)
+        lists = {"worse": change.worse, "better": change.better, "new": change.new, "gone": change.gone}
+        counts = {name: len(lines) for name, lines in lists.items()}
+        return answer(verdicts=[run["verdict"] for run in (before, now)], counts=counts, **lists)
+
+    @property
+    def _last(self) -> dict[str, Any]:
+        if not self.runs:
+            raise UsageError("nothing came to a verdict yet; call judge first")
+        return self.runs[-1]
+
+    def _judged(self) -> str:
+        run = self._last
+        found = groups(run["results"])
+        failed = sum(each["verdict"] == Verdict.FAIL for each in run["results"])
+        unjudged = {why: list(map(results.name_of, some)) for why, some in undecided(run["results"], found).items()}
+        return answer(
+            verdict=run["verdict"],
+            counts={
+                "run": len(self.runs),
+                "requests": run["requests"],
+                "seconds": run["seconds"],
+                "checks": len(run["results"]),
+                "failed": failed,
+                "causes": len(found),
+                "not judged": sum(map(len, unjudged.values())),
+            },
+            **({"left_behind": {QUOTED: run["left"]}} if run["left"] else {}),
+            fix_this_first=_cause(found[0]) if found else None,
+            then=[f"{group.rule} ({', '.join(_resources(group))})" for group in found[1:]],
+            not_judged=[{"checks": names, QUOTED: {"why": why}} for why, names in unjudged.items()],
+            notes={QUOTED: run["notes"]},
+            more="next_finding for the next cause or for one rule, script for a failure alone; a person opens"
+            f" {run['folder']}/report.html",
+        )
+
+
+def _resources(group: Group) -> list[str]:
+    return [result["kind"] for result in group.results]
+
+
+def _cause(group: Group) -> dict[str, Any]:
+    """A cause with its first finding, and the names of what follows from it."""
+    first = group.results[0]
+    further = sum(len(result["findings"]) + result["further_findings"] for result in group.results) - 1
+    return {
+        "rule": group.rule,
+        "verdict": first["verdict"],
+        "resources": _resources(group),
+        "required": first["statement"],
+        "source": results.source_of(first),
+        QUOTED: _quotes(first["findings"][0]),
+        "further_findings": further,
+        "follows": list(dict.fromkeys(result["rule"] for result in group.follows)),
+    }
+
+
+def _quotes(finding: Mapping[str, Any]) -> dict[str, str]:
+    return dict(results.rows_of(finding)) | ({"repeat": finding["repeat"]} if finding["repeat"] else {})
+
+
+def _result(result: Mapping[str, Any]) -> dict[str, Any]:
+    """All that is known of a rule for one resource."""
+    quotes = {"reasons": result["reasons"], "findings": [_quotes(finding) for finding in result["findings"]]}
+    return {"resource": result["kind"], "verdict": result["verdict"], "answers": result["witnesses"], QUOTED: quotes}

@@ -1,0 +1,254 @@
+"""The command `mock-server mcp`: a mock as tools of a coding agent."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal
+
+import anyio
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from link_management_contract.agents import QUOTED, Tools, answer, carried_out, cut
+from mock_server import printed
+from mock_server.control.instance import read_switches, told
+from mock_server.errors import Refusal, SettingsError
+from mock_server.server import MockServer
+from mock_server.trial.campaign import FAILED
+from mock_server.trial.report import RESULTS
+
+ABOUT = (
+    "A stateful mock of the link-management API, to build a client against. Call `start`, let the client use its"
+    " base_url with one of its keys, and look at the remarks in `journal`, which name each mistake of the client."
+    " `force` makes an error happen; `try` finds out what a client relies on that other servers may do otherwise."
+)
+SHOWN = 20  # requests of the journal
+Choices = Annotated[
+    dict[str, str] | None, Field(description='values of open points, such as {"create-status": "200"}; `state` lists')
+]
+Conditions = Annotated[dict[str, float] | None, Field(description='trouble, such as {"latency": 0.5}; `state` lists')]
+Defects = Annotated[list[str] | None, Field(description="rules to break, by names that `state` lists")]
+
+
+def serve(options: SimpleNamespace, settings: Mapping[str, Any]) -> None:
+    """Serve the tools until the client goes away; then the mock stops, too.
+
+    Args:
+        options: those of the command line.
+        settings: those that the mock starts with.
+    """
+    session = Session(options, settings)
+    names = ("start", "stop", "state", "reset", "force", "journal", "choose", "try_")
+    try:
+        Tools("mock-server", ABOUT, [getattr(session, name) for name in names], (SettingsError, Refusal)).serve()
+    finally:
+        session.end()
+
+
+class Session:
+    """The mock of one client, if it runs, and the client's tools."""
+
+    def __init__(self, options: SimpleNamespace, settings: Mapping[str, Any]) -> None:
+        self._options, self._settings = options, settings
+        self._mock: MockServer | None = None
+        self._is_free = anyio.Lock()
+
+    async def start(
+        self,
+        port: Annotated[int, Field(ge=0, le=65535, description="0 for a free one")] = 0,
+        fixture: Annotated[str, Field(description="what it holds at first: demo, empty or a file")] = "",
+        choices: Choices = None,
+        conditions: Conditions = None,
+        defects: Defects = None,
+    ) -> str:
+        """Start the mock on this machine; where it answers, and its keys."""
+        if self._mock:
+            raise SettingsError(f"a mock runs at {self._mock.base_url}; `choose` and `reset` change it, `stop` ends it")
+        given = dict(self._settings) | _switched(choices, conditions, defects)
+        given |= {"fixture": fixture} if fixture else {}
+        mock = MockServer(port=port or (self._options.port if "port" in self._options.used else 0), **given)
+        self._mock = mock.__enter__()  # until `stop`, or the end
+        return self.state()
+
+    def stop(self) -> str:
+        """Stop the mock; it forgets everything."""
+        mistakes = [f"{rule}: {what}" for what, rule, _ in self._running.running.journal.most_remarked]
+        self.end()
+        return answer(stopped=True, remarks={QUOTED: mistakes})
+
+    def end(self) -> None:
+        """Stop the mock, if it runs."""
+        mock, self._mock = self._mock, None
+        if mock:
+            mock.__exit__(None, None, None)
+
+    @property
+    def _running(self) -> MockServer:
+        if not self._mock:
+            raise SettingsError("no mock runs; call start first")
+        return self._mock
+
+    def state(
+        self,
+        names: Annotated[
+            Literal["", "choices", "conditions", "defects"], Field(description="list what can be chosen instead")
+        ] = "",
+        matching: Annotated[str, Field(description="list only what holds this text")] = "",
+    ) -> str:
+        """Where the mock answers, its keys, records, switches and forced answers; or what can be chosen."""
+        if names:
+            every = {"conditions": printed.conditions, "defects": printed.defects}
+            entries = (
+                (every[names]() if names in every else printed.open_points({}, None)).replace("\n  ", "\0").split("\n")
+            )
+            found = [entry.replace("\0", "\n  ") for entry in entries if matching.casefold() in entry.casefold()]
+            return cut("\n".join(found) or f'no name or text holds "{matching}"', "\n... cut; give `matching`")
+        mock, running = self._running, self._running.running
+        known = running.service.accounts
+        accounts = {key: account for key in known.keys if (account := known.get(key))} | dict(known.sandboxes)
+        return answer(
+            base_url=mock.base_url,
+            console=f"{mock.origin}/",
+            accounts=[
+                {"key": key, "name": each.name, **{name: kept.total for name, kept in each.collections.items()}}
+                for key, each in accounts.items()
+            ],
+            more_keys="sandbox-ANYTHING is a private copy of the first account",
+            switches={name: value for name, value in told(running.settings).items() if value},
+            forced=[f"{each.number}: {each.what} on {each.method} {each.path}" for each in running.effects.every],
+            journal={"requests": len(running.journal.find()), "kinds of remarks": len(running.journal.remarked)},
+        )
+
+    def reset(
+        self,
+        account: Annotated[str, Field(description="the key of the only account to reset, such as sandbox-7")] = "",
+        records: Annotated[
+            dict[str, list[dict[str, Any]]] | None,
+            Field(description='what that account then holds, such as {"domains": [{"host": "go.example.com"}]}'),
+        ] = None,
+    ) -> str:
+        """Let the mock start again: records, switches and forced answers; or one account alone."""
+        running = self._running.running
+        if account:
+            running.reset_account(account, None if records is None else {"records": records})
+        elif records is not None:
+            raise SettingsError("records go with an account; give its key, such as sandbox-7")
+        else:
+            running.reset()
+        return self.state()
+
+    def force(  # noqa: PLR0913, PLR0917 - as above
+        self,
+        prefer: Annotated[str, Field(description="such as code=429, delay=2, lost=after, defect=NAME")] = "",
+        status: Annotated[int | None, Field(description="an answer of its own, with body and headers")] = None,
+        body: Annotated[Any, Field(description="JSON")] = None,
+        headers: dict[str, str] | None = None,
+        field: Annotated[str, Field(description="a form field that is refused by name")] = "",
+        method: str = "*",
+        path: Annotated[str, Field(description="such as /api/domains/*")] = "*",
+        account: Annotated[str, Field(description="a key, or * for any")] = "*",
+        times: Annotated[int | None, Field(description="how often; null for ever")] = 1,
+        take_back: Annotated[bool, Field(description="remove all forced answers instead")] = False,  # noqa: FBT002 - as above
+    ) -> str:
+        """Force an answer on the next matching request, or on more."""
+        running = self._running.running
+        if take_back:
+            running.effects.remove()
+            return self.state()
+        asked = {"prefer": prefer, "status": status, "body": body, "headers": headers, "field": field}
+        effect = {name: value for name, value in asked.items() if value not in (None, "")}
+        forced = running.force(effect | {"method": method, "path": path, "account": account, "times": times})
+        return answer(number=forced.number, forced=forced.what, method=method, path=path, times=times)
+
+    def journal(
+        self,
+        number: Annotated[int | None, Field(description="show this request whole")] = None,
+        after: Annotated[int, Field(ge=0, description="only requests after this number")] = 0,
+        path: Annotated[str, Field(description="such as /api/domains/*")] = "",
+        only_remarked: Annotated[bool, Field(description="only requests with remarks")] = False,  # noqa: FBT002
+    ) -> str:
+        """The latest requests with the remarks about them: mistakes of the client, each with its rule."""
+        journal = self._running.running.journal
+        if number is not None:
+            entry = journal.entry(number)
+            if entry is None:
+                raise SettingsError(f"request {number} is not in the journal; leave number out to see which are")
+            return answer(number=number, **{QUOTED: asdict(entry)})
+        filters = {"path": path or "*"} | ({"remarks": "1"} if only_remarked else {})
+        found = journal.find(after=str(after), **filters)
+        entries = [
+            {
+                "number": each.number,
+                "request": f"{each.method} {each.target}",
+                "status": each.status,
+                "remarks": [f"{remark.rule}: {remark.what}" for remark in each.remarks],
+            }
+            for each in found[-SHOWN:]
+        ]
+        return answer(found=len(found), latest={QUOTED: entries})
+
+    def choose(self, choices: Choices = None, conditions: Conditions = None, defects: Defects = None) -> str:
+        """Switch how the mock behaves, and keep its records; each switch that is given replaces the present one."""
+        names = {"choices": "open"}
+        given = {names.get(name, name): value for name, value in _switched(choices, conditions, defects).items()}
+        self._running.running.change(**read_switches(given, at_the_start=False))
+        return self.state()
+
+    async def try_(
+        self,
+        context: Context[Any, Any],
+        command: Annotated[list[str], Field(min_length=1, description='starts the client: ["npm", "test"]')],
+        vary: Annotated[str, Field(description="of open, trouble and defects")] = "open,trouble",
+        only: Annotated[list[str] | None, Field(description="vary only these points, troubles or defects")] = None,
+        env: Annotated[dict[str, str] | None, Field(description='beside $MOCK_URL: {"BASE_URL": "{url}"}')] = None,
+    ) -> str:
+        """Run a client's command against every server that the specification allows, and see what it relies on.
+
+        The command runs on this machine as the user's own would, many times; it gets the server's URL in $MOCK_URL.
+        """
+        with TemporaryDirectory(prefix="mock-server-") as folder:
+            arguments = [*self._options.of_try, f"--vary={vary}", f"--report-dir={folder}"]
+            arguments += [f"--only={name}" for name in only or ()]
+            arguments += [f"--env={name}={text}" for name, text in (env or {}).items()]
+            async with self._is_free:
+                status, complaint = await carried_out("mock_server", [*arguments, "--", *command], context)
+            path = Path(folder) / RESULTS
+            if not path.exists():
+                raise SettingsError(answer(exit_status=status, **{QUOTED: complaint}))
+            return _tried(json.loads(path.read_text("utf-8")))
+
+
+def _switched(
+    choices: dict[str, str] | None, conditions: dict[str, float] | None, defects: list[str] | None
+) -> dict[str, Any]:
+    """The switches that are given."""
+    every = {"choices": choices, "conditions": conditions, "defects": defects}
+    return {name: value for name, value in every.items() if value is not None}
+
+
+def _tried(results: Mapping[str, Any]) -> str:
+    """What a trial found, the servers that the client fails with first."""
+    counts = Counter(f"{each['kind']}: {each['result']}" for each in results["variations"])
+    failed = [each for each in results["variations"] if each["result"] == FAILED]
+    return answer(
+        exit_status=results["status"],
+        runs=results["runs"],
+        seconds=results["seconds"],
+        stopped=results["stopped"],
+        counts=counts,
+        fails_with=[
+            {
+                "name": each["name"],
+                **{name: each[name] for name in ("value", "usual", "what") if name in each},
+                QUOTED: {"findings": each["findings"][:2], "output": each["output"][-300:]},
+            }
+            for each in failed
+        ],
+        **{QUOTED: {"output": results["output"][-300:], "notes": results["notes"]}},
+    )
