@@ -4,14 +4,17 @@ Results are short JSON. What a server or a client under test wrote stands in the
 """
 
 import json
+import os
+import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from inspect import getdoc
 from subprocess import DEVNULL, PIPE
 from typing import Any
 
 import anyio
+from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
@@ -25,6 +28,7 @@ ABOUT_QUOTES = (
 LONGEST = 6000  # bytes of a result, some 2,000 tokens
 BOUNDS = ((20, 300), (8, 200), (4, 120), (2, 60))  # entries of a list and characters of a text, until all of it fits
 LAST_LINES = 5  # of what a command complained of
+RUNNING = set[Process]()  # commands that tools carry out
 
 
 class Tools(MCPServer[Any]):
@@ -43,7 +47,7 @@ class Tools(MCPServer[Any]):
         super().__init__(name, instructions=f"{instructions} {ABOUT_QUOTES}", log_level="ERROR")
         self._mistakes = mistakes
         for tool in tools:
-            self.add_tool(tool, name=tool.__name__.rstrip("_"), structured_output=False)
+            self.add_tool(tool, name=tool.__name__.rstrip("_"), description=getdoc(tool), structured_output=False)
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None) -> Any:
         """Call a tool, if it has all these arguments.
@@ -63,10 +67,19 @@ class Tools(MCPServer[Any]):
                 raise ToolError(cut(printable(str(error.__cause__)))) from error
             raise
 
-    def serve(self) -> None:
-        """Serve until the client goes away."""
-        with suppress(KeyboardInterrupt):
-            anyio.run(self.run_stdio_async)
+    def serve(self, end: Callable[[], object]) -> None:
+        """Serve until the client goes away or a signal comes; then call `end`, and leave commands to tidy up."""
+
+        def stop(*_: object) -> None:
+            for process in RUNNING:
+                process.terminate()
+            end()
+            os._exit(0)  # a thread waits for the client's next line
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, stop)
+        anyio.run(self.run_stdio_async)
+        end()
 
 
 def answer(**parts: Any) -> str:
@@ -114,6 +127,7 @@ async def carried_out(module: str, arguments: Sequence[str], context: Context[An
     last = deque[str](maxlen=LAST_LINES)
     command = [sys.executable, "-P", "-m", module, *arguments]
     process = await anyio.open_process(command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, start_new_session=True)
+    RUNNING.add(process)
     try:
         if process.stderr:
             lines = 0
@@ -127,4 +141,6 @@ async def carried_out(module: str, arguments: Sequence[str], context: Context[An
             process.terminate()
             await process.wait()
         raise
+    finally:
+        RUNNING.discard(process)
     return process.returncode or 0, " ".join(last)

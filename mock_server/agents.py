@@ -45,10 +45,7 @@ def serve(options: SimpleNamespace, settings: Mapping[str, Any]) -> None:
     """
     session = Session(options, settings)
     names = ("start", "stop", "state", "reset", "force", "journal", "choose", "try_")
-    try:
-        Tools("mock-server", ABOUT, [getattr(session, name) for name in names], (SettingsError, Refusal)).serve()
-    finally:
-        session.end()
+    Tools("mock-server", ABOUT, [getattr(session, name) for name in names], (SettingsError, Refusal)).serve(session.end)
 
 
 class Session:

@@ -338,6 +338,7 @@ def _tried(options: SimpleNamespace) -> int:
 
 def _be_tools(options: SimpleNamespace) -> None:
     """Be tools of a coding agent."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
     try:
         from mock_server.agents import serve  # noqa: PLC0415 - as above
 

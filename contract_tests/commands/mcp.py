@@ -29,16 +29,16 @@ ABOUT = (
     " judge again, until the verdict is `conforms`. `explain` tells what a rule or a statement of the specification"
     " asks for; `script` gives a shell script that shows one failure alone."
 )
-MOST_EXPLORED = 5000
+MOST_EXPLORED, MOST_LISTED = 5000, 3
 Names = Annotated[tuple[str, ...], Field(max_length=20)]
 
 
 def mcp_command(contract: Contract, options: SimpleNamespace) -> int:
     """Serve the tools until the client goes away."""
-    with TemporaryDirectory(prefix="contract-tests-") as folder:
-        session = Session(contract, options, options.report_dir or Path(folder))
-        tools = (session.judge, session.next_finding, session.explain, session.script, session.compare)
-        Tools("contract-tests", ABOUT, tools, (StoppedError, click.BadParameter)).serve()
+    folder = TemporaryDirectory(prefix="contract-tests-")
+    session = Session(contract, options, options.report_dir or Path(folder.name))
+    tools = (session.judge, session.next_finding, session.explain, session.script, session.compare)
+    Tools("contract-tests", ABOUT, tools, (StoppedError, click.BadParameter)).serve(folder.cleanup)
     return 0
 
 
@@ -174,7 +174,10 @@ class Session:
             **({"left_behind": {QUOTED: run["left"]}} if run["left"] else {}),
             fix_this_first=_cause(found[0]) if found else None,
             then=[f"{group.rule} ({', '.join(_resources(group))})" for group in found[1:]],
-            not_judged=[{"checks": names, QUOTED: {"why": why}} for why, names in unjudged.items()],
+            not_judged=[
+                {"checks": len(names), "such as": names[:MOST_LISTED], QUOTED: {"why": why}}
+                for why, names in unjudged.items()
+            ],
             notes={QUOTED: run["notes"]},
             more="next_finding for the next cause or for one rule, script for a failure alone; a person opens"
             f" {run['folder']}/report.html",

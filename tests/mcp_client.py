@@ -1,0 +1,60 @@
+"""How the tests call the tools of `contract-tests mcp` and `mock-server mcp`: as an agent does, over stdio."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from shell import COMMANDS
+from wire import ALPINE, HARBOUR
+
+from link_management_contract.agents import LONGEST
+
+PATIENCE = 300  # seconds for an answer
+KEYS = {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
+
+
+def tools(program: str, *options: str, **more: str) -> Client:
+    """A client of a program's tools, as a context manager that starts and ends the program."""
+    environment = dict(os.environ) | KEYS | more
+    command = StdioServerParameters(command=str(COMMANDS / program), args=["mcp", *options], env=environment)
+    return Client(command, read_timeout_seconds=PATIENCE)
+
+
+async def text_of(client: Client, tool: str, **arguments: Any) -> str:
+    """What a tool answers, which is short."""
+    text, is_error = await _called(client, tool, arguments)
+    assert not is_error, text
+    return text
+
+
+async def result(client: Client, tool: str, **arguments: Any) -> Any:
+    """The JSON that a tool answers."""
+    return json.loads(await text_of(client, tool, **arguments))
+
+
+async def complaint(client: Client, tool: str, **arguments: Any) -> str:
+    """Why a tool can't do what it is asked."""
+    text, is_error = await _called(client, tool, arguments)
+    assert is_error, text
+    return text
+
+
+async def until(holds: Callable[[], object]) -> None:
+    with anyio.fail_after(PATIENCE):
+        while not holds():  # noqa: ASYNC110 - what is waited for happens in another process
+            await anyio.sleep(0.05)
+
+
+async def _called(client: Client, tool: str, arguments: dict[str, Any]) -> tuple[str, bool]:
+    answered = await client.call_tool(tool, arguments)
+    (content,) = answered.content
+    text: str = content.text  # type: ignore[union-attr]
+    assert len(text.encode()) <= LONGEST
+    assert HARBOUR not in text or '"accounts"' in text  # where a mock tells its own keys
+    return text, bool(answered.is_error)
