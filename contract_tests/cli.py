@@ -133,8 +133,8 @@ RUN = (
     _flag("--quiet", "print only the verdict"),
     _flag("--verbose", "also print the areas, the server's choices and all that was not judged"),
 )
-OF_TOOLS = {"api_key", "second_api_key", "base_url", "watch", "plan", "resources", "rules", "max_failures", "explore"}
-OF_SCREENS = {"write_waivers", "baseline", "quiet", "verbose"}
+OF_TOOLS = {"api_key", "second_api_key", "base_url", "watch", "plan", "resources", "rules", "explore", "overlap"}
+OF_SCREENS = {"max_failures", "write_waivers", "baseline", "quiet", "verbose"}
 COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
     "run": ("judge an implementation", RUN),
     "rules": (

@@ -66,7 +66,7 @@ def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: 
     documented = [each for each in exchanges if each.expects is Expect.SUCCESS]
     is_doubted = any(isinstance(each, Undecided) for each in seen)
     answered = {each.number for each in exchanges}
-    if broken or plan["it"] not in answered or any(each.failed for each in documented):
+    if broken or plan["it"] not in answered or not all(each.succeeded for each in documented):
         return broken
     is_satisfied = any(isinstance(each, Satisfied | NotApplicable) for each in seen)
     is_read = all(each.json is not None for each in documented if each.request.operation != "delete")

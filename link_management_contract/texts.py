@@ -6,6 +6,8 @@ from link_management_contract import shipped
 
 STATEMENT = re.compile(r'^- <a id="s(D?\d+)"></a>\*\*\1\*\* \(\w+\) (.*?)(?=\n\n|\n- |\Z)', re.MULTILINE | re.DOTALL)
 
+RULING = re.compile(r'^\d+\. <a id="r(\d+)"></a>\*\*(.*?)\*\* (.*?)(?=\n\d+\. |\Z)', re.MULTILINE | re.DOTALL)
+
 
 def printable(text: str) -> str:
     """A text in which no character steers a terminal, and which no runner of CI takes for a command."""
@@ -25,6 +27,15 @@ def _escaped(character: str, encoding: str) -> str:
 
 def statements() -> dict[str, str]:
     """The statements of the specification, in the project's own words, by number, such as `45` or `D2`."""
+    return {number: " ".join(text.split()) for number, text in STATEMENT.findall(_specification())}
+
+
+def rulings() -> dict[str, str]:
+    """What settles a question that the specification leaves ambiguous, by number, such as `14`."""
+    return {number: " ".join(f"{title} {text}".split()) for number, title, text in RULING.findall(_specification())}
+
+
+def _specification() -> str:
     installed = shipped("specification.md")
     path = installed if installed.exists() else shipped("docs/specification.md")
-    return {number: " ".join(text.split()) for number, text in STATEMENT.findall(path.read_text("utf-8"))}
+    return path.read_text("utf-8")

@@ -1,6 +1,7 @@
 """The command `contract-tests mcp`: the suite as tools of a coding agent."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ from pydantic import Field
 
 from contract_tests.cli import base_url as checked_url
 from contract_tests.commands.compare import Regression
-from contract_tests.commands.rules import text_about
+from contract_tests.commands.rules import areas, text_about
 from contract_tests.errors import StoppedError, UsageError
 from contract_tests.reports import results
 from contract_tests.reports.causes import Group, groups, undecided
@@ -29,7 +30,9 @@ ABOUT = (
     " judge again, until the verdict is `conforms`. `explain` tells what a rule or a statement of the specification"
     " asks for; `script` gives a shell script that shows one failure alone."
 )
-MOST_EXPLORED, MOST_LISTED = 5000, 3
+MOST_EXPLORED, MOST_ROUNDS = 5000, 100
+MOST_LISTED = 3  # checks that were not judged, of each reason
+BOILERPLATE = re.compile(r"^base=.*?^trap tidy EXIT\n|^command -v contract-tests.*", re.MULTILINE | re.DOTALL)
 Names = Annotated[tuple[str, ...], Field(max_length=20)]
 
 
@@ -62,13 +65,14 @@ class Session:
         self.runs: list[dict[str, Any]] = []
         self.shown = 0
 
-    async def judge(
+    async def judge(  # noqa: PLR0913, PLR0917 - keywords, to all who use it
         self,
         context: Context[Any, Any],
         base_url: Annotated[str, Field(description="where the API answers, such as http://127.0.0.1:8000")] = "",
         resources: Annotated[Names, Field(description="such as domains [default: all]")] = (),
         rules: Annotated[Names, Field(description="ids or patterns such as pagination.* [default: all]")] = (),
         explore: Annotated[int, Field(ge=0, le=MOST_EXPLORED, description="generated requests; 0 is quicker")] = 390,
+        overlap: Annotated[int, Field(ge=0, le=MOST_ROUNDS, description="rounds of overlapping requests, try 20")] = 0,
     ) -> str:
         """Judge a server: the verdict, the cause to fix first with its evidence, and what else there is.
 
@@ -79,12 +83,13 @@ class Session:
             self._begun += 1
             folder = self._folder / f"run-{os.getpid()}-{self._begun}"
             chosen = [f"--base-url={url}", f"--resources={','.join(resources)}", f"--rules={','.join(rules)}"]
-            arguments = ["run", *self._options.arguments, *chosen, f"--explore={explore}", f"--report-dir={folder}"]
-            status, complaint = await carried_out("contract_tests", [*arguments, "--quiet"], context)
+            chosen += [f"--explore={explore}", f"--overlap={overlap}", f"--report-dir={folder}", "--quiet"]
+            arguments = ["run", *self._options.arguments, *chosen]
+            status, complaint = await carried_out("contract_tests", arguments, context)
             document = results.read(folder / results.FILE) if (folder / results.FILE).exists() else {"status": None}
             if document["status"] != status:  # there is none, or it was written before the run broke off
                 raise UsageError(answer(verdict=None, exit_status=status, **{QUOTED: complaint}))
-            self.runs.append(document | {"folder": str(folder)})
+            self.runs.append(document | {"run": self._begun, "folder": str(folder)})
             self.shown = 1
         return self._judged()
 
@@ -126,7 +131,7 @@ class Session:
         self, name: Annotated[str, Field(description="a rule, an open point, a statement's number, or pagination.*")]
     ) -> str:
         """What a rule or a statement of the specification asks for; or the rules that a pattern matches."""
-        return cut(text_about(self._contract, name), "\n... cut; choose fewer, by area or by name")
+        return cut(text_about(self._contract, name), f"\n... cut; areas are {', '.join(areas(self._contract))}")
 
     def script(self, rule: Annotated[str, Field(description="a rule that failed in the last run")]) -> str:
         """A shell script that shows one failure of the last run; it ends with 1 if broken, 0 if fixed, else 125."""
@@ -136,8 +141,10 @@ class Session:
         if rule not in failed or not path.exists():
             known = ", ".join(dict.fromkeys(failed)) or "none"
             raise UsageError(f'the last run has no script for "{rule}"; rules that failed: {known}')
-        head = answer(file=str(path), run=f"CONTRACT_API_KEY=... sh {path}", statuses={0: "fixed", 1: "broken"})
-        return cut(f"{head}\n{path.read_text('utf-8')}", "\n... cut; the file has all of it")
+        keys = "CONTRACT_API_KEY=... CONTRACT_SECOND_API_KEY=..."
+        head = answer(run=f"{keys} sh {path}", statuses={0: "fixed", 1: "broken", 125: "neither"})
+        steps = BOILERPLATE.sub("# ...\n", path.read_text("utf-8"))
+        return cut(f"{head}\n{steps}", "\n... cut; the file has all of it")
 
     def compare(self) -> str:
         """What is better and what is worse in the last run than in the one before."""
@@ -156,15 +163,16 @@ class Session:
         return self.runs[-1]
 
     def _judged(self) -> str:
-        run = self._last
+        run, before = self._last, self.runs[-2] if len(self.runs) > 1 else {"notes": []}
         found = groups(run["results"])
         failed = sum(each["verdict"] == Verdict.FAIL for each in run["results"])
         unjudged = {why: list(map(results.name_of, some)) for why, some in undecided(run["results"], found).items()}
         return answer(
             verdict=run["verdict"],
             counts={
-                "run": len(self.runs),
+                "run": run["run"],
                 "requests": run["requests"],
+                "answers that were a 5xx": run["server_errors"],
                 "seconds": run["seconds"],
                 "checks": len(run["results"]),
                 "failed": failed,
@@ -178,7 +186,7 @@ class Session:
                 {"checks": len(names), "such as": names[:MOST_LISTED], QUOTED: {"why": why}}
                 for why, names in unjudged.items()
             ],
-            notes={QUOTED: run["notes"]},
+            new_notes={QUOTED: [note for note in run["notes"] if note not in before["notes"]]},
             more="next_finding for the next cause or for one rule, script for a failure alone; a person opens"
             f" {run['folder']}/report.html",
         )

@@ -1,5 +1,6 @@
 """The command `contract-tests rules`: rules, open points and statements, listed or explained."""
 
+import re
 import textwrap
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -8,7 +9,7 @@ from types import SimpleNamespace
 
 from contract_tests.errors import UsageError
 from link_management_contract import Contract, OpenPoint, Rule
-from link_management_contract.texts import statements
+from link_management_contract.texts import rulings, statements
 
 WIDTH = 80
 JUDGED_BY = {"exchange": "one answer", "state": "several requests", "round": "requests that overlap"}
@@ -25,16 +26,21 @@ def rules_command(contract: Contract, options: SimpleNamespace) -> int:
 
 
 def text_about(contract: Contract, name: str) -> str:
-    """What there is to say of a rule, an open point, a statement by its number, or all that match a pattern.
+    """What there is to say of a rule, an open point, a statement by its number, `ruling 14`, an area or a pattern.
 
     Raises:
         UsageError: if there is none.
     """
-    if any(letter in "*?[" for letter in name):
-        return _overview(contract, name)
+    if any(letter in "*?[" for letter in name) or name in areas(contract):
+        return _overview(contract, f"{name}.*" if name in areas(contract) else name)
     if name in statements():
         return _statement(contract, name)
-    return _explanation(contract, name)
+    ruling = rulings().get(name.casefold().removeprefix("ruling "))
+    return textwrap.fill(ruling, WIDTH) if ruling else _explanation(contract, name)
+
+
+def areas(contract: Contract) -> list[str]:
+    return list(dict.fromkeys([*(rule.partition(".")[0] for rule in contract.rules), "open"]))
 
 
 def _statement(contract: Contract, number: str) -> str:
@@ -49,12 +55,12 @@ def _overview(contract: Contract, pattern: str) -> str:
     rules = [rule for rule in contract.rules.values() if fnmatchcase(rule.id, pattern)]
     points = [point for point in contract.open_points.values() if fnmatchcase(point.id, pattern)]
     if not rules and not points:
-        raise UsageError(f'no rule matches "{pattern}"; areas are chosen as pagination.*')
+        raise UsageError(f'no rule matches "{pattern}"; areas are {", ".join(areas(contract))}')
     entries: list[Rule | OpenPoint] = [*rules, *points]
     for area, group in groupby(entries, key=lambda entry: entry.id.partition(".")[0]):
         lines.append(f"{area}\n")
         for entry in group:
-            label = entry.level if isinstance(entry, Rule) else f"here {entry.default}"
+            label = entry.level if isinstance(entry, Rule) else f"the mock: {entry.default}"
             lines.append(f"  {entry.id}  ({label})")
             lines.append(textwrap.fill(entry.statement, WIDTH, initial_indent="    ", subsequent_indent="    "))
         lines.append("")
@@ -66,14 +72,16 @@ def _explanation(contract: Contract, name: str) -> str:
     if entry is None:
         points = [point.id for point in contract.open_points.values()]
         near = get_close_matches(name, [*contract.rules, *points], n=3, cutoff=0.4)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`contract-tests rules` lists them all"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"areas are {', '.join(areas(contract))}"
         raise UsageError(f'no rule "{name}"; {hint}')
     lines = [entry.id, textwrap.fill(entry.statement, WIDTH), ""]
     lines.append(f"Source     section {entry.section!r} of the specification, docs/specification.md")
-    known = statements()
-    for number in map(str, entry.numbers):
-        text = f"{number:>4} {known[number]}"
-        lines.append(textwrap.fill(text, WIDTH, initial_indent=" " * 10, subsequent_indent=" " * 15))
+    texts = {number: statements()[number] for number in map(str, entry.numbers)}
+    for number in re.findall(r"ruling (\d+)", f"{texts}"):
+        texts[f"ruling {number}"] = rulings()[number]
+    for number, text in texts.items():
+        numbered = f"{number:>4} {text}"
+        lines.append(textwrap.fill(numbered, WIDTH, initial_indent=" " * 10, subsequent_indent=" " * 15))
     if isinstance(entry, Rule):
         lines.append(f"Level      {entry.level}")
         lines.append(f"Judged by  {JUDGED_BY[entry.decided_by]}")

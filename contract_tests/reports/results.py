@@ -97,14 +97,14 @@ def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
 def _finding(outcome: Outcome, rule: Rule, finding: Violation) -> dict[str, Any]:
     request = finding.exchange.request
     is_of_one = rule.decided_by == "exchange" or finding.at.startswith(("/meta", "/links"))
-    is_shown = is_of_one and _stands_alone(request, outcome.exchanges)
+    repeat = curl(outcome.base_url, request) if is_of_one and _stands_alone(request, outcome.exchanges) else ""
     return {
         "expected": finding.expected,
         "received": finding.received,
         "request": request_line(finding.exchange),
         "identity": request.identity,
         "exchange": finding.exchange.number,
-        "repeat": curl(outcome.base_url, request) if is_shown else "",
+        "repeat": repeat if repeat.isprintable() else "",  # else it would not be what was sent
         **({"trace": finding.exchange.trace} if finding.exchange.trace else {}),
         **({"timeline": list(finding.timeline)} if finding.timeline else {}),
     } | excerpt(finding, outcome.exchanges, outcome.masking)

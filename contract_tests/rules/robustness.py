@@ -47,8 +47,9 @@ def requests_work_in_parallel(evidence: Evidence) -> Observations:
     ]
     single = [each for each in exchanges if each.expects is not Expect.OVERLOOKED]
     wrong = [each for each in single if any(not alone for alone in each.fails_alone) and not each.failed]
-    if any(any(each.fails_alone) for each in single):
-        yield Undecided("requests fail without others, too")
+    alone = [each.request for each in single if any(each.fails_alone)]
+    if alone:
+        yield Undecided(f"requests fail without others, too: {alone[0].method} {alone[0].path}")
         return
     if not any(any(each.crowded) for each in single):
         yield NotApplicable("no request of this run was sent while another was under way")

@@ -247,7 +247,7 @@ def test_rules_lists_every_rule_and_open_point(capsys: pytest.CaptureFixture[str
     assert main(["rules"]) == 0
     listed = capsys.readouterr().out
     assert "  pagination.next-is-null-on-last-page  (stated)\n    On the last page" in listed
-    assert "  open.create-status  (here 201)\n" in listed
+    assert "  open.create-status  (the mock: 201)\n" in listed
     assert listed.endswith(f"{len(DOCUMENT['x-rules'])} rules, {len(DOCUMENT['x-open-points'])} open points\n")
     assert max(map(len, listed.splitlines())) <= 90
 

@@ -103,6 +103,19 @@ def test_a_script_about_two_accounts_needs_both_keys() -> None:
     assert statuses == [125, 1]
 
 
+@pytest.mark.parametrize(("key", "status"), [(KEY, 0), ("a key that nobody has", 125)])
+def test_nothing_is_fixed_where_the_key_is_refused(key: str, status: int) -> None:
+    with MockServer(defects=("pages-lose-their-last-record",)) as server:
+        found = outcome(server)
+        result = next(each for each in found.failing if each.rule.id == "pagination.page-is-filled")
+        made = script_of(CONTRACT, found, result)
+        server.running.change(defects=())
+        keys = {"CONTRACT_API_KEY": key, "CONTRACT_SECOND_API_KEY": SECOND}
+        env = keys | {"PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}"}
+        ended = subprocess.run(["sh"], input=made.text, text=True, env=env, capture_output=True, check=False)
+    assert ended.returncode == status, ended.stdout
+
+
 def test_who_only_reads_sends_nothing_for_it() -> None:
     with MockServer(defects=("total-is-one-more",)) as server:
         ran = command("run", "--base-url", server.base_url, "--read-only", "--shrink", "100")
