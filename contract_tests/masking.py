@@ -193,7 +193,8 @@ class Masking:
             return self.text(text).encode()
         if body is None and text.strip() not in ("", "null"):
             return self.text(_unread(text)).encode()
-        masked = _answer(body, self._is_own(exchange)) if body is not None else body
+        hide = _answer if exchange.succeeded else _refusal
+        masked = hide(body, self._is_own(exchange)) if body is not None else body
         return (self.text(json.dumps(masked, ensure_ascii=False)) if text else "").encode("utf-8", "backslashreplace")
 
     def _is_own(self, exchange: Exchange) -> Callable[[dict[str, Any]], bool]:
@@ -239,6 +240,17 @@ def _answer(body: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
     if "data" not in body and id_of(body) is not None:  # a record without its envelope
         return _data(body, own)
     return {name: value if name in OF_THE_LIST else _data(value, own) for name, value in body.items()}
+
+
+def _refusal(body: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
+    """What a server says of a request that it did not carry out; of records in it, as of others."""
+    if isinstance(body, list):
+        return [_refusal(each, own) for each in body]
+    if not isinstance(body, dict):
+        return body
+    if id_of(body) is not None:
+        return _data(body, own)
+    return {name: _data(value, own) if name == "data" else _refusal(value, own) for name, value in body.items()}
 
 
 def _data(value: Any, own: Callable[[dict[str, Any]], bool]) -> Any:

@@ -23,7 +23,7 @@ from contract_tests.multipart import USUAL
 from contract_tests.observation import DECISIONS, Observation
 from link_management_contract import Resource, Rule
 
-MARK = re.compile(r"ct\d+x?[0-9a-f]*-(\d+z)")  # what marks a record of a run
+MARK = re.compile(r"ct[0-9a-f]+(?:x[0-9a-f]*)?-(\d+z)")  # what marks a record of a run
 NOTHING = Listing((), complete=False)
 
 

@@ -27,7 +27,13 @@ ABOUT_QUOTES = (
     " Letters shown as `a` and digits as `0` hide what may be an account's own data."
 )
 LONGEST = 6000  # bytes of a result, some 2,000 tokens
-BOUNDS = ((20, 300), (8, 200), (4, 120), (2, 60))  # entries of a list and characters of a text, until all of it fits
+BOUNDS = (
+    (20, 600),
+    (20, 300),
+    (8, 200),
+    (4, 120),
+    (2, 60),
+)  # entries of a list and characters of a text, until all of it fits
 LAST_LINES = 5  # of what a command complained of
 RUNNING = set[Process]()  # commands that tools carry out
 

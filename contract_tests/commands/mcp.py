@@ -152,9 +152,19 @@ class Session:
             raise UsageError(f"two runs are compared, and {len(self.runs)} came to a verdict; judge again first")
         before, now = self.runs[-2:]
         change = Regression.of(before, now)
-        lists = {"worse": change.worse, "better": change.better, "new": change.new, "gone": change.gone}
-        counts = {name: len(lines) for name, lines in lists.items()}
-        return answer(verdicts=[run["verdict"] for run in (before, now)], counts=counts, **lists)
+        warned = [
+            {results.name_of(each) for each in run["results"] if each["verdict"] == Verdict.WARN}
+            for run in (before, now)
+        ]
+        return answer(
+            verdicts=[run["verdict"] for run in (before, now)],
+            worse=change.worse,
+            better=change.better,
+            new_warnings=sorted(warned[1] - warned[0]),
+            gone_warnings=sorted(warned[0] - warned[1]),
+            judged_now_alone=len(change.new),
+            judged_then_alone=len(change.gone),
+        )
 
     @property
     def _last(self) -> dict[str, Any]:
@@ -166,7 +176,7 @@ class Session:
         run, before = self._last, self.runs[-2] if len(self.runs) > 1 else {"notes": []}
         found = groups(run["results"])
         failed = sum(each["verdict"] == Verdict.FAIL for each in run["results"])
-        unjudged = {why: list(map(results.name_of, some)) for why, some in undecided(run["results"], found).items()}
+        unjudged = undecided(run["results"], found)
         return answer(
             verdict=run["verdict"],
             counts={
@@ -183,8 +193,12 @@ class Session:
             fix_this_first=_cause(found[0]) if found else None,
             then=[f"{group.rule} ({', '.join(_resources(group))})" for group in found[1:]],
             not_judged=[
-                {"checks": len(names), "such as": names[:MOST_LISTED], QUOTED: {"why": why}}
-                for why, names in unjudged.items()
+                {
+                    "checks": len(some),
+                    "such as": list(map(results.name_of, some[:MOST_LISTED])),
+                    QUOTED: {"why": why, "seemed broken": [_quotes(each) for each in some[0]["findings"][:1]]},
+                }
+                for why, some in unjudged.items()
             ],
             new_notes={QUOTED: [note for note in run["notes"] if note not in before["notes"]]},
             more="next_finding for the next cause or for one rule, script for a failure alone; a person opens"

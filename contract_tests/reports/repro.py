@@ -185,7 +185,7 @@ def _fields(number: int, request: Request) -> tuple[list[str], list[str]]:
 def printed(content: bytes, file: str) -> str:
     """A line that writes a file, whatever is in it; the marks of the run become those of the script."""
     parts, marks = [], []
-    for piece in re.split(rb"(ct\d+x?[0-9a-f]*-\d+z)", content):
+    for piece in re.split(rb"(ct[0-9a-f]+(?:x[0-9a-f]*)?-\d+z)", content):
         found = MARK.fullmatch(piece.decode("latin-1"))
         marks += [f'"$mark-{found[1]}"'] if found else []
         parts.append("%s" if found else "".join(ESCAPES.get(byte, f"\\{byte:03o}") for byte in piece))

@@ -35,7 +35,7 @@ SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("results.schema.json")
 FILE = "results.json"
 TEXTS = ("base_url", "word", "contract_version", "began")
-LONGEST_VALUE, LONGEST_BODY, LONGEST_TEXT, LONGEST_FORM = 120, 300, 60, 200  # characters
+LONGEST_VALUE, LONGEST_BODY, LONGEST_TEXT, LONGEST_FORM = 120, 300, 60, 500  # characters
 MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body|h1)", re.IGNORECASE)
 
 
@@ -223,7 +223,9 @@ def sent(request: Request) -> str:
 
 
 def _form_value(value: FormValue) -> str:
-    return _short(value, LONGEST_TEXT) if isinstance(value, str) else f"the file {value[0]}"
+    return (
+        _short(value, LONGEST_TEXT) if isinstance(value, str) else f"the {'' if value[1] else 'empty '}file {value[0]}"
+    )
 
 
 def answered(exchange: Exchange) -> str:

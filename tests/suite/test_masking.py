@@ -64,6 +64,23 @@ def test_somebody_elses_record_keeps_its_shape_alone(body: Any, expected: Any) -
         assert masked.json == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"statusCode": 400, "code": "FST_ERR_VALIDATION"}, {"statusCode": 400, "code": "FST_ERR_VALIDATION"}),
+        (
+            {"detail": [{"loc": ["body", "host"], "msg": "Required"}]},
+            {"detail": [{"loc": ["body", "host"], "msg": "Required"}]},
+        ),
+        ({"detail": "taken", "by": ROW}, {"detail": "taken", "by": SHAPE}),
+        ([{"problem": [ROW]}], [{"problem": [SHAPE]}]),
+        ({"title": "Conflict", "data": {"name": "Jane"}}, {"title": "Conflict", "data": {"name": "aaaa"}}),
+    ],
+)
+def test_a_refusal_tells_its_reason_and_no_record(body: Any, expected: Any) -> None:
+    assert Masking.of({}, []).exchange(exchange(body, 400)).json == expected
+
+
 @pytest.mark.parametrize("key", ["demo-key/har%bour", "Kolibri-5f2c"])
 def test_a_key_is_masked_however_its_characters_are_escaped(key: str) -> None:
     in_hex = "".join(f"%{ord(letter):02x}" for letter in key)
