@@ -87,6 +87,8 @@ class Session:
             arguments = ["run", *self._options.arguments, *chosen]
             status, complaint = await carried_out("contract_tests", arguments, context)
             document = results.read(folder / results.FILE) if (folder / results.FILE).exists() else {"status": None}
+            if status == UsageError.status:
+                raise UsageError(complaint)
             if document["status"] != status:  # there is none, or it was written before the run broke off
                 raise UsageError(answer(verdict=None, exit_status=status, **{QUOTED: complaint}))
             self.runs.append(document | {"run": self._begun, "folder": str(folder)})

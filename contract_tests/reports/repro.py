@@ -71,6 +71,8 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     lines = [SECOND_KEY] if any(each.request.identity == OTHER for each in steps) else []
     for number, exchange in enumerate(steps, 1):
         step = _lines(number, exchange, ids, gone, is_it=exchange.number == it.number)
+        if "datetime" in rule.id and exchange.request.operation == "update":
+            lines.append("sleep 1  # times are told in seconds")
         lines += [AGAIN, *step, "done"] if exchange.attempts else step
     lines += at_once(finding, ids, resource)
     texts = " ".join(quote(" ".join(text.split())) for text in (finding.expected, finding.received))
