@@ -31,9 +31,8 @@ ABOUT = (
     " asks for; `script` gives a shell script that shows one failure alone."
 )
 MOST_EXPLORED, MOST_ROUNDS = 5000, 100
-MOST_LISTED = 3  # checks that were not judged, of each reason
+MOST_LISTED, MOST_FINDINGS = 3, 2  # checks that were not judged, of each reason; findings of a rule and resource
 BOILERPLATE = re.compile(r"^base=.*?^trap tidy EXIT\n|^command -v contract-tests.*", re.MULTILINE | re.DOTALL)
-Names = Annotated[tuple[str, ...], Field(max_length=20)]
 
 
 def mcp_command(contract: Contract, options: SimpleNamespace) -> int:
@@ -69,20 +68,25 @@ class Session:
         self,
         context: Context[Any, Any],
         base_url: Annotated[str, Field(description="where the API answers, such as http://127.0.0.1:8000")] = "",
-        resources: Annotated[Names, Field(description="such as domains [default: all]")] = (),
-        rules: Annotated[Names, Field(description="ids or patterns such as pagination.* [default: all]")] = (),
+        resources: Annotated[list[str] | None, Field(description='such as ["domains"] [default: all]')] = None,
+        rules: Annotated[list[str] | None, Field(description='or patterns: ["pagination.*"] [default: all]')] = None,
         explore: Annotated[int, Field(ge=0, le=MOST_EXPLORED, description="generated requests; 0 is quicker")] = 390,
         overlap: Annotated[int, Field(ge=0, le=MOST_ROUNDS, description="rounds of overlapping requests, try 20")] = 0,
     ) -> str:
         """Judge a server: the verdict, the cause to fix first with its evidence, and what else there is.
 
-        It creates records of its own and removes them. With resources or rules chosen, the verdict is only partial.
+        It creates records of its own and removes them. With resources or rules chosen, the verdict is only partial. A
+        verdict names what was not judged, such as overlapping requests.
         """
         url = self._allowed(base_url)
         async with self._is_free:
             self._begun += 1
             folder = self._folder / f"run-{os.getpid()}-{self._begun}"
-            chosen = [f"--base-url={url}", f"--resources={','.join(resources)}", f"--rules={','.join(rules)}"]
+            chosen = [
+                f"--base-url={url}",
+                f"--resources={','.join(resources or ())}",
+                f"--rules={','.join(rules or ())}",
+            ]
             chosen += [f"--explore={explore}", f"--overlap={overlap}", f"--report-dir={folder}", "--quiet"]
             arguments = ["run", *self._options.arguments, *chosen]
             status, complaint = await carried_out("contract_tests", arguments, context)
@@ -203,8 +207,8 @@ class Session:
                 for why, some in unjudged.items()
             ],
             new_notes={QUOTED: [note for note in run["notes"] if note not in before["notes"]]},
-            more="next_finding for the next cause or for one rule, script for a failure alone; a person opens"
-            f" {run['folder']}/report.html",
+            more="next_finding for the next cause, or for any rule, even one that was not judged; script for a failure"
+            f" alone; a person opens {run['folder']}/report.html",
         )
 
 
@@ -234,5 +238,7 @@ def _quotes(finding: Mapping[str, Any]) -> dict[str, str]:
 
 def _result(result: Mapping[str, Any]) -> dict[str, Any]:
     """All that is known of a rule for one resource."""
-    quotes = {"reasons": result["reasons"], "findings": [_quotes(finding) for finding in result["findings"]]}
-    return {"resource": result["kind"], "verdict": result["verdict"], "answers": result["witnesses"], QUOTED: quotes}
+    findings = [_quotes(finding) for finding in result["findings"][:MOST_FINDINGS]]
+    further = len(result["findings"]) + result["further_findings"] - len(findings)
+    quotes = {"reasons": result["reasons"], "findings": findings}
+    return {"resource": result["kind"], "verdict": result["verdict"], "further_findings": further, QUOTED: quotes}

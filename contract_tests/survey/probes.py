@@ -175,7 +175,7 @@ def _same_again(visitor: Visitor, identifiers: list[int]) -> None:
 
 
 def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
-    """Create a record of each type, update each of its fields alone, then give it the next type; note what it shows."""
+    """Create a record of each type, update its fields alone and together, then give it the next type."""
     types, resource = alone(visitor.resource), visitor.resource
     creations = create(visitor, *(Create(visitor.least() | of_type(resource, each)) for each in types))
     made = {
@@ -186,8 +186,11 @@ def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
     records |= {identifier: record for identifier, (record, _, _) in made.items()}
     with suppress(WriteRefusedError):
         for identifier, (_, each, _) in made.items():
-            for name in (field for field, its_type in resource.types_of.items() if its_type == each):
-                form = {name: value(name, resource.optional[name], "third-")}
+            fields = [field for field, its_type in resource.types_of.items() if its_type == each]
+            forms: list[dict[str, FormValue]] = [{name: value(name, "text", "third-")} for name in fields]
+            both = {resource.label: visitor.mark(), "is_enabled": "1"} | of_type(resource, each, "other-")
+            forms += [{"is_enabled": "0"}, {name: both[name] for name in both if name != "type"}]
+            for form in forms:
                 [records[identifier]] = change(visitor, Update(identifier, form, records[identifier]))
         updates = [
             Update(identifier, of_type(resource, other, "other-"), records[identifier])

@@ -68,7 +68,8 @@ class TestOverStdio:
         assert RULE not in str(first["then"])
         assert {each["resource"] for each in again["results"]} == set(cause["resources"])
         assert (ended["finding"], anew["finding"]["rule"]) == (None, RULE)
-        assert "contract-tests verdict" in script
+        assert "<-- this answer" in script
+        assert "mine() {" not in script
         assert second["verdict"].startswith("conforms")
         assert second["fix_this_first"] is None
         assert f"{RULE}[domains]: fail, now pass" in compared["better"]
