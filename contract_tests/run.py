@@ -473,7 +473,8 @@ def selected(contract: Contract, options: Options) -> list[tuple[Rule, Resource]
     """
     unused = [each for each in options.rules if not any(fnmatchcase(rule, each) for rule in contract.rules)]
     if unused:
-        raise NothingSelectedError(f'no rule of the contract matches "{unused[0]}"; areas are chosen as pagination.*')
+        areas = ", ".join(dict.fromkeys(f"{rule.partition('.')[0]}.*" for rule in contract.rules))
+        raise NothingSelectedError(f'no rule of the contract matches "{unused[0]}"; choose from {areas}')
     if any(each.startswith("concurrency") for each in options.rules) and not options.overlap:
         raise NothingSelectedError("rules of overlapping requests are judged with --overlap N; give that too")
     chosen = [

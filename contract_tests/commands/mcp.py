@@ -31,6 +31,7 @@ ABOUT = (
     " asks for; `script` gives a shell script that shows one failure alone."
 )
 MOST_EXPLORED, MOST_ROUNDS = 5000, 100
+LONGEST_RUN = "5m"  # unless --deadline says otherwise
 MOST_LISTED, MOST_FINDINGS = 3, 2  # checks that were not judged, of each reason; findings of a rule and resource
 BOILERPLATE = re.compile(r"^base=.*?^trap tidy EXIT\n|^command -v contract-tests.*", re.MULTILINE | re.DOTALL)
 
@@ -71,7 +72,9 @@ class Session:
         resources: Annotated[list[str] | None, Field(description='such as ["domains"] [default: all]')] = None,
         rules: Annotated[list[str] | None, Field(description='or patterns: ["pagination.*"] [default: all]')] = None,
         explore: Annotated[int, Field(ge=0, le=MOST_EXPLORED, description="generated requests; 0 is quicker")] = 390,
-        overlap: Annotated[int, Field(ge=0, le=MOST_ROUNDS, description="rounds of overlapping requests, try 20")] = 0,
+        overlap: Annotated[
+            int, Field(ge=0, le=MOST_ROUNDS, description="rounds of overlapping requests: 2 are quick")
+        ] = 0,
     ) -> str:
         """Judge a server: the verdict, the cause to fix first with its evidence, and what else there is.
 
@@ -88,7 +91,7 @@ class Session:
                 f"--rules={','.join(rules or ())}",
             ]
             chosen += [f"--explore={explore}", f"--overlap={overlap}", f"--report-dir={folder}", "--quiet"]
-            arguments = ["run", *self._options.arguments, *chosen]
+            arguments = ["run", f"--deadline={LONGEST_RUN}", *self._options.arguments, *chosen]
             status, complaint = await carried_out("contract_tests", arguments, context)
             document = results.read(folder / results.FILE) if (folder / results.FILE).exists() else {"status": None}
             if status == UsageError.status:
@@ -206,7 +209,7 @@ class Session:
                 }
                 for why, some in unjudged.items()
             ],
-            new_notes={QUOTED: [note for note in run["notes"] if note not in before["notes"]]},
+            notes={QUOTED: [note for note in run["notes"] if not found or note not in before["notes"]]},
             more="next_finding for the next cause, or for any rule, even one that was not judged; script for a failure"
             f" alone; a person opens {run['folder']}/report.html",
         )

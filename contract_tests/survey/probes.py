@@ -8,7 +8,7 @@ from itertools import cycle
 from typing import TypeVar
 from zlib import crc32
 
-from contract_tests.evidence import AccessAttempt, Creation, Record
+from contract_tests.evidence import AccessAttempt, Creation, Listing, Record
 from contract_tests.exchange import OTHER, OWN, WRITES, Expect, FormValue, request_of
 from contract_tests.masking import mark_of
 from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, UNUSUAL, Shape
@@ -92,6 +92,8 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
         for rich in RICH[name]:
             yield partial(_change, visitor, identifier, {**more, name: rich}, Expect.OPEN)
     yield partial(_odd_values, visitor, identifier)
+    if "custom_not_found_url" in resource.optional:
+        yield partial(_set_not_found_alone, visitor)
     if "custom_index_url" in resource.optional:
         yield partial(_write_each, visitor, {identifier: {"custom_index_url": ""}})
     if resource.types:
@@ -101,6 +103,12 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
         long_name: dict[str, FormValue] = {label: f"{visitor.mark()} {LONG_NAME}"}
         yield partial(_write_each, visitor, {identifier: long_name})  # which may be refused, or cut
     yield partial(_nameless, visitor, subjects)
+
+
+def _set_not_found_alone(visitor: Visitor) -> None:
+    """Create a record with this URL and without the other, and change it."""
+    for identifier in _made(visitor, [{"custom_not_found_url": value("custom_not_found_url", "text")}], Expect.SUCCESS):
+        _change(visitor, identifier, {"custom_not_found_url": value("custom_not_found_url", "text", "other-")})
 
 
 def _set_one(visitor: Visitor, identifier: int) -> None:
@@ -222,6 +230,8 @@ def _alike(visitor: Visitor) -> None:
     form = dict(first.form)
     is_host, other_url = label == "host", value("custom_index_url", "text", "other-")
     other: dict[str, FormValue] = {label: form[label].upper(), "custom_index_url": other_url} if is_host else {}
+    if is_host:
+        before = _again(visitor, {**form, "custom_index_url": other_url}, first.identifier, before)
     exchange = visitor.post(form | other, Expect.OPEN)
     second = exchange.made_id
     if second == first.identifier and is_host:  # which may be so, as long as the record stays as it was
@@ -246,6 +256,13 @@ def _alike(visitor: Visitor) -> None:
         visitor.note_period("update", seen, later, changed={second})
         change(visitor, Update(second, {label: str(form[label])}, renamed, Expect.OPEN))
         remove(visitor, second, visitor.list_settled())
+
+
+def _again(visitor: Visitor, form: dict[str, FormValue], known: int, before: Listing) -> Listing:
+    """Create a record of a host that there is; the listing then. Unless that makes another one, nothing may change."""
+    made = visitor.post(form, Expect.OPEN).made_id
+    after = visitor.list_settled()
+    return visitor.note_period("create", before, after) if made in (None, known) else after
 
 
 def _elsewhere(visitor: Visitor) -> Iterator[Step]:

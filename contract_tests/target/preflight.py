@@ -11,7 +11,7 @@ from link_management_contract import Resource
 REASONS = {
     401: "the key was refused",
     403: "the key was refused",
-    404: "nothing is found under this path; is the base URL right, its prefix too?",
+    404: "no list is found; is the base URL right, with its prefix, and has a list's path its slash at the end?",
 }
 ASKED = (("results_per_page", "10"), ("page", "1"))
 TLS = ("certificate", "SSL", "TLS")

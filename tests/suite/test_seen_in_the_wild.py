@@ -215,3 +215,43 @@ def test_answers_that_depend_on_the_worker_that_gives_them_fail(operation: str, 
     of_all = [verdicts(fault, resource, FULL, EXPLORE).values() for resource in (S, D, N)]
     assert any(result.verdict is Verdict.FAIL for results in of_all for result in results)
     assert all(any(result.verdict in {Verdict.FAIL, Verdict.INCONCLUSIVE} for result in results) for results in of_all)
+
+
+def overwrites(call: Call, serve: Serve) -> Response:
+    """A server that takes a create of a host it has for an update of that record."""
+    if call.operation == "create" and call.account:
+        known = [each.id for each in call.records if each.values["host"] == call.form.get("host")]
+        if known:
+            return serve(call.at("update", known[0]))
+    return serve(call)
+
+
+def test_a_create_of_a_known_host_changes_no_record() -> None:
+    results = verdicts(overwrites, D, FULL, EXPLORE)
+    assert results["lifecycle.create-leaves-other-records"].verdict is Verdict.FAIL
+
+
+def fills_what_is_empty(call: Call, serve: Serve) -> Response:
+    """A server that takes the page for what is not found for the index of a domain that has none."""
+    empty = call.record is None or not call.record.values.get("custom_index_url")
+    if call.operation in ("create", "update") and "custom_not_found_url" in call.form and empty:
+        call = call.sending({"custom_index_url": call.form["custom_not_found_url"]} | call.form)
+    return serve(call)
+
+
+def test_an_empty_index_stays_empty() -> None:
+    results = verdicts(fills_what_is_empty, D, FULL, EXPLORE)
+    assert results["forms.custom-not-found-url-stays-apart"].verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("kind", ["slack", "discord", "microsoft_teams"])
+def test_a_switch_leaves_the_settings_of_each_type_alone(kind: str) -> None:
+    def forgets(call: Call, serve: Serve) -> Response:
+        is_switched = call.operation == "update" and call.form == {"is_enabled": "0"}
+        if is_switched and call.record and call.record.values["type"] == kind:
+            call = call.sending(call.form | {kind: ""})
+        return serve(call)
+
+    settings = Settings(fixture="empty", records=40, choices={"cleared-text": "emptied"})
+    results = verdicts(forgets, N, settings, Exploration(CONTRACT, 390, seed=0))
+    assert results["lifecycle.update-leaves-other-fields"].verdict is Verdict.FAIL
