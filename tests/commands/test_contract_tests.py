@@ -114,7 +114,7 @@ def test_a_budget_that_is_spent_leaves_rules_undecided_and_nothing_behind(server
     ("status", "body", "message"),
     [
         (401, b"{}", "the key was refused (status 401 for /api/splash-pages/)"),
-        (404, b"", "nothing is found under this path; is the base URL right, its prefix too?"),
+        (404, b"", "no list is found; is the base URL right, with its prefix"),
         (200, b"<h1>Welcome</h1>", "no media type in the place of JSON; is the base URL right?"),
         (503, b"{}", "no list could be had (status 503 for /api/splash-pages/)"),
     ],
