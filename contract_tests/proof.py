@@ -29,7 +29,7 @@ SECONDS_TO_STOP = 5
 SECONDS_OF_A_SCRIPT = 60
 RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
 ENOUGH = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many
-EXPLORE = 390  # the default of a run
+EXPLORE = 430  # the default of a run
 ROUNDS = 5  # of requests that overlap
 CROWDED = "robustness.requests-work-in-parallel"  # what a visit to one resource cannot show
 

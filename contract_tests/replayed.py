@@ -1,7 +1,7 @@
 """Evidence from requests that were sent once more, one after the other: what a visit would have noted around them."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import contract_tests.overlap.rules
 import contract_tests.rules  # noqa: F401 - both register their rules
@@ -23,7 +23,7 @@ from contract_tests.multipart import USUAL
 from contract_tests.observation import DECISIONS, Observation
 from link_management_contract import Resource, Rule
 
-MARK = re.compile(r"ct[0-9a-f]+(?:x[0-9a-f]*)?-(\d+z)")  # what marks a record of a run
+MARK = re.compile(r"ct[0-9a-f]+(?:x[0-9a-f]*)?-(\d+z)", re.IGNORECASE)  # what marks a record of a run
 NOTHING = Listing((), complete=False)
 
 
@@ -153,11 +153,23 @@ class _Replay:
         return shown
 
 
+def marked(text: str, mark_of: Callable[[str], str]) -> str:
+    """A text with other marks in the place of a run's, in capitals where those are."""
+
+    def other(found: re.Match[str]) -> str:
+        mark = mark_of(found[0].casefold())
+        return mark.upper() if str(found[0]).isupper() else mark
+
+    return MARK.sub(other, text)
+
+
 def marks_of(exchange: Exchange) -> list[str]:
     """The marks in the form of a request, or in its body."""
     request = exchange.request
     body = request.body[1].decode("utf-8", "replace") if request.body else ""
-    return list(dict.fromkeys(found[0] for found in MARK.finditer("\n".join([*_texts(exchange).values(), body]))))
+    return list(
+        dict.fromkeys(found[0].casefold() for found in MARK.finditer("\n".join([*_texts(exchange).values(), body])))
+    )
 
 
 def _texts(exchange: Exchange) -> Mapping[str, str]:

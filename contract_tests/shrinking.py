@@ -7,7 +7,7 @@ from typing import Any
 
 from contract_tests.exchange import OTHER, OWN, Exchange, Expect, FormValue, Request
 from contract_tests.observation import Violation
-from contract_tests.replayed import MARK, judged_again, marks_of
+from contract_tests.replayed import judged_again, marked, marks_of
 from contract_tests.steps import around, steps_to
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.visitor import Visitor
@@ -190,7 +190,7 @@ class Shrinking:
                 marks[mark] = f"{self._visitor.marker}-{self._count}z"
 
         def renewed(text: str) -> str:
-            return MARK.sub(lambda found: marks.get(found[0], found[0]), text)
+            return marked(text, lambda mark: marks.get(mark, mark))
 
         form = request.form and {
             name: renewed(value) if isinstance(value, str) else value for name, value in request.form.items()

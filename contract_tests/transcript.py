@@ -12,7 +12,7 @@ from urllib3 import HTTPHeaderDict
 from contract_tests.exchange import METHODS, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.observation import NotApplicable, Satisfied, Undecided, Violation
-from contract_tests.replayed import MARK, judged_again
+from contract_tests.replayed import judged_again, marked
 from contract_tests.target.target import REDIRECTS
 from link_management_contract import Contract, Resource, Rule
 
@@ -106,13 +106,13 @@ def _head(head: bytes) -> tuple[int | None, HTTPHeaderDict]:
 def _request(step: Mapping[str, Any], resource: Resource, target: str, mark: str) -> Request:
     """A request as it was sent: with the script's mark, and the id in its path."""
 
-    def marked(text: str) -> str:
-        return MARK.sub(lambda found: f"{mark}-{found[1]}", text)
+    def own(text: str) -> str:
+        return marked(text, lambda before: f"{mark}-{before.rpartition('-')[2]}")
 
     path = target.partition("?")[0]
     last = path.rpartition("/")[2]
     form: dict[str, FormValue] | None = step.get("form") and {
-        name: marked(value) if isinstance(value, str) else (value[0], b"", value[1])
+        name: own(value) if isinstance(value, str) else (value[0], b"", value[1])
         for name, value in step["form"].items()
     }
     body = step.get("body")
@@ -127,6 +127,6 @@ def _request(step: Mapping[str, Any], resource: Resource, target: str, mark: str
         step["identity"],
         int(last) if last.isdecimal() else None,
         Expect(step["expects"]),
-        body=body and (body[0], marked(body[1]).encode("latin-1")),
+        body=body and (body[0], own(body[1]).encode("latin-1")),
         shape=Shape(**shape) if shape else USUAL,
     )

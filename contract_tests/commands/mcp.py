@@ -71,7 +71,9 @@ class Session:
         base_url: Annotated[str, Field(description="where the API answers, such as http://127.0.0.1:8000")] = "",
         resources: Annotated[list[str] | None, Field(description='such as ["domains"] [default: all]')] = None,
         rules: Annotated[list[str] | None, Field(description='or patterns: ["pagination.*"] [default: all]')] = None,
-        explore: Annotated[int, Field(ge=0, le=MOST_EXPLORED, description="generated requests; 0 is quicker")] = 390,
+        explore: Annotated[
+            int | None, Field(ge=0, le=MOST_EXPLORED, description="generated requests, some hundreds if left out")
+        ] = None,
         overlap: Annotated[
             int, Field(ge=0, le=MOST_ROUNDS, description="rounds of overlapping requests: 2 are quick")
         ] = 0,
@@ -90,7 +92,8 @@ class Session:
                 f"--resources={','.join(resources or ())}",
                 f"--rules={','.join(rules or ())}",
             ]
-            chosen += [f"--explore={explore}", f"--overlap={overlap}", f"--report-dir={folder}", "--quiet"]
+            chosen += [] if explore is None else [f"--explore={explore}"]
+            chosen += [f"--overlap={overlap}", f"--report-dir={folder}", "--quiet"]
             arguments = ["run", f"--deadline={LONGEST_RUN}", *self._options.arguments, *chosen]
             status, complaint = await carried_out("contract_tests", arguments, context)
             document = results.read(folder / results.FILE) if (folder / results.FILE).exists() else {"status": None}
@@ -143,7 +146,10 @@ class Session:
         return cut(text_about(self._contract, name), f"\n... cut; areas are {', '.join(areas(self._contract))}")
 
     def script(self, rule: Annotated[str, Field(description="a rule that failed in the last run")]) -> str:
-        """A shell script that shows one failure of the last run; it ends with 1 if broken, 0 if fixed, else 125."""
+        """A shell script that shows one failure of the last run: it ends with 1 if broken, 0 if fixed, else 125.
+
+        Scripts of overlapping requests (`concurrency.*`) always end with 125.
+        """
         last = self._last
         path = Path(last["folder"]) / file_of(rule)
         failed = [each["rule"] for each in last["results"] if each["verdict"] in VIOLATED]
@@ -198,9 +204,11 @@ class Session:
                 "causes": len(found),
                 "not judged": sum(map(len, unjudged.values())),
             },
-            **({"left_behind": {QUOTED: run["left"]}} if run["left"] else {}),
+            **(
+                {"left_behind": len(run["left"]), "such as": {QUOTED: run["left"][:MOST_LISTED]}} if run["left"] else {}
+            ),
             fix_this_first=_cause(found[0]) if found else None,
-            then=[f"{group.rule} ({', '.join(_resources(group))})" for group in found[1:]],
+            then=[_brief(group) for group in found[1:]],
             not_judged=[
                 {
                     "checks": len(some),
@@ -217,6 +225,12 @@ class Session:
 
 def _resources(group: Group) -> list[str]:
     return [result["kind"] for result in group.results]
+
+
+def _brief(group: Group) -> dict[str, Any]:
+    first = group.results[0]
+    quotes = {name: first["findings"][0][name] for name in ("sent", "received")}
+    return {"rule": group.rule, "verdict": first["verdict"], "resources": _resources(group), QUOTED: quotes}
 
 
 def _cause(group: Group) -> dict[str, Any]:

@@ -33,8 +33,9 @@ def text_about(contract: Contract, name: str) -> str:
     """
     if any(letter in "*?[" for letter in name) or name in areas(contract):
         return _overview(contract, f"{name}.*" if name in areas(contract) else name)
-    if name in statements():
-        return _statement(contract, name)
+    number = name.removeprefix("statement ")
+    if number in statements():
+        return _statement(contract, number)
     ruling = rulings().get(name.casefold().removeprefix("ruling "))
     return textwrap.fill(ruling, WIDTH) if ruling else _explanation(contract, name)
 

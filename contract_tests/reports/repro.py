@@ -187,17 +187,22 @@ def _fields(number: int, request: Request) -> tuple[list[str], list[str]]:
 def printed(content: bytes, file: str) -> str:
     """A line that writes a file, whatever is in it; the marks of the run become those of the script."""
     parts, marks = [], []
-    for piece in re.split(rb"(ct[0-9a-f]+(?:x[0-9a-f]*)?-\d+z)", content):
+    for piece in re.split(rb"(?i)(ct[0-9a-f]+(?:x[0-9a-f]*)?-\d+z)", content):
         found = MARK.fullmatch(piece.decode("latin-1"))
-        marks += [f'"$mark-{found[1]}"'] if found else []
+        marks += [f'"{_variable(found)}"'] if found else []
         parts.append("%s" if found else "".join(ESCAPES.get(byte, f"\\{byte:03o}") for byte in piece))
     return " ".join([f"printf -- '{''.join(parts)}'", *marks, f"> {file}"])
+
+
+def _variable(mark: re.Match[str]) -> str:
+    """The script's mark for one of the run's."""
+    return f"${'upper' if mark[0].isupper() else 'mark'}-{mark[1]}"
 
 
 def quoted(text: str) -> str:
     """A text between double quotes of a shell, with the script's mark for the run's; `$` stands for an id in a path."""
     escaped = re.sub(r'(["\\`]|\$(?!id_\d))', r"\\\1", text)
-    escaped = MARK.sub(r"$mark-\1", escaped)
+    escaped = MARK.sub(_variable, escaped)
     return "$(printf '\\r')".join(escaped.split("\r"))
 
 

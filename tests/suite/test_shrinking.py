@@ -12,7 +12,8 @@ import pytest
 from shell import COMMANDS, command, in_process
 
 from contract_tests import cli
-from contract_tests.reports.repro import script_of
+from contract_tests.replayed import marked
+from contract_tests.reports.repro import printed, quoted, script_of
 from contract_tests.run import Options, run
 from contract_tests.shrinking import Shrinking, Shrunk
 from contract_tests.target.target import Limits
@@ -114,6 +115,12 @@ def test_nothing_is_fixed_where_the_key_is_refused(key: str, status: int) -> Non
         env = keys | {"PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}"}
         ended = subprocess.run(["sh"], input=made.text, text=True, env=env, capture_output=True, check=False)
     assert ended.returncode == status, ended.stdout
+
+
+def test_a_mark_in_capitals_becomes_the_scripts_own_too() -> None:
+    assert quoted("CT12X3F-7Z.EXAMPLE.COM or ct12x3f-7z") == "$upper-7Z.EXAMPLE.COM or $mark-7z"
+    assert printed(b"CT12X3F-7Z", "file") == "printf -- '%s' \"$upper-7Z\" > file"
+    assert marked("CT12X3F-7Z, ct12x3f-7z", lambda mark: f"ct5-{mark[-2:]}") == "CT5-7Z, ct5-7z"
 
 
 def test_who_only_reads_sends_nothing_for_it() -> None:

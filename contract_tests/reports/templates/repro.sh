@@ -10,6 +10,7 @@
 base=${BASE_URL:-@base_url@}
 [ "${CONTRACT_API_KEY:-}" ] || { echo 'CONTRACT_API_KEY is not set; set it to the API key of the account' >&2; exit 125; }
 mark=${MARK:-ct$$x$(date +%S)}
+upper=$(printf %s "$mark" | tr a-z A-Z)
 made= theirs= own=
 dir=$(mktemp -d) || exit 125
 key=$CONTRACT_API_KEY
@@ -17,8 +18,8 @@ api() { curl -sS --max-time 30 ${CURL_OPTIONS:-} -H "Authorization: Bearer $key"
 step() { { printf '\n--- %s\n' "$1"; shift; "$@" -i; } | tee -a "$dir/answers"; }
 mine() {  # whether a record shows the mark, or has shown it and was renamed here
   case " $own " in *" $1 "*) return 0 ;; esac
-  { api "$base@record_path@$1" | grep -q "$mark" ||
-    api "$base@list_path@?results_per_page=1000" | tr '{' '\n' | grep -E "\"id\": ?$1[,}]" | grep -q "$mark"; } &&
+  { api "$base@record_path@$1" | grep -qi "$mark" ||
+    api "$base@list_path@?results_per_page=1000" | tr '{' '\n' | grep -E "\"id\": ?$1[,}]" | grep -qi "$mark"; } &&
     own="$own $1"
 }
 absent() {  # whether a read was answered, and shows no record
@@ -37,7 +38,7 @@ remove() {
 foreign() {  # whether another account has no record of its own under an id: accounts may share ids
   id=$1; shift
   "$@" "$base@record_path@$id" >"$dir/foreign"
-  grep -q "$mark" "$dir/foreign" || ! grep -q '"id"' "$dir/foreign"
+  grep -qi "$mark" "$dir/foreign" || ! grep -q '"id"' "$dir/foreign"
 }
 tidy() {
   for id in $made; do remove "$id"; done
