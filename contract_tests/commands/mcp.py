@@ -16,7 +16,7 @@ from pydantic import Field
 from contract_tests.cli import base_url as checked_url
 from contract_tests.commands.compare import Regression
 from contract_tests.commands.rules import areas, text_about
-from contract_tests.errors import StoppedError, UsageError
+from contract_tests.errors import NothingSelectedError, StoppedError, UsageError
 from contract_tests.reports import results
 from contract_tests.reports.causes import Group, groups, undecided
 from contract_tests.reports.repro import file_of
@@ -97,7 +97,7 @@ class Session:
             arguments = ["run", f"--deadline={LONGEST_RUN}", *self._options.arguments, *chosen]
             status, complaint = await carried_out("contract_tests", arguments, context)
             document = results.read(folder / results.FILE) if (folder / results.FILE).exists() else {"status": None}
-            if status == UsageError.status:
+            if status in (UsageError.status, NothingSelectedError.status):
                 raise UsageError(complaint)
             if document["status"] != status:  # there is none, or it was written before the run broke off
                 raise UsageError(answer(verdict=None, exit_status=status, **{QUOTED: complaint}))
