@@ -148,7 +148,7 @@ async def carried_out(module: str, arguments: Sequence[str], context: Context[An
                 lines += 1
                 await context.report_progress(lines, message=printable(text.strip())[:200])
         await process.wait()
-    except anyio.get_cancelled_exc_class():
+    except BaseException:  # a call that is cancelled, or a client that can't be told of progress any more
         with anyio.CancelScope(shield=True):
             process.terminate()
             await process.wait()
