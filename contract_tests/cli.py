@@ -133,6 +133,7 @@ RUN = (
     _flag("--quiet", "print only the verdict"),
     _flag("--verbose", "also print the areas, the server's choices and all that was not judged"),
 )
+# options of a run that `mcp` does not take: its tools or the environment give them, or they are for people alone
 OF_TOOLS = {"api_key", "second_api_key", "base_url", "watch", "plan", "resources", "rules", "explore", "overlap"}
 OF_SCREENS = {"max_failures", "write_waivers", "baseline", "quiet", "verbose"}
 COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
@@ -179,7 +180,7 @@ COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
         ),
     ),
     "mcp": (
-        "be a set of tools for a coding agent, over stdin and stdout; keys come from the environment alone",
+        "serve tools to a coding agent, over stdin and stdout; keys come from the environment alone",
         (
             _option(["--base-url"], type=base_url, metavar="URL", help="judge no other [default: any on this machine]"),
             *(option for option in RUN if option.name not in OF_TOOLS | OF_SCREENS),

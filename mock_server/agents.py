@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,7 +18,7 @@ from pydantic import Field
 
 from link_management_contract.agents import QUOTED, Tools, answer, carried_out, cut
 from mock_server import printed
-from mock_server.control.instance import read_switches, told
+from mock_server.control.instance import told
 from mock_server.errors import Refusal, SettingsError
 from mock_server.server import MockServer
 from mock_server.trial.campaign import FAILED
@@ -100,11 +101,13 @@ class Session:
     ) -> str:
         """Where the mock answers, its keys, records, switches and forced answers; or what can be chosen."""
         if names:
-            every = {"conditions": printed.conditions, "defects": printed.defects}
-            entries = (
-                (every[names]() if names in every else printed.open_points({}, None)).replace("\n  ", "\0").split("\n")
-            )
-            found = [entry.replace("\0", "\n  ") for entry in entries if matching.casefold() in entry.casefold()]
+            texts = {
+                "choices": lambda: printed.open_points({}, None),
+                "conditions": printed.conditions,
+                "defects": printed.defects,
+            }
+            entries = re.split(r"\n(?! )", texts[names]())  # an open point has its values below it, indented
+            found = [entry for entry in entries if matching.casefold() in entry.casefold()]
             return cut("\n".join(found) or f'no name or text holds "{matching}"', "\n... cut; give `matching`")
         mock, running = self._running, self._running.running
         known = running.service.accounts
@@ -192,9 +195,7 @@ class Session:
 
     def choose(self, choices: Choices = None, conditions: Conditions = None, defects: Defects = None) -> str:
         """Switch how the mock behaves, and keep its records; each switch that is given replaces the present one."""
-        names = {"choices": "open"}
-        given = {names.get(name, name): value for name, value in _switched(choices, conditions, defects).items()}
-        self._running.running.change(**read_switches(given, at_the_start=False))
+        self._running.running.change(**_switched(choices, conditions, defects))
         return self.state()
 
     async def try_(

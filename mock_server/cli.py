@@ -167,7 +167,7 @@ COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
         ],
     ),
     "mcp": (
-        "Be a set of tools for a coding agent, over stdin and stdout: a mock that it starts, switches and looks into.",
+        "Serve tools to a coding agent, over stdin and stdout: it starts a mock, switches it and looks into it.",
         _shown(*OF_SERVERS_TRIED, "--port"),
     ),
     "fixture": (
@@ -302,7 +302,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.client is not None:
         raise SystemExit(_tried(options))
     if options.command == "mcp":
-        return _be_tools(options)
+        return _serve_tools(options)
     for number in (signal.SIGINT, signal.SIGTERM):  # until it listens, there is nothing to tidy up
         signal.signal(number, signal.SIG_DFL if os.getpid() != FIRST else lambda given, _: os._exit(128 + given))
     handler = _log(options.log_level)
@@ -336,8 +336,8 @@ def _tried(options: SimpleNamespace) -> int:
         _end(error, USAGE_ERROR_OF_TRY)
 
 
-def _be_tools(options: SimpleNamespace) -> None:
-    """Be tools of a coding agent."""
+def _serve_tools(options: SimpleNamespace) -> None:
+    """Serve tools to a coding agent."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
     try:
         from mock_server.agents import serve  # noqa: PLC0415 - as above

@@ -54,7 +54,7 @@ class Session:
         folder: where the reports of all runs go.
 
     Attributes:
-        runs: the results of each run that came to a verdict, as `results.json` holds them.
+        runs: the results of the last two runs that came to a verdict, as `results.json` holds them.
         shown: how many causes of the last one were shown.
     """
 
@@ -101,24 +101,24 @@ class Session:
                 raise UsageError(complaint)
             if document["status"] != status:  # there is none, or it was written before the run broke off
                 raise UsageError(answer(verdict=None, exit_status=status, **{QUOTED: complaint}))
-            self.runs.append(document | {"run": self._begun, "folder": str(folder)})
+            self.runs = [*self.runs[-1:], document | {"run": self._begun, "folder": str(folder)}]
             self.shown = 1
         return self._judged()
 
     def _allowed(self, text: str) -> str:
-        """The base URL of a run, if whoever started this allows it.
+        """The base URL that a tool names, or the one that the command was started with.
 
         Raises:
-            UsageError: if not, because a run sends the account's key there.
+            UsageError: if no run may go there, because a run sends the account's key.
         """
-        given = self._options
-        url = checked_url(text) if text or not given.base_url else given.base_url
-        if given.base_url and url != given.base_url:
-            raise UsageError(f"this was started for {given.base_url} alone; leave base_url out")
-        if not (is_loopback(url) or given.base_url or given.allow_writes or given.read_only):
+        options = self._options
+        url = checked_url(text) if text or not options.base_url else options.base_url
+        if options.base_url and url != options.base_url:
+            raise UsageError(f"this was started for {options.base_url} alone; leave base_url out")
+        if not (is_loopback(url) or options.base_url or options.allow_writes or options.read_only):
             raise UsageError(
-                f"{url} is not this machine, and would be sent the account's key; who starts `contract-tests mcp` may"
-                " allow that with --allow-writes or --read-only, and name the only one with --base-url; no tool can"
+                f"{url} is not this machine, and a run would send it the account's key; no tool can allow that, only"
+                " whoever starts `contract-tests mcp`, with --allow-writes or --read-only, and perhaps --base-url URL"
             )
         return url
 

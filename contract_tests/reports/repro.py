@@ -186,12 +186,11 @@ def _fields(number: int, request: Request) -> tuple[list[str], list[str]]:
 
 def printed(content: bytes, file: str) -> str:
     """A line that writes a file, whatever is in it; the marks of the run become those of the script."""
-    parts, marks = [], []
-    for piece in re.split(rb"(?i)(ct[0-9a-f]+(?:x[0-9a-f]*)?-\d+z)", content):
-        found = MARK.fullmatch(piece.decode("latin-1"))
-        marks += [f'"{_variable(found)}"'] if found else []
-        parts.append("%s" if found else "".join(ESCAPES.get(byte, f"\\{byte:03o}") for byte in piece))
-    return " ".join([f"printf -- '{''.join(parts)}'", *marks, f"> {file}"])
+    text = content.decode("latin-1")  # a letter for each byte
+    marks = [f'"{_variable(found)}"' for found in MARK.finditer(text)]
+    pieces = MARK.split(text)[::2]  # without what its group finds
+    escaped = ["".join(ESCAPES.get(ord(letter), f"\\{ord(letter):03o}") for letter in piece) for piece in pieces]
+    return " ".join([f"printf -- '{'%s'.join(escaped)}'", *marks, f"> {file}"])
 
 
 def _variable(mark: re.Match[str]) -> str:

@@ -231,7 +231,7 @@ def _alike(visitor: Visitor) -> None:
     is_host, other_url = label == "host", value("custom_index_url", "text", "other-")
     other: dict[str, FormValue] = {label: form[label].upper(), "custom_index_url": other_url} if is_host else {}
     if is_host:
-        before = _again(visitor, {**form, "custom_index_url": other_url}, first.identifier, before)
+        before = _create_known_host(visitor, {**form, "custom_index_url": other_url}, first.identifier, before)
     exchange = visitor.post(form | other, Expect.OPEN)
     second = exchange.made_id
     if second == first.identifier and is_host:  # which may be so, as long as the record stays as it was
@@ -258,7 +258,7 @@ def _alike(visitor: Visitor) -> None:
         remove(visitor, second, visitor.list_settled())
 
 
-def _again(visitor: Visitor, form: dict[str, FormValue], known: int, before: Listing) -> Listing:
+def _create_known_host(visitor: Visitor, form: dict[str, FormValue], known: int, before: Listing) -> Listing:
     """Create a record of a host that there is; the listing then. Unless that makes another one, nothing may change."""
     made = visitor.post(form, Expect.OPEN).made_id
     after = visitor.list_settled()

@@ -54,8 +54,8 @@ class TestOverStdio:
                 first = await result(client, "judge", base_url=server.base_url, explore=0)
                 cause = first["fix_this_first"]
                 again = await result(client, "next_finding", rule=RULE)
-                ended = await result(client, "next_finding")
-                anew = await result(client, "next_finding")
+                after_the_last = await result(client, "next_finding")
+                first_again = await result(client, "next_finding")
                 script = await text_of(client, "script", rule=RULE)
                 server.running.change(defects=())
                 second = await result(client, "judge", base_url=server.base_url, explore=0)
@@ -67,7 +67,7 @@ class TestOverStdio:
         assert cause[QUOTED]["at"].startswith("/meta/total: ")
         assert RULE not in str(first["then"])
         assert {each["resource"] for each in again["results"]} == set(cause["resources"])
-        assert (ended["finding"], anew["finding"]["rule"]) == (None, RULE)
+        assert (after_the_last["finding"], first_again["finding"]["rule"]) == (None, RULE)
         assert "<-- this answer" in script
         assert "mine() {" not in script
         assert second["verdict"].startswith("conforms")
