@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
@@ -85,7 +86,22 @@ class _Routes(MapAdapter):
         return rule, {**arguments}
 
 
-class AnyHostFlask(Flask):
+class ThreadSafeFlask(Flask):
+    """A Flask application that one thread can build while another builds its own.
+
+    Werkzeug parses Python for each rule, which fails now and then in two threads of Python 3.11:
+    https://github.com/python/cpython/issues/106905.
+    """
+
+    _adding = threading.Lock()
+
+    def add_url_rule(self, *args: Any, **kwargs: Any) -> None:
+        """Add a rule, alone among all applications."""
+        with self._adding:
+            super().add_url_rule(*args, **kwargs)
+
+
+class AnyHostFlask(ThreadSafeFlask):
     """A Flask application that answers by whatever name it is called."""
 
     def __init__(self, name: str) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
@@ -46,7 +47,8 @@ from mock_server.store.fixtures import SHIPPED
 
 OF_BOTH = ("--journal", "--condition")  # that go with a deployment, too
 OF_ADDRESSES = ("--host", "--port", "--base-path", "--public-base-url")
-REMARKED, USAGE_ERROR, USAGE_ERROR_OF_TRY = 1, 2, 4
+REMARKED, USAGE_ERROR, BROKEN_TRY, USAGE_ERROR_OF_TRY = 1, 2, 3, 4
+OWN_ERROR = "the trial itself broke, and says nothing of your client; please report the lines above"
 HANGUP = (signal.SIGHUP,) if sys.platform != "win32" else ()  # the terminal was closed
 FIRST = 1  # the process of a container that signals end only if it handles them
 SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
@@ -334,6 +336,9 @@ def _tried(options: SimpleNamespace) -> int:
         return try_client(options, settings_of(options))
     except SettingsError as error:
         _end(error, USAGE_ERROR_OF_TRY)
+    except Exception:  # noqa: BLE001 - no error here may be mistaken for one of the client
+        traceback.print_exc()
+        _end(SettingsError(OWN_ERROR), BROKEN_TRY)
 
 
 def _serve_tools(options: SimpleNamespace) -> None:

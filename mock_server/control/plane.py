@@ -17,6 +17,7 @@ from flask import Flask, Response, abort, jsonify, request, send_from_directory
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Request
 
+from mock_server.app import ThreadSafeFlask
 from mock_server.control.api import create_api
 from mock_server.control.instance import Instance
 from mock_server.control.shared_instance import SharedInstance
@@ -227,7 +228,7 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
         running: the mock.
         guard: refuses requests that may not control it.
     """
-    plane = Flask(__name__, static_url_path=f"{PREFIX}/static")
+    plane = ThreadSafeFlask(__name__, static_url_path=f"{PREFIX}/static")
     plane.json.sort_keys = False  # type: ignore[attr-defined]
     plane.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
     protect(plane, guard)

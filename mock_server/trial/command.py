@@ -50,10 +50,11 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
     except (KeyboardInterrupt, click.Abort):
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # a second one comes from impatience
-        client.stop()
         campaign.stopped = report.BY_YOU
     except OSError as error:
         raise SettingsError(f"the trial cannot go on: {error}") from error
+    finally:
+        client.stop()
     results = report.document(campaign, list(options.client), runs.first.unread)
     if before is not None and not campaign.own_failure:
         results = report.gated(results, before)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import pytest
 from werkzeug.test import Client
 
-from mock_server import Settings, create_app
+from mock_server import MockServer, Settings, create_app
 
 KEY = {"Authorization": "Bearer demo-key-harbour"}
 
@@ -47,3 +53,19 @@ def test_a_path_is_answered_as_the_open_points_choose(  # noqa: PLR0913, PLR0917
             location and prefix + location,
             allowed,
         )
+
+
+def test_mocks_that_start_in_threads_parse_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    within, parse = threading.Lock(), ast.parse
+
+    def parsing(*args: Any, **options: Any) -> Any:
+        assert within.acquire(blocking=False), "Python 3.11 fails now and then if two threads parse"
+        try:
+            time.sleep(0)  # lets another thread come
+            return parse(*args, **options)
+        finally:
+            within.release()
+
+    monkeypatch.setattr("werkzeug.routing.rules.ast.parse", parsing)
+    with ThreadPoolExecutor() as threads:
+        assert len(list(threads.map(lambda _: MockServer(), range(6)))) == 6

@@ -18,7 +18,7 @@ from shell import MOCK_SERVER, in_process
 from wire import Client, over_network
 
 from mock_server import cli
-from mock_server.trial import runs
+from mock_server.trial import campaign, runs
 
 CLIENT = (sys.executable, Path(__file__).parents[1] / "clients" / "planted.py")
 
@@ -249,6 +249,13 @@ def test_a_mistake_is_told_in_one_line(options: tuple[str, ...], message: str) -
     assert (ended.returncode, ended.stdout) == (4, "")
     assert message in ended.stderr
     assert ended.stderr.count("\n") == 1
+
+
+def test_an_error_of_the_trial_itself_is_no_failure_of_the_client(tmp_path: Path) -> None:
+    with patch.object(campaign, "differing", side_effect=ZeroDivisionError):
+        ended = tried(client=script(tmp_path, "get('/api/domains/')"))
+    assert ended.returncode == 3
+    assert ended.stderr.splitlines()[-2:] == ["ZeroDivisionError", f"mock-server: {cli.OWN_ERROR}"]
 
 
 @pytest.mark.slow
