@@ -147,34 +147,33 @@ def expect(  # noqa: PLR0913 - all of a comparison
     value = exchange.json
     for step in at.split("/")[1:]:
         value = value.get(step, MISSING) if isinstance(value, dict) else MISSING
-    return _compared(exchange, at.removeprefix("/").replace("/", "."), at, value, wanted, note, because, own=own)
+    if _is_as(value, wanted):
+        return Satisfied(exchange)
+    return _differing(exchange, at.removeprefix("/").replace("/", "."), at, value, wanted, note, because, own=own)
 
 
 def expect_field(  # noqa: PLR0913 - all of a comparison
     exchange: Exchange, record: Record, name: str, wanted: Any, *, because: str = "", own: bool = True
 ) -> Observation:
     """The same for a field of a record in an answer; a list shows several."""
-    value, title = record.get(name, MISSING), title_of(exchange, record, name)
-    return _compared(exchange, title, lambda: place(exchange, record, name), value, wanted, "", because, own=own)
-
-
-def _compared(  # noqa: PLR0913, PLR0917 - all of a comparison
-    exchange: Exchange,
-    title: str,
-    at: str | Callable[[], str],
-    value: Any,
-    wanted: Any,
-    note: str,
-    because: str,
-    *,
-    own: bool,
-) -> Observation:
-    like = wanted if isinstance(wanted, Like) else None
-    if value is not MISSING and (like.test(value) if like else value == wanted):
+    value = record.get(name, MISSING)
+    if _is_as(value, wanted):
         return Satisfied(exchange)
-    expected = f"{title}: {like.words if like else shown(wanted, own=own)}{because and f', {because}'}"
-    received = f"{title}: {shown(value, own=own)}{note}"
-    return Violation(exchange, expected, received, at if isinstance(at, str) else at())
+    title, at = title_of(exchange, record, name), place(exchange, record, name)
+    return _differing(exchange, title, at, value, wanted, "", because, own=own)
+
+
+def _is_as(value: Any, wanted: Any) -> bool:
+    """Whether there is a value, and it is the wanted one, or like that."""
+    return value is not MISSING and (wanted.test(value) if isinstance(wanted, Like) else bool(value == wanted))
+
+
+def _differing(  # noqa: PLR0913, PLR0917 - all of a comparison
+    exchange: Exchange, title: str, at: str, value: Any, wanted: Any, note: str, because: str, *, own: bool
+) -> Violation:
+    like = wanted.words if isinstance(wanted, Like) else shown(wanted, own=own)
+    expected = f"{title}: {like}{because and f', {because}'}"
+    return Violation(exchange, expected, f"{title}: {shown(value, own=own)}{note}", at)
 
 
 def title_of(exchange: Exchange, record: Record, name: str) -> str:

@@ -38,7 +38,7 @@ from link_management_contract.texts import printable
 REQUESTS_OF_A_ROUND, REQUESTS_OF_BURSTS = 300, 900  # for all resources, with what removes their records
 A_SHARE, SLOW = 4, 0.2  # of all requests, a quarter for shorter ways to what was found; seconds between two requests
 SECONDS_TO_NOTICE = 0.1
-SECONDS_BETWEEN = 3.0  # between looks at what has failed so far
+SECONDS_BETWEEN, TIMES_AS_LONG = 3.0, 10  # between looks at what has failed so far, or as a look took
 MOST_SHOWN = 5  # findings reported of one rule and resource
 TOO_MANY = "the server reports too many requests"
 Progress = Callable[[str, int], None]
@@ -235,7 +235,7 @@ class Run:
         self._certain_results: dict[str, list[Result]] = {}
         self._lock = Lock()
         self._began = time.time()
-        self._looked = time.monotonic()
+        self._next_look = time.monotonic() + SECONDS_BETWEEN
         self._shrunk: dict[str, tuple[str, Shrunk]] = {}
         self._lag = Lag(options.limits.lag / Limits.lag)
         chosen = selected(contract, options)
@@ -339,10 +339,13 @@ class Run:
         """Report a chapter that begins, and now and then what has failed so far."""
         self._chapter = f"{visits.resource.name}: {chapter}"
         self._report(self._chapter, self.target.sent)
-        if time.monotonic() > self._looked + SECONDS_BETWEEN:
-            self._looked = time.monotonic()
+        is_awaited = self._certain or self._options.max_failures
+        if is_awaited and (began := time.monotonic()) > self._next_look:
+            self._next_look = math.inf  # until this look is over
             visits.judge()
             self._note_certain(visits, [result for result in visits.results if result.is_certain_failure])
+            ended = time.monotonic()
+            self._next_look = ended + max(SECONDS_BETWEEN, TIMES_AS_LONG * (ended - began))
 
     def _note_certain(self, visits: Visits, results: list[Result]) -> None:
         """Report what nothing will change; once enough has failed, the target sends no more."""

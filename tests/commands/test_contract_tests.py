@@ -65,7 +65,7 @@ def test_a_path_prefix_and_quiet_print_the_word_alone_and_leave_no_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with MockServer(fixture="empty", base_path="/prefix") as prefixed:
-        ended = command("run", "--base-url", f"{prefixed.base_url}/", "--quiet", "--overlap", "1")
+        ended = command("run", "--base-url", f"{prefixed.base_url}/", "--quiet", "--explore", "9", "--overlap", "1")
     assert (ended.returncode, ended.stdout) == (0, "conforms\n")
     assert list(tmp_path.iterdir()) == []
 

@@ -37,6 +37,7 @@ def records(server: MockServer) -> Any:
     ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["total-is-one-more", "created-records-are-not-listed"])
 def test_a_script_shows_the_failure_and_leaves_nothing(tmp_path: Path, name: str) -> None:
     with MockServer(defects=(name,)) as broken:
@@ -199,7 +200,19 @@ def test_a_watch_waits_for_a_server_that_comes_back() -> None:
 @pytest.mark.parametrize("jobs", ["3", *(pytest.param(jobs, marks=pytest.mark.slow) for jobs in "12")])
 def test_the_verdict_is_the_same_however_many_resources_are_visited_at_once(tmp_path: Path, jobs: str) -> None:
     with MockServer(fixture="empty", records=40, defects=("total-is-one-more",)) as broken:
-        command("run", "--base-url", broken.base_url, "--jobs", jobs, "--lag", "0", "--report-dir", tmp_path)
+        command(
+            "run",
+            "--base-url",
+            broken.base_url,
+            "--jobs",
+            jobs,
+            "--explore",
+            "60",
+            "--lag",
+            "0",
+            "--report-dir",
+            tmp_path,
+        )
     results = json.loads((tmp_path / "results.json").read_text("utf-8"))["results"]
     failed = {(each["rule"], each["kind"]) for each in results if each["verdict"] == "fail"}
     kinds = ("splash-pages", "domains", "notification-handlers")

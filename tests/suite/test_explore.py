@@ -50,7 +50,7 @@ MET_BY_EXPLORING_ALONE: dict[str, tuple[str, str, Transformation]] = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "resource", "fault"), MET_BY_EXPLORING_ALONE.values(), ids=MET_BY_EXPLORING_ALONE)
 def test_what_the_survey_does_not_meet_fails_by_the_rules_name(rule: str, resource: str, fault: Transformation) -> None:
     assert verdicts(fault, resource, FULL)[rule].verdict is Verdict.PASS

@@ -244,6 +244,7 @@ def test_an_empty_index_stays_empty() -> None:
     assert results["forms.custom-not-found-url-stays-apart"].verdict is Verdict.FAIL
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ["slack", "discord", "microsoft_teams"])
 def test_a_switch_leaves_the_settings_of_each_type_alone(kind: str) -> None:
     def forgets(call: Call, serve: Serve) -> Response:
