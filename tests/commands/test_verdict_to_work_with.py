@@ -9,12 +9,16 @@ import signal
 import subprocess
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import urllib3
 from shell import COMMANDS, ENVIRONMENT, command
 from wire import HARBOUR
 
+from contract_tests.run import Options, Visits, run
+from contract_tests.target.target import Limits
+from link_management_contract import shipped_contract
 from mock_server import MockServer
 
 KEY = {"Authorization": f"Bearer {HARBOUR}"}
@@ -97,6 +101,19 @@ def test_a_run_stops_once_enough_has_failed(tmp_path: Path) -> None:
     assert (
         "checks failed and --max-failures is 1" in json.loads((tmp_path / "results.json").read_text("utf-8"))["verdict"]
     )
+
+
+def test_what_has_failed_so_far_is_judged_only_if_somebody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SECONDS_BETWEEN", "TIMES_AS_LONG"):
+        monkeypatch.setattr(f"contract_tests.run.{name}", 0)
+    looks = list[int]()
+    with MockServer() as server:
+        options = Options(server.base_url, HARBOUR, resources=("domains",), limits=Limits(lag=0))
+        for certain in (None, lambda _: None):
+            with patch.object(Visits, "judge", autospec=True, side_effect=Visits.judge) as judge:
+                run(shipped_contract(), options, certain=certain)
+            looks.append(judge.call_count)
+    assert looks[0] == 1 < looks[1]
 
 
 @pytest.mark.slow
