@@ -1,7 +1,7 @@
-"""Advisory rules: odd input is not answered with a server failure."""
+"""Advisory rules: odd input, other keys and other requests lead to no server failure."""
 
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import OPERATIONS, TRIES, Exchange, Expect
+from contract_tests.exchange import GATEWAYS, OPERATIONS, OTHER, TRIES, Exchange, Expect
 from contract_tests.multipart import USUAL
 from contract_tests.observation import (
     CHANGED,
@@ -16,6 +16,7 @@ from contract_tests.observation import (
     decide,
     rule,
 )
+from contract_tests.rules.accounts import ACCESS
 from contract_tests.rules.operations import own_requests
 
 ODD_FORMS = frozenset({Chapter.ODD_FORMS})
@@ -37,6 +38,19 @@ def does_not_fail(evidence: Evidence, odd: str) -> Observations:
             else:
                 received = f"status {exchange.status} on each of {TRIES} tries"
                 yield decide(exchange, not exchange.failed, "any answer but a failure", received)
+
+
+@rule("robustness.strangers-do-not-fail", needs=ACCESS)
+def strangers_do_not_fail(evidence: Evidence) -> Observations:
+    """Unauthorized clients, each with all its requests: what fails now and then does not fail for want of a key."""
+    answered: dict[str, list[Exchange]] = {}
+    for attempt in evidence.access_attempts:
+        if attempt.identity != OTHER and attempt.exchange.status not in (None, *GATEWAYS):
+            answered.setdefault(attempt.identity, []).append(attempt.exchange)
+    for identity, exchanges in answered.items():
+        witness = next((exchange for exchange in exchanges if not exchange.failed), None)
+        received = f"status {exchanges[0].status}, as on each request with {identity}"
+        yield decide(witness or exchanges[0], witness is not None, "any answer but a failure", received)
 
 
 @rule("robustness.requests-work-in-parallel", needs=PAGES | CHANGED)

@@ -44,6 +44,7 @@ from mock_server.store.records import Record
 # Operations that are refused, fail, or are moved elsewhere.
 
 ELSEWHERE = "https://elsewhere.example.com/api/"
+FAILURE = b"<h1>Internal Server Error</h1>"
 
 
 def here(call: Call) -> str:
@@ -679,7 +680,12 @@ LONG = 200
 
 
 def fails(operations: str, when: Asked) -> Transformation:
-    return answers(operations, 500, b"<h1>Internal Server Error</h1>", when)
+    return answers(operations, 500, FAILURE, when)
+
+
+def fails_for(clients: Asked) -> Transformation:
+    """Fail whatever some clients ask for, whether they have an account or not."""
+    return lambda call, serve: Response(FAILURE, 500, content_type="text/html") if clients(call) else serve(call)
 
 
 def odd_page(call: Call) -> bool:
@@ -698,7 +704,7 @@ def empty_form(call: Call) -> bool:
 
 def unknown_id_fails(call: Call, serve: Serve) -> Response:
     if call.operation == "read" and call.account and call.record is None:
-        return Response(b"<h1>Internal Server Error</h1>", 500)
+        return Response(FAILURE, 500)
     return serve(call)
 
 

@@ -1075,6 +1075,10 @@ TABLE: Table = {
                special.fails("update", lambda call: not call.body)),
         defect("malformed-form-fails", "A create whose form is empty or cut off fails.",
                special.fails("create", special.empty_form))],
+    "robustness.strangers-do-not-fail": [
+        defect("nobody-fails", "Every request without a key fails.", special.fails_for(special.has_no_key)),
+        defect("wrong-key-fails", "Every request with a wrong key fails.",
+               special.fails_for(special.has_wrong_key))],
     "concurrency.updates-leave-other-fields": [
         defect("update-undoes-one-under-way", "Of two updates that overlap, the second undoes the first.",
                special.undoes, D, N),

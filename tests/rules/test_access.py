@@ -244,3 +244,14 @@ def test_a_second_key_that_was_not_given_leaves_the_separation_of_accounts_unjud
 def test_what_another_account_may_not_try_is_not_judged() -> None:
     evidence = tried("list", sent("list", listed(), status=200, identity=OTHER), identity=OTHER)
     assert said("accounts.other-account-updates-nothing", evidence) == "N"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [((500, 500), "V"), ((500, 401, 500), "S"), ((502, 500), "V"), ((502, 503), ""), ((None, 504), "")],
+)
+def test_what_fails_whenever_a_key_is_missing_is_no_refusal(statuses: tuple[int | None, ...], expected: str) -> None:
+    attempts = [AccessAttempt(NOBODY, sent("read", status=status), "", MINE) for status in statuses]
+    attempts += [AccessAttempt(OTHER, sent("read", status=500, identity=OTHER), "", MINE)] * 3
+    evidence = visit(THERE, access_attempts={D.name: attempts})
+    assert said("robustness.strangers-do-not-fail", evidence) == expected
