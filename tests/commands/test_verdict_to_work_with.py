@@ -217,19 +217,8 @@ def test_a_watch_waits_for_a_server_that_comes_back() -> None:
 @pytest.mark.parametrize("jobs", ["3", *(pytest.param(jobs, marks=pytest.mark.slow) for jobs in "12")])
 def test_the_verdict_is_the_same_however_many_resources_are_visited_at_once(tmp_path: Path, jobs: str) -> None:
     with MockServer(fixture="empty", records=40, defects=("total-is-one-more",)) as broken:
-        command(
-            "run",
-            "--base-url",
-            broken.base_url,
-            "--jobs",
-            jobs,
-            "--explore",
-            "60",
-            "--lag",
-            "0",
-            "--report-dir",
-            tmp_path,
-        )
+        options = ("--jobs", jobs, "--explore", "60", "--lag", "0", "--report-dir", tmp_path)
+        command("run", "--base-url", broken.base_url, *options)
     results = json.loads((tmp_path / "results.json").read_text("utf-8"))["results"]
     failed = {(each["rule"], each["kind"]) for each in results if each["verdict"] == "fail"}
     kinds = ("splash-pages", "domains", "notification-handlers")
