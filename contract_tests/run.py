@@ -38,7 +38,8 @@ from link_management_contract.texts import printable
 REQUESTS_OF_A_ROUND, REQUESTS_OF_BURSTS = 300, 900  # for all resources, with what removes their records
 A_SHARE, SLOW = 4, 0.2  # of all requests, a quarter for shorter ways to what was found; seconds between two requests
 SECONDS_TO_NOTICE = 0.1
-SECONDS_BETWEEN, TIMES_AS_LONG = 3.0, 10  # between looks at what has failed so far, or as a look took
+SECONDS_BETWEEN = 3.0  # at least, between looks at what has failed so far
+TIMES_AS_LONG = 10  # as a look took, until the next one
 MOST_SHOWN = 5  # findings reported of one rule and resource
 TOO_MANY = "the server reports too many requests"
 Progress = Callable[[str, int], None]

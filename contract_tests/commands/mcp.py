@@ -117,8 +117,9 @@ class Session:
             raise UsageError(f"this was started for {options.base_url} alone; leave base_url out")
         if not (is_loopback(url) or options.base_url or options.allow_writes or options.read_only):
             raise UsageError(
-                f"{url} is not this machine, and a run would send it the account's key; no tool can allow that, only"
-                " whoever starts `contract-tests mcp`, with --allow-writes or --read-only, and perhaps --base-url URL"
+                f"{url} is not this machine, and a run would send it the account's key. No tool can allow that."
+                " Ask the user to start `contract-tests mcp` with --allow-writes or --read-only;"
+                " with --base-url, they allow that URL alone"
             )
         return url
 

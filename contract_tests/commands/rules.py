@@ -77,10 +77,10 @@ def _explanation(contract: Contract, name: str) -> str:
         raise UsageError(f'no rule "{name}"; {hint}')
     lines = [entry.id, textwrap.fill(entry.statement, WIDTH), ""]
     lines.append(f"Source     section {entry.section!r} of the specification, docs/specification.md")
-    known, settled = statements(), rulings()
-    texts = {number: known[number] for number in map(str, entry.numbers)}
+    of_statements, of_rulings = statements(), rulings()
+    texts = {number: of_statements[number] for number in map(str, entry.numbers)}
     for number in re.findall(r"ruling (\d+)", f"{texts}"):
-        texts[f"ruling {number}"] = settled[number]
+        texts[f"ruling {number}"] = of_rulings[number]
     for number, text in texts.items():
         numbered = f"{number:>4} {text}"
         lines.append(textwrap.fill(numbered, WIDTH, initial_indent=" " * 10, subsequent_indent=" " * 15))

@@ -1,4 +1,4 @@
-"""Advisory rules: odd input, other keys and other requests lead to no server failure."""
+"""Advisory rules: the server fails neither on odd input, nor without a key, nor because of other requests."""
 
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import GATEWAYS, OPERATIONS, OTHER, TRIES, Exchange, Expect
@@ -43,11 +43,11 @@ def does_not_fail(evidence: Evidence, odd: str) -> Observations:
 @rule("robustness.strangers-do-not-fail", needs=ACCESS)
 def strangers_do_not_fail(evidence: Evidence) -> Observations:
     """Unauthorized clients, each with all its requests: what fails now and then does not fail for want of a key."""
-    answered: dict[str, list[Exchange]] = {}
+    by_identity: dict[str, list[Exchange]] = {}
     for attempt in evidence.access_attempts:
         if attempt.identity != OTHER and attempt.exchange.status not in (None, *GATEWAYS):
-            answered.setdefault(attempt.identity, []).append(attempt.exchange)
-    for identity, exchanges in answered.items():
+            by_identity.setdefault(attempt.identity, []).append(attempt.exchange)
+    for identity, exchanges in by_identity.items():
         witness = next((exchange for exchange in exchanges if not exchange.failed), None)
         received = f"status {exchanges[0].status}, as on each request with {identity}"
         yield decide(witness or exchanges[0], witness is not None, "any answer but a failure", received)
