@@ -112,12 +112,11 @@ def of_defect(defect: Defect, seed: int) -> Measured | None:
     """Judge a mock with a defect, and run the script of its finding; nothing if the defect is not found."""
     [trial] = proof.trials_of(defect, CONTRACT, [seed])
     with proof.serving() as [base_url]:
-        for explore in (0, proof.EXPLORE):
-            watched = Watched(partial(proof.run_trial, CONTRACT, base_url, trial, explore))
-            for result in watched.outcome.failing:
-                if result.rule.id == defect.rule:
-                    works = proof.shows(CONTRACT, watched.outcome, result, trial.switches)
-                    return watched.measured(defect.name, result, works=works)
+        watched = Watched(partial(proof.run_trial, CONTRACT, base_url, trial))
+        for result in watched.outcome.failing:
+            if result.rule.id == defect.rule:
+                works = proof.shows(CONTRACT, watched.outcome, result, trial.switches)
+                return watched.measured(defect.name, result, works=works)
     return None
 
 

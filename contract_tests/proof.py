@@ -18,8 +18,9 @@ from typing import Any, Self
 import urllib3
 
 from contract_tests.errors import UsageError
+from contract_tests.observation import CONTROL, EVERY, Chapters
 from contract_tests.reports.repro import Script, script_of
-from contract_tests.run import Options, Progress, further_requests, run
+from contract_tests.run import Options, Progress, further_requests, needed, run
 from contract_tests.target.target import Limits
 from contract_tests.verdicts import VIOLATED, Outcome, Result, Verdict
 from link_management_contract import Contract, Rule
@@ -161,7 +162,8 @@ class Trial:
         name: the defect's or the condition's; empty for any other server.
         seed: determines its choices and its records.
         switches: what the mock is reset with.
-        rule: the rule that must be found violated, or None.
+        rule: the rule that must be found violated, or None; exploring ends as soon as it seems violated.
+        chapters: of a visit; all, or those that the rule needs.
         explore: as for a run.
         may_be_undecided: whether rules may stay inconclusive.
         is_repeated: whether to try whether a script repeats what was found.
@@ -172,6 +174,7 @@ class Trial:
     switches: Mapping[str, Any]
     resources: tuple[str, ...]
     rule: str | None = None
+    chapters: Chapters = EVERY
     explore: int = 0
     overlap: int = 0
     may_be_undecided: bool = False
@@ -186,7 +189,7 @@ class Judged:
         fell: the rules found violated.
         undecided: the results that stayed inconclusive, each with its reason.
         left: the records that the run made and could not remove.
-        first: after how many requests the trial's own rule first seemed violated, or None.
+        first: after how many requests of a whole visit the trial's own rule first seemed violated, or None.
         explored: whether that took more than the survey.
         scripted: whether the script of a finding shows it, and nothing on a server without the defect.
     """
@@ -305,18 +308,23 @@ def _unshown(rules: Iterable[Rule], rows: Sequence[Row]) -> Iterator[str]:
 
 
 def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[Trial]:
-    """A trial for each seed; they take turns with the resources that a defect affects."""
-    resources = defect.resources or contract.rules[defect.rule].resources
-    all_at_once = defect.rule == CROWDED
+    """A trial for each seed; they take turns with the resources that a defect affects.
+
+    The first goes through a whole visit; the others at first only through the chapters that the rule needs.
+    """
+    rule = contract.rules[defect.rule]
+    resources = defect.resources or rule.resources
     return [
         Trial(
             defect.name,
             seed,
             switches(seed) | {"records": max(ENOUGH, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
-            tuple(resources) if all_at_once else (resources[seed % len(resources)],),
-            defect.rule,
-            overlap=ROUNDS if contract.rules[defect.rule].decided_by == "round" else 0,
-            is_repeated=number == 0 and contract.rules[defect.rule].decided_by != "round",
+            tuple(resources) if rule.id == CROWDED else (resources[seed % len(resources)],),
+            rule.id,
+            needed([rule]) - CONTROL if number else EVERY,
+            0 if number else EXPLORE,
+            overlap=ROUNDS if rule.decided_by == "round" else 0,
+            is_repeated=number == 0 and rule.decided_by != "round",
         )
         for number, seed in enumerate(seeds)
     ]
@@ -339,41 +347,43 @@ def switches(seed: int) -> dict[str, Any]:
 
 
 def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
-    """Judge a trial's server; if the survey does not find the defect, explore too, as a run does by default."""
-    outcome = run_trial(contract, base_url, trial, trial.explore)
-    explored = trial.rule is not None and not _of(outcome, trial.rule)
-    if explored:
-        outcome = run_trial(contract, base_url, trial, EXPLORE)
-    numbers = [finding.exchange.number for each in _of(outcome, trial.rule) for finding in each.findings]
+    """Judge a trial's server: in a whole visit, with exploration, if fewer chapters don't show its defect."""
+    chapters = set[str]()
+    outcome = run_trial(contract, base_url, trial, lambda chapter, _: chapters.add(chapter))
+    if trial.chapters != EVERY and not _own(outcome, trial):
+        whole = replace(trial, chapters=EVERY, explore=EXPLORE)
+        outcome = run_trial(contract, base_url, whole, lambda chapter, _: chapters.add(chapter))
+    own = _own(outcome, trial)
+    numbers = [finding.exchange.number for each in own for finding in each.findings]
     undecided = [each for each in outcome.results if each.verdict is Verdict.INCONCLUSIVE]
     return Judged(
         trial,
         frozenset(each.rule.id for each in outcome.results if each.verdict in VIOLATED),
         tuple(f"{each.id}: {'; '.join(each.reasons)}" for each in undecided),
         tuple(map(str, outcome.left)),
-        min(numbers, default=None),
-        explored,
-        trial.is_repeated and any(shows(contract, outcome, each, trial.switches) for each in _of(outcome, trial.rule)),
+        min(numbers, default=None) if trial.chapters == EVERY else None,
+        trial.rule is not None and any(chapter.endswith(": exploring") for chapter in chapters),
+        trial.is_repeated and any(shows(contract, outcome, each, trial.switches) for each in own),
     )
 
 
-def _of(outcome: Outcome, rule: str | None) -> list[Result]:
-    return [each for each in outcome.results if each.rule.id == rule and each.verdict in VIOLATED]
+def _own(outcome: Outcome, trial: Trial) -> list[Result]:
+    return [each for each in outcome.results if each.rule.id == trial.rule and each.verdict in VIOLATED]
 
 
-def run_trial(
-    contract: Contract, base_url: str, trial: Trial, explore: int, progress: Progress = lambda *_: None
-) -> Outcome:
+def run_trial(contract: Contract, base_url: str, trial: Trial, progress: Progress = lambda *_: None) -> Outcome:
     """Run the suite on a trial's server, as `run` does by default but for what the trial says."""
     reset(base_url, **trial.switches)
     limits = Limits() if "conditions" in trial.switches else Limits(lag=0)
-    limits = replace(limits, requests=limits.requests + further_requests(explore, trial.overlap))
+    limits = replace(limits, requests=limits.requests + further_requests(trial.explore, trial.overlap))
     options = Options(
         base_url,
         KEY,
         SECOND_KEY,
         trial.resources,
-        explore=explore,
+        explore=trial.explore,
+        chapters=trial.chapters,
+        sought=contract.rules.get(trial.rule or ""),
         overlap=trial.overlap,
         seed=trial.seed,
         limits=limits,

@@ -30,7 +30,18 @@ from contract_tests.target.identities import WRONG, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
 from contract_tests.target.target import TIME_UP, BudgetSpentError, Limits, Target
-from contract_tests.verdicts import Outcome, Result, Verdict, doubts, first_violated, judge, overall, possible, unjudged
+from contract_tests.verdicts import (
+    Outcome,
+    Result,
+    Verdict,
+    doubts,
+    first_violated,
+    is_violated,
+    judge,
+    overall,
+    possible,
+    unjudged,
+)
 from contract_tests.waivers import Waiver, apply_waivers, read_waivers
 from link_management_contract import Contract, Resource, Rule
 from link_management_contract.texts import printable
@@ -57,6 +68,8 @@ class Options:
         jobs: how many resources are visited side by side.
         max_failures: after how many failing results the run stops, or None.
         explore: about how many requests to generate besides the survey's.
+        chapters: the chapters of a visit, if no `rules` are selected; otherwise those that the rules need.
+        sought: a rule; exploring ends as soon as it seems violated.
         overlap: how many rounds of requests that overlap to send.
         shrink: how many requests to send for shorter ways to what was found; None for a quarter of the others.
     """
@@ -74,6 +87,8 @@ class Options:
     jobs: int = 1
     max_failures: int | None = None
     explore: int = 0
+    chapters: Chapters = EVERY
+    sought: Rule | None = None
     overlap: int = 0
     shrink: int | None = 0
     seed: int = 0
@@ -317,7 +332,7 @@ class Run:
             further.append(self._explore)
         if options.overlap and any(rule.decided_by == "round" for rule in visits.rules):
             further.append(self._overlap)
-        return needed(visits.rules) - CONTROL if options.rules else EVERY, further
+        return needed(visits.rules) - CONTROL if options.rules else options.chapters, further
 
     @cached_property
     def exploration(self) -> Callable[[Visitor], Iterator[Callable[[], object]]]:
@@ -328,7 +343,9 @@ class Run:
         return Exploration(self._contract, math.ceil(self._options.explore / shares), self._options.seed)
 
     def _explore(self, visitor: Visitor) -> Iterator[Step]:
-        return (("exploring", step) for step in self.exploration(visitor))
+        sought, steps = self._options.sought, self.exploration(visitor)
+        while not (sought and is_violated(sought, visitor.evidence)) and (step := next(steps, None)):
+            yield "exploring", step
 
     def _overlap(self, visitor: Visitor) -> Iterator[Step]:
         yield "overlapping requests", partial(overlap, visitor, self._options.overlap)

@@ -151,6 +151,11 @@ def observe(rule: Rule, evidence: Evidence) -> list[Observation]:
     return list(DECISIONS[rule.id](evidence))
 
 
+def is_violated(rule: Rule, evidence: Evidence) -> bool:
+    """Whether a rule seems violated in this evidence, of one visit."""
+    return any(isinstance(observation, Violation) for observation in observe(rule, evidence))
+
+
 def doubts(results: Iterable[Result], evidence: Evidence) -> dict[Rule, bool]:
     """The rules that several requests decide and that seem violated, each with whether only exploration shows it."""
     found = {}

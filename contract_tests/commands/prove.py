@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import signal
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
@@ -20,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from contract_tests.commands.run import Interrupts
 from contract_tests.errors import BROKEN, StoppedError, UsageError
 from contract_tests.proof import (
     Defect,
@@ -42,6 +44,7 @@ from link_management_contract import Contract, shipped_contract
 COLUMNS = ("area", "defects", "caught by their rule", "requests until the first finding")
 DEFECT_COLUMNS = ("defect", "breaks", "caught", "others that fell", "requests")
 SECONDS_BETWEEN = 1.0  # looks at the workers
+SECONDS_BETWEEN_LINES = 30  # of progress, without a terminal
 WORKERS_A_CORE = 4  # a trial of a defect mostly waits, since the server might be slow rather than wrong
 SHORT_GREASE, SHORT_DEFECTS = 8, 7  # for a short proof: the number of seeds, and the step from defect to defect
 ENOUGH_SEEDS = 5  # of each defect, to show everything that it breaks
@@ -58,6 +61,7 @@ def prove_command(contract: Contract, options: SimpleNamespace) -> int:
         UsageError: if a defect is unknown, or there is no mock server.
         StoppedError: if a worker process died.
     """
+    Interrupts()
     whole = not options.defect and not options.short and options.seeds >= ENOUGH_SEEDS
     with serving(options.jobs or WORKERS_A_CORE * (os.cpu_count() or 1)) as base_urls:
         known = defects(base_urls[0])
@@ -151,17 +155,19 @@ def _running(processes: Sequence[BaseProcess]) -> Iterator[None]:
 def _uninterrupted() -> Iterator[None]:
     """Let an interrupt wait: a process that is half started would complain, and nobody would end it.
 
-    The processes inherit that it waits, so that Ctrl-C in a terminal, which goes to all, does not reach them.
+    The processes inherit that Ctrl-C waits, because in a terminal it goes to all of them; SIGTERM has to end them.
     """
     interrupts: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda number, _: interrupts.append(number)) for number in numbers}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else None
     try:
         yield
     finally:
         if mask is not None:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if interrupts:
         raise KeyboardInterrupt
 
@@ -179,12 +185,17 @@ def _work(base_url: str, tasks: Any, results: Any) -> None:
 
 
 def _watched(judged: Iterator[Judged], total: int) -> Iterator[Judged]:
+    """Yield what was judged, and show how far that is: continuously on a terminal, elsewhere a line now and then."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
+    console, began = Console(stderr=True), time.monotonic()
+    next_line = began + SECONDS_BETWEEN_LINES
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("judging", total=total)
-        for each in judged:
+        for count, each in enumerate(judged, 1):
             progress.update(task, advance=1, description=each.trial.name or f"grease {each.trial.seed}")
+            if not console.is_terminal and (now := time.monotonic()) > next_line:
+                complain(f"{count} of {total} servers judged  ·  {now - began:.0f} s")
+                next_line = now + SECONDS_BETWEEN_LINES
             yield each
 
 

@@ -97,7 +97,8 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     if "custom_index_url" in resource.optional:
         yield partial(_write_each, visitor, {identifier: {"custom_index_url": ""}})
     if resource.types:
-        yield partial(_made, visitor, [of_type(resource, "slack") | {"email": "", "webhook": "x"}], Expect.OPEN)
+        odd = [of_type(resource, "slack") | {"email": "", "webhook": "x"}, {"type": "contract-tests"}]
+        yield partial(_made, visitor, odd, Expect.OPEN)
     if label == "name":
         yield partial(_numbered, visitor, identifier)
         long_name: dict[str, FormValue] = {label: f"{visitor.mark()} {LONG_NAME}"}

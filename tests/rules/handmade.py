@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
 from itertools import count
-from pathlib import Path
 from typing import Any
+
+from findings import FINDINGS
 
 from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OWN, Exchange, Expect, FormValue, Request
@@ -23,7 +22,6 @@ CONTRACT = shipped_contract()
 S, D, N = (CONTRACT.resources[name] for name in ("splash-pages", "domains", "notification-handlers"))
 BASE_URL = "https://links.example.com/prefix"
 TIME = "2026-03-02 09:00:00"
-FINDINGS = Path(__file__).parents[1] / "golden" / "findings.txt"
 NUMBERS = count(1)
 SHAPES = {name: resource.shape for name, resource in CONTRACT.resources.items()}
 UNSET = {"string": "", "integer": 0, "boolean": False}  # what a field holds that a record below does not name
@@ -173,8 +171,7 @@ def visit(*exchanges: Exchange, **more: Any) -> Evidence:
 def said(rule: str, evidence: Evidence, resource: Resource = D) -> str:
     """What a rule says, a letter for each observation: Satisfied, Violation, Undecided or NotApplicable.
 
-    Its texts must be among those that were looked at, in `tests/golden/findings.txt`; with FINDINGS=write in the
-    environment, they are added there.
+    Its texts must be among those that somebody has read, in `tests/golden/findings.txt` (`tests/findings.py`).
     """
     observations = observe(CONTRACT.rules[rule], replace(evidence, resource=resource))
     for each in observations:
@@ -183,23 +180,11 @@ def said(rule: str, evidence: Evidence, resource: Resource = D) -> str:
         if isinstance(each, Violation):
             more = [f"at {each.at}"] if each.at else []
             more += [f"{len(each.together)} requests, {len(each.timeline)} lines"] if each.together else []
-            _look("; ".join([f"{rule}: expected {each.expected}", f"received {each.received}", *more]))
+            FINDINGS.check("; ".join([f"{rule}: expected {each.expected}", f"received {each.received}", *more]))
         elif isinstance(each, Satisfied):
-            _look(f"{rule}: Satisfied")
+            FINDINGS.check(f"{rule}: Satisfied")
         elif isinstance(each, NotApplicable) and each.unjudged:
-            _look(f"{rule}: NotApplicable, {each.reason}; not judged: {each.unjudged}")
+            FINDINGS.check(f"{rule}: NotApplicable, {each.reason}; not judged: {each.unjudged}")
         else:
-            _look(f"{rule}: {type(each).__name__}, {each.reason}")
+            FINDINGS.check(f"{rule}: {type(each).__name__}, {each.reason}")
     return "".join(type(each).__name__[0] for each in observations)
-
-
-def _look(text: str) -> None:
-    if os.environ.get("FINDINGS") == "write" and text not in looked_at():
-        FINDINGS.write_text("\n".join(sorted({*looked_at(), text})) + "\n", encoding="utf-8")
-        looked_at.cache_clear()
-    assert text in looked_at(), f"{text!r} is not in {FINDINGS.name}; read it, and run the tests with FINDINGS=write"
-
-
-@cache
-def looked_at() -> frozenset[str]:
-    return frozenset(FINDINGS.read_text("utf-8").splitlines()) if FINDINGS.exists() else frozenset()

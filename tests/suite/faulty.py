@@ -14,6 +14,7 @@ from werkzeug.wrappers import Response
 
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Request
+from contract_tests.observation import EVERY, Chapters
 from contract_tests.run import Options, Run, Visits
 from contract_tests.survey.visit import Further
 from contract_tests.survey.visitor import Visitor
@@ -99,13 +100,15 @@ def visited(  # noqa: PLR0913, PLR0917 - what a run may be given
     settings: Settings | None = None,
     explore: Explore = survey_alone,
     limits: Limits | None = None,
-    rule: Rule | None = None,
+    chapters: Chapters = EVERY,
+    sought: Rule | None = None,
 ) -> tuple[Visits, FaultyTarget]:
-    """Visit one resource as a run does: once and, where it is needed, again; for one rule alone, if one is given."""
+    """Visit one resource as a run does: once and, where it is needed, again."""
     target = FaultyTarget(fault, settings or Settings(fixture="empty", records=28), limits)
     resource = CONTRACT.resources[resource_name]
-    visits = Visits([rule] if rule else rules_of(resource_name), resource)
-    options = Options(BASE_URL, "demo-key-harbour", limits=target.limits, rules=(rule.id,) if rule else (), explore=1)
+    visits = Visits(rules_of(resource_name), resource)
+    key = "demo-key-harbour"
+    options = Options(BASE_URL, key, limits=target.limits, explore=1, chapters=chapters, sought=sought)
     run = Run(CONTRACT, options, target.ledger, lambda _chapter, _requests: None, None)
     run.target, run.exploration = target, explore
     run.visit(visits)

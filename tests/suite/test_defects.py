@@ -1,4 +1,4 @@
-"""Each rule, put to the test where it is kept, where it is broken and where nothing can be said."""
+"""Each rule, judged where it is kept, where it is broken and where nothing can be said."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from faulty import BASE_URL, CONTRACT, honest, looks, survey_alone, verdicts, vi
 
 from contract_tests.evidence import Evidence
 from contract_tests.exploration import Exploration
+from contract_tests.observation import CONTROL, EVERY, Chapters
 from contract_tests.proof import CROWDED, RECORDS
-from contract_tests.verdicts import VIOLATED, Result, Verdict, judge
+from contract_tests.run import needed
+from contract_tests.verdicts import VIOLATED, Verdict, judge
 from mock_server import Settings
 from mock_server.defects import DEFECTS
 
@@ -21,7 +23,6 @@ NAMES = [
     if CONTRACT.rules[defect.rule].decided_by != "round" and defect.rule != CROWDED
 ]
 NEVER_ON_AN_HONEST_SERVER = {"operations.reads-redirected-within-host", CROWDED}  # as one thread visits it
-SAMPLE = 14  # one defect in so many
 EXPLORED = """
     another-scheme-lists any-type-is-stored chat-alone-is-refused create-answers-the-id-of-the-same-name
     create-does-not-know-quoted-boundaries creates-are-done-and-fail far-page-shows-the-first key-as-a-parameter-reads
@@ -39,7 +40,7 @@ EXPLORED = """
 """.split()  # noqa: SIM905 - shown by exploration alone, not by the chapters that the rule needs
 
 
-SURVEYED = [name for name in NAMES if name not in EXPLORED]
+CHAPTERS = {needed([CONTRACT.rules[DEFECTS[name].rule]]) - CONTROL for name in NAMES}
 
 
 @pytest.mark.parametrize("resource", CONTRACT.resources)
@@ -52,6 +53,21 @@ def test_each_rule_passes_on_an_honest_server_with_a_witness(resource: str) -> N
             assert result.witnesses > 0, f"openapi.yaml: the resources of {rule} name {resource}: does it apply?"
 
 
+@pytest.mark.parametrize("chapters", CHAPTERS, ids=lambda chapters: "+".join(sorted(each.name for each in chapters)))
+def test_no_rule_fails_on_an_honest_server_whichever_chapters_are_left_out(chapters: Chapters) -> None:
+    for resource in CONTRACT.resources:
+        visits, _ = visited(honest, resource, chapters=chapters)
+        assert [result.id for result in visits.results if result.findings] == []
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_server_with_a_defect_fails_by_its_rules_name_and_for_no_unrelated_reason(
+    no_pauses: None, name: str
+) -> None:
+    assert_fails(name)
+
+
 def trial(name: str) -> tuple[str, Settings, int]:
     """A resource, a server with a defect and a seed: others for each, so that all together meet many choices."""
     seed = crc32(name.encode()) % 1000
@@ -61,51 +77,23 @@ def trial(name: str) -> tuple[str, Settings, int]:
     return resources[seed % len(resources)], settings, seed
 
 
-def assert_caught(name: str, own: Result) -> None:
-    """The verdict on the rule that a defect breaks."""
-    assert own.verdict is (Verdict.WARN if own.rule.level == "advisory" else Verdict.FAIL), (
-        f"{own.rule.id} says {own.verdict} ({'; '.join(own.reasons)}): does {name} break it whatever is chosen (needs)?"
+def assert_fails(name: str) -> None:
+    """The rule that a defect breaks fails, and no other than those that it implies, in the chapters that it needs."""
+    defect, (resource, settings, seed) = DEFECTS[name], trial(name)
+    rule, chapters, explore = CONTRACT.rules[defect.rule], needed([CONTRACT.rules[defect.rule]]) - CONTROL, survey_alone
+    if name in EXPLORED:
+        chapters, explore = EVERY, Exploration(CONTRACT, 170, seed)
+    visits, _ = visited(honest, resource, settings, explore, chapters=chapters, sought=rule)
+    results = {result.rule.id: result for result in visits.results}
+    own = results.pop(rule.id)
+    assert own.verdict is (Verdict.WARN if rule.level == "advisory" else Verdict.FAIL), (
+        f"{rule.id} says {own.verdict} ({'; '.join(own.reasons)}): does {name} break it whatever is chosen (needs)?"
     )
     assert all(finding.expected and finding.received for finding in own.findings)
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize(
-    "name", [*SURVEYED[::2], *(pytest.param(name, marks=pytest.mark.slow) for name in SURVEYED[1::2])]
-)
-def test_a_server_with_a_defect_fails_by_its_rules_name(no_pauses: None, name: str) -> None:
-    resource, settings, _ = trial(name)
-    visits, _ = visited(honest, resource, settings, rule=CONTRACT.rules[DEFECTS[name].rule])
-    assert_caught(name, visits.results[0])
-
-
-@pytest.mark.sample(3)
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EXPLORED[::2])  # the proof tries all
-def test_a_server_with_a_rarer_defect_fails_by_its_rules_name(no_pauses: None, name: str) -> None:
-    resource, settings, seed = trial(name)
-    assert_caught(name, verdicts(honest, resource, settings, Exploration(CONTRACT, 170, seed))[DEFECTS[name].rule])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("store", "name"),
-    [*(("memory", name) for name in NAMES[::SAMPLE]), *(("redis", name) for name in NAMES[3 :: 2 * SAMPLE])],
-    indirect=["store"],
-)
-def test_a_server_with_a_defect_fails_for_no_unrelated_reason(store: str, no_pauses: None, name: str) -> None:
-    defect = DEFECTS[name]
-    resource, settings, seed = trial(name)
-    results: dict[str, Result] = {}
-    for explore in (survey_alone, Exploration(CONTRACT, 170, seed)):
-        results = verdicts(honest, resource, settings, explore)
-        if results[defect.rule].verdict in VIOLATED:
-            break
-    assert_caught(name, results[defect.rule])
-    others = {rule for rule, result in results.items() if result.verdict in VIOLATED} - {defect.rule, *defect.also}
+    others = {rule for rule, result in results.items() if result.verdict in VIOLATED} - defect.also
     assert others == set(), (
         f"{sorted(others)} fail, too: if a server that is right could break them, correct their functions; if no server"
-        f" can break {defect.rule} without them, add them to what it implies in openapi.yaml"
+        f" can break {rule.id} without them, add them to what it implies in openapi.yaml"
     )
 
 
