@@ -15,9 +15,9 @@ suite: .venv/.suite  ## install contract-tests
 	@echo "$(BIN)/contract-tests is ready"
 
 test: .venv/.dev  ## run the quick tests
-	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
+	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
 
-test-all: .venv/.dev  ## run all tests, also those marked slow
+test-all: .venv/.dev  ## run all tests, also those that are slow or exhaustive
 	$(MAKE) --no-print-directory test ARGS="-m '' $(ARGS)"
 
 lint: .venv/.dev  ## check the code, and the contract where Node is there

@@ -34,24 +34,24 @@ CHROMIUM = [
 ]
 
 
-@pytest.hookimpl(tryfirst=True)  # before slow tests are left out
+@pytest.hookimpl(tryfirst=True)  # before tests are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the cases of a test that is sampled, mark all but each Nth slow."""
+    """Of the cases of a test that is sampled, mark all but every Nth exhaustive."""
     cases = Counter[str]()
     for item in items:
-        sampled = item.get_closest_marker("sample")
-        if sampled and not item.get_closest_marker("slow"):
+        if sampled := item.get_closest_marker("sample"):
             test = item.nodeid.partition("[")[0]
             if cases[test] % sampled.args[0]:
-                item.add_marker(pytest.mark.slow)
+                item.add_marker(pytest.mark.exhaustive)
             cases[test] += 1
 
 
 def pytest_report_header(config: pytest.Config) -> str:
     """Say which tests are left out, and how to run them."""
-    left_out = "left out: the tests marked slow (browsers, Redis, generators, the wheel, most cases of large tables)"
-    how = "`make test-all` runs all tests, `pytest -m slow FILE` those of a file"
-    return f"{left_out}; {how}" if config.option.markexpr == "not slow" else ""
+    if "not exhaustive" not in config.option.markexpr:
+        return ""
+    slow = "slow ones (browsers, Redis, generators, the wheel) and " if "not slow" in config.option.markexpr else ""
+    return f"left out: {slow}further cases of large tables; `make test-all` runs all, `pytest -m '' FILE` those of a file"
 
 
 @pytest.fixture
