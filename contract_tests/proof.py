@@ -313,7 +313,7 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
     The first goes through a whole visit; the others at first only through the chapters that the rule needs.
     """
     rule = contract.rules[defect.rule]
-    resources = defect.resources or rule.resources
+    resources, overlaps = defect.resources or rule.resources, rule.decided_by == "round"
     return [
         Trial(
             defect.name,
@@ -322,17 +322,18 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
             tuple(resources) if rule.id == CROWDED else (resources[seed % len(resources)],),
             rule.id,
             needed([rule]) - CONTROL if number else EVERY,
-            0 if number else EXPLORE,
-            overlap=ROUNDS if rule.decided_by == "round" else 0,
-            is_repeated=number == 0 and rule.decided_by != "round",
+            explore=0 if overlaps else EXPLORE,
+            overlap=ROUNDS if overlaps else 0,
+            is_repeated=number == 0 and not overlaps,
         )
         for number, seed in enumerate(seeds)
     ]
 
 
 def greased(seed: int, resources: Sequence[str]) -> Trial:
-    """A trial of a correct server with any choices; some are explored."""
-    return Trial("", seed, switches(seed), tuple(resources), explore=EXPLORE if seed % 6 == 0 else 0, overlap=1)
+    """A trial of a correct server with any choices; a sixth is explored, and another gets requests that overlap."""
+    explore, overlap = EXPLORE if seed % 6 == 0 else 0, int(seed % 6 == 3)  # noqa: PLR2004 - any other sixth
+    return Trial("", seed, switches(seed), tuple(resources), explore=explore, overlap=overlap)
 
 
 def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> Trial:
@@ -347,13 +348,13 @@ def switches(seed: int) -> dict[str, Any]:
 
 
 def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
-    """Judge a trial's server: in a whole visit, with exploration, if fewer chapters don't show its defect."""
-    chapters = set[str]()
-    outcome = run_trial(contract, base_url, trial, lambda chapter, _: chapters.add(chapter))
-    if trial.chapters != EVERY and not _own(outcome, trial):
-        whole = replace(trial, chapters=EVERY, explore=EXPLORE)
-        outcome = run_trial(contract, base_url, whole, lambda chapter, _: chapters.add(chapter))
-    own = _own(outcome, trial)
+    """Judge a trial's server, in a whole visit with exploration if less does not show its defect."""
+    chapters, whole = set[str](), replace(trial, chapters=EVERY, explore=EXPLORE)
+    for visited in (trial, whole) if trial.rule else (trial,):
+        outcome = run_trial(contract, base_url, visited, lambda chapter, _: chapters.add(chapter))
+        own = [each for each in outcome.results if each.rule.id == trial.rule and each.verdict in VIOLATED]
+        if own or visited == whole:
+            break
     numbers = [finding.exchange.number for each in own for finding in each.findings]
     undecided = [each for each in outcome.results if each.verdict is Verdict.INCONCLUSIVE]
     return Judged(
@@ -365,10 +366,6 @@ def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
         trial.rule is not None and any(chapter.endswith(": exploring") for chapter in chapters),
         trial.is_repeated and any(shows(contract, outcome, each, trial.switches) for each in own),
     )
-
-
-def _own(outcome: Outcome, trial: Trial) -> list[Result]:
-    return [each for each in outcome.results if each.rule.id == trial.rule and each.verdict in VIOLATED]
 
 
 def run_trial(contract: Contract, base_url: str, trial: Trial, progress: Progress = lambda *_: None) -> Outcome:

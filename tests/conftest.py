@@ -51,7 +51,9 @@ def pytest_report_header(config: pytest.Config) -> str:
     if "not exhaustive" not in config.option.markexpr:
         return ""
     slow = "slow ones (browsers, Redis, generators, the wheel) and " if "not slow" in config.option.markexpr else ""
-    return f"left out: {slow}further cases of large tables; `make test-all` runs all, `pytest -m '' FILE` those of a file"
+    return (
+        f"left out: {slow}further cases of large tables; `make test-all` runs all, `pytest -m '' FILE` those of a file"
+    )
 
 
 @pytest.fixture

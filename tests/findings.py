@@ -1,6 +1,6 @@
-"""The texts of findings that somebody has read: the tests of rules produce each line of `golden/findings.txt`, and no other.
+"""The findings that the tests of rules produce are the lines of `golden/findings.txt`, which somebody has read.
 
-With FINDINGS=write in the environment, the file is made of what the tests produce.
+With FINDINGS=write in the environment, the file is written.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Findings:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take over what a worker of pytest-xdist has seen."""
-        self.produced |= set(node.workeroutput.get("findings", ()))
-        self.is_complete |= node.workeroutput.get("has_all_findings", False)
+        self.produced |= set(getattr(node, "workeroutput", {}).get("findings", ()))
+        self.is_complete |= getattr(node, "workeroutput", {}).get("has_all_findings", False)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         config = session.config

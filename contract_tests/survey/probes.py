@@ -48,6 +48,7 @@ RICH: dict[str, tuple[str, ...]] = {  # values that easily lose a part
     "email": ("contract.tests+plus@example.com", "größe@example.com"),
     "webhook": (RICH_URL, "https://www.example.com/größe/東京"),
 }
+UNKNOWN_TYPE: dict[str, FormValue] = {"type": "contract-tests"}
 Step = Callable[[], object]
 Odd = TypeVar("Odd")
 
@@ -97,8 +98,8 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     if "custom_index_url" in resource.optional:
         yield partial(_write_each, visitor, {identifier: {"custom_index_url": ""}})
     if resource.types:
-        odd = [of_type(resource, "slack") | {"email": "", "webhook": "x"}, {"type": "contract-tests"}]
-        yield partial(_made, visitor, odd, Expect.OPEN)
+        unusual = [of_type(resource, "slack") | {"email": "", "webhook": "x"}, UNKNOWN_TYPE]
+        yield partial(_made, visitor, unusual, Expect.OPEN)
     if label == "name":
         yield partial(_numbered, visitor, identifier)
         long_name: dict[str, FormValue] = {label: f"{visitor.mark()} {LONG_NAME}"}
@@ -154,7 +155,7 @@ def _nameless(visitor: Visitor, subjects: list[int]) -> None:
     label = visitor.resource.label
     odd: list[dict[str, FormValue] | None] = [None, {label: ""}]
     if visitor.resource.types:
-        odd.insert(0, {"type": "contract-tests"})
+        odd.insert(0, UNKNOWN_TYPE)
     _write_each(visitor, dict(zip(reversed(subjects), reversed(odd), strict=False)))
     _change(visitor, subjects[-1], {label: visitor.mark()}, Expect.OPEN)
 
