@@ -61,6 +61,7 @@ class Resource:
         paths: the path of each of the five operations; `{id}` stands for a record's id.
         link_collection: the collection that its page links name.
         shape: the schema of each field of its read representation.
+        required_in_reads: those of them that every record has to show.
         page_sizes: the allowed numbers of records on a page.
         default_page_size: the page size if none is asked for.
     """
@@ -70,6 +71,7 @@ class Resource:
     link_collection: str
     fields: Mapping[str, Field]
     shape: Mapping[str, Mapping[str, Any]]
+    required_in_reads: tuple[str, ...]
     page_sizes: tuple[int, ...]
     default_page_size: int
 
@@ -207,13 +209,14 @@ class Contract:
     def _resource(self, tag: str) -> Resource:
         operations = {name: (path, operation) for name, path, operation in self._operations(tag)}
         read = self.resolve(operations["read"][1]["responses"]["2XX"])["content"]["application/json"]["schema"]
-        shape, _ = self._object(read["properties"]["data"])
+        shape, required = self._object(read["properties"]["data"])
         return Resource(
             name=tag,
             paths={name: path for name, (path, _) in operations.items()},
             link_collection=operations["list"][1]["x-link-collection"],
             fields=self._fields(operations["create"][1], operations["update"][1]),
             shape=shape,
+            required_in_reads=tuple(name for name in shape if name in required),
             page_sizes=self.page_sizes,
             default_page_size=self.default_page_size,
         )

@@ -104,11 +104,12 @@ def type_is_one_of_six(evidence: Evidence) -> Observations:
 
 @rule("representations.fields-are-present", needs=PAGES | CHANGED)
 def fields_are_present(evidence: Evidence) -> Observations:
+    required = evidence.resource.required_in_reads
     for exchange, record in evidence.records():
-        missing = sorted(evidence.resource.shape.keys() - record.keys())
+        missing = sorted(set(required) - record.keys())
         at = place(exchange, record, missing[0]) if missing else ""
         received = f"no {', '.join(missing)} in record {id_text(record)}"
-        yield decide(exchange, not missing, f"the fields {', '.join(evidence.resource.shape)}", received, at)
+        yield decide(exchange, not missing, f"the fields {', '.join(required)}", received, at)
 
 
 @rule("representations.custom-not-found-url-is-absent", needs=PAGES | CHANGED)
