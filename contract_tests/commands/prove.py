@@ -63,7 +63,10 @@ def prove_command(contract: Contract, options: SimpleNamespace) -> int:
     """
     Interrupts()
     whole = not options.defect and not options.short and options.seeds >= ENOUGH_SEEDS
-    with serving(options.jobs or WORKERS_A_CORE * (os.cpu_count() or 1)) as base_urls:
+    workers = options.jobs or WORKERS_A_CORE * (os.cpu_count() or 1)
+    if options.defect:
+        workers = min(workers, len(options.defect) * options.seeds)
+    with serving(workers) as base_urls:
         known = defects(base_urls[0])
         trials = _trials(contract, options, known, conditions(base_urls[0]))
         judged = _watched(_judged(base_urls, trials), len(trials))

@@ -35,8 +35,12 @@ def test_a_matrix_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 @NEEDS_PROC
 @pytest.mark.slow
-@pytest.mark.parametrize("under_way", [1, 3], ids=["while its mock starts", "while a worker judges"])
-def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None, under_way: int) -> None:
+@pytest.mark.parametrize(
+    ("under_way", "number"),
+    [(1, signal.SIGINT), (3, signal.SIGINT), (3, signal.SIGTERM)],
+    ids=["Ctrl-C while its mock starts", "Ctrl-C while a worker judges", "SIGTERM while a worker judges"],
+)
+def test_a_signal_ends_it_and_leaves_no_process(interruptible: None, under_way: int, number: int) -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([COMMAND, "prove", "--jobs", "1"], stdout=pipe, stderr=pipe) as process:
         try:
@@ -44,7 +48,7 @@ def test_ctrl_c_ends_it_and_leaves_no_process(interruptible: None, under_way: in
             while len(mine) < under_way:  # a mock, what keeps track of semaphores, and a worker
                 assert process.poll() is None
                 mine = children(process.pid)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             _, told = process.communicate(timeout=120)  # until none of them can write there any more
         finally:
             process.kill()

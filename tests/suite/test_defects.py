@@ -94,8 +94,8 @@ def assert_fails(name: str) -> None:
     assert all(finding.expected and finding.received for finding in own.findings)
     others = {rule for rule, result in results.items() if result.verdict in VIOLATED} - defect.also
     assert others == set(), (
-        f"{sorted(others)} fail, too: if a server that is right could break them, correct their functions; if no server"
-        f" can break {rule.id} without them, add them to what it implies in openapi.yaml"
+        f"{sorted(others)} fail, too. If each server that breaks {rule.id} must break them, add them to what it implies"
+        " in openapi.yaml; otherwise, correct their functions."
     )
 
 
