@@ -21,7 +21,7 @@ from mock_server import MockServer, Settings
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytest_plugins = ["findings"]
+pytest_plugins = ["golden_findings"]
 gc.set_threshold(*SELDOM)  # a tenth less processor time
 PREFIXES = count()  # each mock has keys of its own
 CHROMIUM = [

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from findings import FINDINGS
+from golden_findings import FINDINGS
 
 from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OWN, Exchange, Expect, FormValue, Request
@@ -171,7 +171,7 @@ def visit(*exchanges: Exchange, **more: Any) -> Evidence:
 def said(rule: str, evidence: Evidence, resource: Resource = D) -> str:
     """What a rule says, a letter for each observation: Satisfied, Violation, Undecided or NotApplicable.
 
-    Its texts must be among those that somebody has read, in `tests/golden/findings.txt` (`tests/findings.py`).
+    Its texts must be among those that somebody has read, in `tests/golden/findings.txt` (`tests/golden_findings.py`).
     """
     observations = observe(CONTRACT.rules[rule], replace(evidence, resource=resource))
     for each in observations:
