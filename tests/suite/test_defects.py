@@ -6,7 +6,7 @@ from itertools import starmap
 from zlib import crc32
 
 import pytest
-from faulty import BASE_URL, CONTRACT, honest, looks, survey_alone, verdicts, visited
+from faulty import BASE_URL, CONTRACT, Explore, honest, looks, survey_alone, verdicts, visited
 
 from contract_tests.evidence import Evidence
 from contract_tests.exploration import Exploration
@@ -82,9 +82,9 @@ def trial(name: str) -> tuple[str, Settings, int]:
 def assert_fails(name: str) -> None:
     """The rule that a defect breaks fails, and no other than those that it implies, in the chapters that it needs."""
     defect, (resource, settings, seed) = DEFECTS[name], trial(name)
-    rule, chapters, explore = CONTRACT.rules[defect.rule], needed([CONTRACT.rules[defect.rule]]) - CONTROL, survey_alone
-    if name in EXPLORED:
-        chapters, explore = EVERY, Exploration(CONTRACT, 170, seed)
+    rule, is_explored = CONTRACT.rules[defect.rule], name in EXPLORED
+    chapters = EVERY if is_explored else needed([rule]) - CONTROL
+    explore: Explore = Exploration(CONTRACT, 170, seed) if is_explored else survey_alone
     visits, _ = visited(honest, resource, settings, explore, chapters=chapters, sought=rule)
     results = {result.rule.id: result for result in visits.results}
     own = results.pop(rule.id)
