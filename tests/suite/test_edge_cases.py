@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
-from faulty import CONTRACT, OWNER, D, N, S, is_owner, listed, looks, verdicts
+from faulty import CONTRACT, OWNER, D, N, S, is_owner, listed, looks, verdicts, visited
 from werkzeug.wrappers import Response
 
 from contract_tests.exploration import Exploration
+from contract_tests.observation import CONTROL
+from contract_tests.run import needed
 from contract_tests.survey import visitor as waiting
 from contract_tests.verdicts import Verdict
 from mock_server import Settings
@@ -28,7 +30,7 @@ from mock_server.defects.means import (
     sets,
 )
 
-EXPLORE = Exploration(CONTRACT, 120, seed=0)
+EXPLORE, PROBES = Exploration(CONTRACT, 120, seed=0), Exploration(CONTRACT, 80, seed=0)  # little more than probes
 FULL = Settings(fixture="empty", records=40)
 
 
@@ -90,14 +92,27 @@ FAULTS: dict[str, tuple[str, str, Transformation]] = {
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize(("rule", "resource", "fault"), FAULTS.values(), ids=FAULTS)
+def marked(name: str, quick: tuple[str, ...]) -> list[pytest.MarkDecorator]:
+    return [] if name in quick else [pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    ("rule", "resource", "fault"),
+    [
+        pytest.param(
+            *fault, id=name, marks=marked(name, ("nobody's update changes another field", "a size of 0 is all"))
+        )
+        for name, fault in FAULTS.items()
+    ],
+)
 def test_a_fault_that_shows_in_few_places_fails_by_the_rules_name(
     monkeypatch: pytest.MonkeyPatch, rule: str, resource: str, fault: Transformation
 ) -> None:
     if rule == "lifecycle.update-keeps-datetime":
         monkeypatch.setattr(waiting, "SETTLING", 1.1)
-    assert verdicts(fault, resource, FULL, EXPLORE)[rule].verdict is Verdict.FAIL
+    sought = CONTRACT.rules[rule]
+    visits, _ = visited(fault, resource, FULL, EXPLORE, chapters=needed([sought]) - CONTROL, sought=sought)
+    assert {result.rule.id: result.verdict for result in visits.results}[rule] is Verdict.FAIL
 
 
 def takes_hosts_for_good(call: Call, serve: Serve) -> Response:
@@ -147,18 +162,23 @@ CHOICES: dict[str, tuple[str, Transformation, set[Verdict]]] = {
 }
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize(("resource", "choice", "others"), CHOICES.values(), ids=CHOICES)
+QUICK = ("a name that was given once is taken", "each answer has another colour", "the key may not delete")
+
+
+@pytest.mark.parametrize(
+    ("resource", "choice", "others"),
+    [pytest.param(*choice, id=name, marks=marked(name, QUICK)) for name, choice in CHOICES.items()],
+)
 def test_a_choice_that_looks_like_a_fault_is_none(resource: str, choice: Transformation, others: set[Verdict]) -> None:
-    results = verdicts(choice, resource, FULL, EXPLORE).values()
+    results = verdicts(choice, resource, FULL, PROBES).values()
     allowed = {Verdict.PASS, Verdict.NOT_APPLICABLE} | others
     assert [(each.id, each.findings[:1], each.reasons) for each in results if each.verdict not in allowed] == []
 
 
-@pytest.mark.parametrize("resource", [S, N])
+@pytest.mark.parametrize("resource", [S, pytest.param(N, marks=pytest.mark.slow)])
 def test_a_record_without_a_name_that_was_there_before_is_left_alone(resource: str) -> None:
     blank = record(sets("name", ""), row=lambda row: row["id"] == 3)
-    _, _, target = looks(blank, resource, FULL, EXPLORE)
+    _, _, target = looks(blank, resource, FULL, PROBES)
     writes = [each.request for each in target.exchanges if each.request.operation in ("update", "delete")]
     assert 3 not in {request.identifier for request in writes}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from faulty import CONTRACT, D, FaultyTarget, N, S, exploring, honest, is_owner, looks, verdicts
+from faulty import CONTRACT, D, FaultyTarget, N, S, exploring, honest, is_owner, looks, verdicts, visited
 from independent import IndependentServer
 from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
@@ -35,32 +35,48 @@ def is_second_of_fifty(body: dict[str, dict[str, int]]) -> bool:
     return (body["meta"]["page"], body["meta"]["results_per_page"]) == (2, 50)
 
 
-MET_BY_EXPLORING_ALONE: dict[str, tuple[str, str, Transformation]] = {
+MET_BY_EXPLORING_ALONE: dict[str, tuple[str, str, Transformation, int, Exploration]] = {
     "Greek, Cyrillic and Korean letters": (
         "forms.name-comes-back",
         N,
         changes("name", lambda name: re.sub("[Ͱ-ӿ가-힣]", "?", name)),
+        28,
+        Exploration(CONTRACT, 200, seed=2),
     ),
     "the second page of 50": (
         "pagination.self-names-this-page",
         S,
         link("self", lambda body: body["links"]["first"], is_second_of_fifty),
+        120,
+        Exploration(CONTRACT, 300, seed=0),
     ),
-    "a delete of the newest": ("lifecycle.delete-leaves-other-records", D, deleting_the_newest_takes_another),
+    "a delete of the newest": (
+        "lifecycle.delete-leaves-other-records",
+        D,
+        deleting_the_newest_takes_another,
+        28,
+        Exploration(CONTRACT, 200, seed=2),
+    ),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rule", "resource", "fault"), MET_BY_EXPLORING_ALONE.values(), ids=MET_BY_EXPLORING_ALONE)
-def test_what_the_survey_does_not_meet_fails_by_the_rules_name(rule: str, resource: str, fault: Transformation) -> None:
-    assert verdicts(fault, resource, FULL)[rule].verdict is Verdict.PASS
-    assert verdicts(fault, resource, FULL, Exploration(CONTRACT, 300, seed=0))[rule].verdict is Verdict.FAIL
+@pytest.mark.parametrize(
+    ("rule", "resource", "fault", "records", "exploration"), MET_BY_EXPLORING_ALONE.values(), ids=MET_BY_EXPLORING_ALONE
+)
+def test_what_the_survey_does_not_meet_fails_by_the_rules_name(
+    rule: str, resource: str, fault: Transformation, records: int, exploration: Exploration
+) -> None:
+    settings = Settings(fixture="empty", records=records)
+    assert verdicts(fault, resource, settings)[rule].verdict is Verdict.PASS
+    visits, _ = visited(fault, resource, settings, exploration, sought=CONTRACT.rules[rule])
+    assert {result.rule.id: result.verdict for result in visits.results}[rule] is Verdict.FAIL
 
 
 def explored(seed: int) -> list[Request]:
-    target = FaultyTarget(honest, FULL)
-    for resource in CONTRACT.resources.values():
-        visit(Visitor(target, resource), further=[exploring(Exploration(CONTRACT, 170, seed))])
+    target = FaultyTarget(honest, Settings(fixture="empty", records=28))
+    for resource in (D, N):  # without and with types
+        visit(Visitor(target, CONTRACT.resources[resource]), further=[exploring(Exploration(CONTRACT, 150, seed))])
     assert target.ledger.left == []
     return [exchange.request for exchange in target.exchanges]
 
@@ -70,10 +86,12 @@ def test_a_seed_means_the_same_requests_and_another_means_others() -> None:
     assert explored(0) == explored(0) != explored(1)
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("resource", CONTRACT.resources)
-def test_exploring_writes_to_no_record_of_others_and_names_no_host_of_others(resource: str) -> None:
-    _, _, target = looks(honest, resource, FULL, Exploration(CONTRACT, 300, seed=2))
+@pytest.mark.parametrize("requests", [170, pytest.param(300, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "resource", [S, pytest.param(D, marks=pytest.mark.slow), pytest.param(N, marks=pytest.mark.slow)]
+)
+def test_exploring_writes_to_no_record_of_others_and_names_no_host_of_others(resource: str, requests: int) -> None:
+    _, _, target = looks(honest, resource, FULL, Exploration(CONTRACT, requests, seed=2))
     made = {entry.identifier for entry in target.ledger.entries}
     for request in (exchange.request for exchange in target.exchanges):
         assert request.operation not in ("update", "delete") or request.identifier in made
@@ -86,7 +104,9 @@ def test_exploring_writes_to_no_record_of_others_and_names_no_host_of_others(res
         assert [host for host in hosts if not re.fullmatch(r"([a-z0-9-]+\.)*example\.com", host.lower())] == []
 
 
-@pytest.mark.parametrize("requests", [60, pytest.param(360, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "requests", [60, pytest.param(150, marks=pytest.mark.slow), pytest.param(360, marks=pytest.mark.exhaustive)]
+)
 def test_exploring_leaves_nothing_where_a_record_may_lose_its_name(requests: int) -> None:
     target = FaultyTarget(honest, FULL)
     target.wsgi = WsgiClient(IndependentServer(30))  # it takes an empty label

@@ -9,30 +9,60 @@ from http import HTTPStatus
 from random import Random
 
 import pytest
-from faulty import CONTRACT, OWNER, D, N, S, honest, is_owner, listed, looks, verdicts
+from faulty import (
+    CONTRACT,
+    OWNER,
+    D,
+    Explore,
+    FaultyTarget,
+    N,
+    S,
+    honest,
+    is_owner,
+    listed,
+    looks,
+    survey_alone,
+    verdicts,
+    visited,
+)
 from werkzeug.wrappers import Response
 
+from contract_tests.comparing import is_same
 from contract_tests.exploration import Exploration
 from contract_tests.masking import OF_A_RUN
+from contract_tests.observation import CONTROL, PAGES
 from contract_tests.open_points import observed, remarks
-from contract_tests.verdicts import VIOLATED, Verdict
+from contract_tests.run import needed
+from contract_tests.verdicts import VIOLATED, Result, Verdict
 from mock_server import Settings
 from mock_server.defects.means import Body, Call, Serve, Transformation, also, changes, drops, form, knowing, rows_of
 from mock_server.defects.means import record as of_record
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 FULL = Settings(fixture="empty", records=40)
-EXPLORE = Exploration(CONTRACT, 160, seed=0)
+EXPLORE, PROBES = Exploration(CONTRACT, 160, seed=0), Exploration(CONTRACT, 80, seed=0)  # little more than probes
+SLOW, FURTHER = (pytest.mark.slow,), (pytest.mark.exhaustive,)
 
 
-@pytest.mark.parametrize("resource", [S, D, N])
+def result_of(
+    rule: str, fault: Transformation, resource: str, settings: Settings = FULL, explore: Explore = survey_alone
+) -> Result:
+    """What a rule says of a resource if a run looks for that alone."""
+    sought = CONTRACT.rules[rule]
+    chapters = needed([sought]) - CONTROL
+    visits, _ = visited(fault, resource, settings, explore, chapters=chapters, sought=sought)
+    return next(result for result in visits.results if result.rule.id == rule)
+
+
+@pytest.mark.parametrize("resource", [S, pytest.param(D, marks=FURTHER), pytest.param(N, marks=FURTHER)])
 def test_records_that_go_away_when_the_run_looks_are_the_servers_doing(resource: str) -> None:
     loses_one = also(
         "list",
         lambda call, _: call.collection.delete(min(record.id for record in call.records)),
         lambda call: call.query.get("results_per_page") == "1000" and is_owner(call),
     )
-    result = verdicts(loses_one, resource, Settings(fixture="empty", records=100))["lifecycle.reads-change-nothing"]
+    settings = Settings(fixture="empty", records=100)
+    result = result_of("lifecycle.reads-change-nothing", loses_one, resource, settings)
     assert result.verdict is Verdict.FAIL
     assert "each time that the run looks" in result.findings[0].received
 
@@ -46,7 +76,7 @@ def test_a_further_field_that_tells_the_time_is_no_change() -> None:
     assert [result.id for result in results if result.verdict not in (Verdict.PASS, Verdict.NOT_APPLICABLE)] == []
 
 
-@pytest.mark.parametrize("every", [2, 3, 5])
+@pytest.mark.parametrize("every", [2, pytest.param(3, marks=SLOW), pytest.param(5, marks=SLOW)])
 def test_a_busy_colleague_is_not_taken_for_the_server(every: int) -> None:
     settings = Settings(fixture="empty", records=40, conditions={"other-writer": every})
     assert verdicts(honest, D, settings)["lifecycle.reads-change-nothing"].verdict not in VIOLATED
@@ -69,12 +99,21 @@ def rewritten(change: str) -> Transformation:
     )
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("resource", [S, D, N])
-@pytest.mark.parametrize("change", ["without hyphens", "in capitals", "with blanks", "with entities", "as a slug"])
+CHANGES = ("without hyphens", "in capitals", "with blanks", "with entities", "as a slug")
+QUICK = (("in capitals", D), ("with entities", S), ("as a slug", N))
+
+
+@pytest.mark.parametrize(
+    ("change", "resource"),
+    [
+        pytest.param(change, resource, marks=() if (change, resource) in QUICK else SLOW)
+        for change in CHANGES
+        for resource in (S, D, N)
+    ],
+)
 def test_a_record_whose_text_was_changed_is_known_judged_and_removed(resource: str, change: str) -> None:
-    _, _, target = looks(rewritten(change), resource, FULL)
-    results = verdicts(rewritten(change), resource, FULL)
+    visits, target = visited(rewritten(change), resource, FULL)
+    results = {result.rule.id: result for result in visits.results}
     host_is_free = resource == D and change == "in capitals"  # capital letters of hosts are free
     label = "host" if resource == D else "name"
     assert (results[f"forms.{label}-comes-back"].verdict is Verdict.FAIL) != host_is_free
@@ -91,8 +130,10 @@ OMITTED = {
 }
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize(("resource", "missing", "status"), OMITTED.values(), ids=OMITTED)
+@pytest.mark.parametrize(
+    ("resource", "missing", "status"),
+    [pytest.param(*each, id=name, marks=() if each[2] == 400 else SLOW) for name, each in OMITTED.items()],
+)
 def test_what_a_create_without_a_required_field_made_is_known_by_its_mark_and_removed(
     resource: str, missing: dict[str, str], status: int
 ) -> None:
@@ -105,9 +146,9 @@ def test_what_a_create_without_a_required_field_made_is_known_by_its_mark_and_re
         serve(call.sending(call.form | {field: made_up[field]}))
         return Response(b"{}", status)
 
-    before = {row["id"] for row in listed(looks(honest, resource, FULL)[2].wsgi, resource)}
-    _, _, target = looks(fills_in, resource, FULL)
-    results = verdicts(fills_in, resource, FULL)
+    before = {row["id"] for row in listed(FaultyTarget(honest, FULL).wsgi, resource)}
+    visits, target = visited(fills_in, resource, FULL)
+    results = {result.rule.id: result for result in visits.results}
     (field,) = missing
     assert results[f"forms.{field}-required"].verdict is Verdict.FAIL
     assert {row["id"] for row in listed(target.wsgi, resource)} == before
@@ -148,20 +189,19 @@ def test_a_page_link_that_leads_nowhere_is_noted_and_no_failure(point: str, reso
 @pytest.mark.parametrize("value", ["emptied", "kept", "refused"])
 def test_what_becomes_of_a_text_that_an_update_empties_is_seen_and_no_failure(value: str) -> None:
     settings = Settings(fixture="empty", records=40, choices={"cleared-text": value})
-    first, _, _ = looks(honest, D, settings, EXPLORE)
-    assert list(observed(first.exchanges)["cleared-text"]) == [value]
-    assert [each.id for each in verdicts(honest, D, settings, EXPLORE).values() if each.verdict in VIOLATED] == []
+    visits, _ = visited(honest, D, settings, EXPLORE)
+    assert list(observed(visits.seen[0].exchanges)["cleared-text"]) == [value]
+    assert [each.id for each in visits.results if each.verdict in VIOLATED] == []
 
 
 @pytest.mark.parametrize("value", ["ignored", "refused"])
 def test_what_becomes_of_another_types_fields_is_seen_and_no_failure(value: str) -> None:
     settings = Settings(fixture="empty", records=40, choices={"other-types-fields": value})
-    first, _, _ = looks(honest, N, settings, EXPLORE)
+    first, _, _ = looks(honest, N, settings, PROBES)
     assert list(observed(first.exchanges)["other-types-fields"]) == [value]
 
 
-FREE_TEXTS = {
-    "a slash after a bare host": lambda url: "https://www.example.com/" if url == "https://www.example.com" else url,
+FREE_TEXTS: dict[str, Callable[[str], str]] = {
     "capitals in the host": lambda url: url.replace("www.example.com", "WWW.Example.COM"),
     "small letters in escapes": lambda url: url.replace("%2F", "%2f").replace("%2B", "%2b"),
     "an escape that is not needed": lambda url: url.replace("Path", "%50ath"),
@@ -169,19 +209,30 @@ FREE_TEXTS = {
 }
 
 
-@pytest.mark.parametrize("change", FREE_TEXTS.values(), ids=FREE_TEXTS)
-def test_an_address_that_means_the_same_is_the_same(change: Callable[[str], str]) -> None:
-    name = "custom_index_url"
-    assert (
-        verdicts(changes(name, change), D, FULL, EXPLORE)[f"forms.{name.replace('_', '-')}-comes-back"].verdict
-        is Verdict.PASS
-    )
+def test_an_address_that_means_the_same_is_the_same() -> None:
+    met = set[str]()
+
+    def rewrites(url: str) -> str:
+        for name, change in FREE_TEXTS.items():
+            met.update([name] if change(url) != url else [])
+            url = change(url)
+        return url
+
+    result = result_of("forms.custom-index-url-comes-back", changes("custom_index_url", rewrites), D, FULL, PROBES)
+    assert result.verdict is Verdict.PASS
+    assert met == set(FREE_TEXTS)
 
 
-@pytest.mark.parametrize("resource", CONTRACT.resources)
+def test_a_slash_after_a_bare_host_means_nothing() -> None:
+    assert is_same("custom_index_url", "https://www.example.com/", "https://www.example.com")
+    assert not is_same("custom_index_url", "https://www.example.com/a/", "https://www.example.com/a")
+
+
+@pytest.mark.parametrize("resource", [S, pytest.param(D, marks=FURTHER), pytest.param(N, marks=FURTHER)])
 @pytest.mark.parametrize(("records", "beyond"), [(60, "250, 500, 1000"), (1100, "")])
 def test_page_sizes_that_no_list_could_fill_are_noted(resource: str, records: int, beyond: str) -> None:
-    first, _, _ = looks(honest, resource, Settings(fixture="empty", records=records))
+    visits, _ = visited(honest, resource, Settings(fixture="empty", records=records), chapters=PAGES)
+    first = visits.seen[0]
     assert re.findall("page sizes of (.*) were asked", "\n".join(remarks(first.exchanges))) == (
         [beyond] if beyond else []
     )
@@ -208,11 +259,21 @@ def cached_by_worker(operation: str, workers: int) -> Transformation:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [2, 4])
-@pytest.mark.parametrize("operation", ["read", "list"])
-def test_answers_that_depend_on_the_worker_that_gives_them_fail(operation: str, workers: int) -> None:
-    fault = cached_by_worker(operation, workers)
-    of_all = [verdicts(fault, resource, FULL, EXPLORE).values() for resource in (S, D, N)]
+@pytest.mark.parametrize(
+    ("operation", "workers", "requests"),
+    [
+        ("read", 2, 60),
+        ("list", 4, 60),
+        *(
+            pytest.param(operation, workers, 160, marks=pytest.mark.exhaustive)
+            for operation in ("read", "list")
+            for workers in (2, 4)
+        ),
+    ],
+)
+def test_answers_that_depend_on_the_worker_that_gives_them_fail(operation: str, workers: int, requests: int) -> None:
+    fault, explore = cached_by_worker(operation, workers), Exploration(CONTRACT, requests, seed=0)
+    of_all = [verdicts(fault, resource, FULL, explore).values() for resource in (S, D, N)]
     assert any(result.verdict is Verdict.FAIL for results in of_all for result in results)
     assert all(any(result.verdict in {Verdict.FAIL, Verdict.INCONCLUSIVE} for result in results) for results in of_all)
 
@@ -227,8 +288,8 @@ def overwrites(call: Call, serve: Serve) -> Response:
 
 
 def test_a_create_of_a_known_host_changes_no_record() -> None:
-    results = verdicts(overwrites, D, FULL, EXPLORE)
-    assert results["lifecycle.create-leaves-other-records"].verdict is Verdict.FAIL
+    result = result_of("lifecycle.create-leaves-other-records", overwrites, D, FULL, EXPLORE)
+    assert result.verdict is Verdict.FAIL
 
 
 def fills_what_is_empty(call: Call, serve: Serve) -> Response:
@@ -240,12 +301,13 @@ def fills_what_is_empty(call: Call, serve: Serve) -> Response:
 
 
 def test_an_empty_index_stays_empty() -> None:
-    results = verdicts(fills_what_is_empty, D, FULL, EXPLORE)
-    assert results["forms.custom-not-found-url-stays-apart"].verdict is Verdict.FAIL
+    result = result_of("forms.custom-not-found-url-stays-apart", fills_what_is_empty, D, FULL, EXPLORE)
+    assert result.verdict is Verdict.FAIL
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("kind", ["slack", "discord", "microsoft_teams"])
+@pytest.mark.parametrize(
+    "kind", ["slack", pytest.param("discord", marks=SLOW), pytest.param("microsoft_teams", marks=SLOW)]
+)
 def test_a_switch_leaves_the_settings_of_each_type_alone(kind: str) -> None:
     def forgets(call: Call, serve: Serve) -> Response:
         is_switched = call.operation == "update" and call.form == {"is_enabled": "0"}
@@ -254,5 +316,5 @@ def test_a_switch_leaves_the_settings_of_each_type_alone(kind: str) -> None:
         return serve(call)
 
     settings = Settings(fixture="empty", records=40, choices={"cleared-text": "emptied"})
-    results = verdicts(forgets, N, settings, Exploration(CONTRACT, 390, seed=0))
-    assert results["lifecycle.update-leaves-other-fields"].verdict is Verdict.FAIL
+    result = result_of("lifecycle.update-leaves-other-fields", forgets, N, settings, PROBES)
+    assert result.verdict is Verdict.FAIL
