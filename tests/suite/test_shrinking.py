@@ -13,7 +13,7 @@ from shell import COMMANDS, command, in_process
 
 from contract_tests import cli
 from contract_tests.replayed import marked
-from contract_tests.reports.repro import printed, quoted, script_of
+from contract_tests.reports.repro import Script, printed, quoted, script_of
 from contract_tests.run import Options, run
 from contract_tests.shrinking import Shrinking, Shrunk
 from contract_tests.target.target import Limits
@@ -25,9 +25,22 @@ CONTRACT = shipped_contract()
 KEY, SECOND = "demo-key-harbour", "demo-key-alpine"
 
 
-def outcome(server: MockServer, resource: str = "splash-pages", *, shrink: int | None = None) -> Outcome:
+TOTALS = ("--resources", "domains", "--rules", "pagination.total-counts-the-records")
+UPDATES = "lifecycle.update-leaves-other-fields"
+
+
+def outcome(server: MockServer, rule: str, *, shrink: int | None = None) -> Outcome:
+    """What a run finds that judges one rule, of splash pages."""
     limits = Limits(lag=0)
-    return run(CONTRACT, Options(server.base_url, KEY, SECOND, (resource,), limits=limits, shrink=shrink))
+    return run(
+        CONTRACT, Options(server.base_url, KEY, SECOND, ("splash-pages",), (rule,), limits=limits, shrink=shrink)
+    )
+
+
+def status_of(script: Script, **environment: str) -> int:
+    """How a script ends."""
+    environment |= {"PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(["sh"], input=script.text, text=True, env=environment, check=False).returncode
 
 
 def operations(found: Outcome, rule: str) -> list[str]:
@@ -39,23 +52,30 @@ def operations(found: Outcome, rule: str) -> list[str]:
     ("defect", "rule", "least"),
     [
         ("total-is-one-more", "pagination.total-counts-the-records", ["list", "list"]),
-        ("update-resets-the-name", "lifecycle.update-leaves-other-fields", ["create", "list", "update", "read"]),
+        ("update-resets-the-name", UPDATES, ["create", "list", "update", "read"]),
         ("nobody-deletes", "accounts.strangers-delete-nothing", ["create", "read", "delete", "read", "list"]),
-        ("created-records-are-not-listed", "lifecycle.created-record-is-listed-once", ["create", "list"]),
     ],
 )
 def test_a_finding_takes_the_fewest_requests(defect: str, rule: str, least: list[str]) -> None:
     with MockServer(defects=(defect,)) as server:
         before = server.running.fixture()
-        found = outcome(server, shrink=300)
+        found = outcome(server, rule, shrink=300)
         assert operations(found, rule) == least
         assert found.left == ()
         assert server.running.fixture()["accounts"] == before["accounts"]
 
 
+def test_each_of_several_findings_takes_the_fewest_requests() -> None:
+    with MockServer(defects=("created-records-are-not-listed",)) as server:
+        found = outcome(server, "*", shrink=300)
+    assert len(found.failing) == len(found.shrunk) > 1
+    assert operations(found, "lifecycle.created-record-is-listed-once") == ["create", "list"]
+    assert found.left == ()
+
+
 def test_it_stays_within_its_budget_and_can_be_turned_off() -> None:
     with MockServer(defects=("update-resets-the-name",)) as server:
-        none, some, usual = (outcome(server, shrink=most) for most in (0, 12, None))
+        none, some, usual = (outcome(server, UPDATES, shrink=most) for most in (0, 12, None))
     assert none.shrunk == {}
     assert none.requests < some.requests <= none.requests + 12 + 12  # clean-up lists, and deletes what is left
     assert usual.requests <= none.requests * 1.25 + 12
@@ -63,7 +83,8 @@ def test_it_stays_within_its_budget_and_can_be_turned_off() -> None:
 
 def test_nothing_more_is_created_where_something_could_not_be_removed() -> None:
     with MockServer(defects=("deletes-fail", "update-resets-the-name")) as server:
-        found = outcome(server)
+        found = outcome(server, UPDATES)
+    assert [result.rule.id for result in found.failing] == [UPDATES]
     assert found.left
     assert found.shrunk == {}
 
@@ -71,9 +92,9 @@ def test_nothing_more_is_created_where_something_could_not_be_removed() -> None:
 def test_what_does_not_show_again_keeps_the_requests_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with MockServer(defects=("update-resets-the-name",)) as server:
         monkeypatch.setattr("contract_tests.shrinking.judged_again", lambda *_: [])
-        found = outcome(server)
+        found = outcome(server, UPDATES)
         assert found.shrunk == {}
-        assert len(operations(found, "lifecycle.update-leaves-other-fields")) > 4
+        assert len(operations(found, UPDATES)) > 4
 
 
 def test_a_finding_that_does_not_show_once_more_is_not_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,33 +109,26 @@ def test_a_finding_that_does_not_show_once_more_is_not_shrunk(monkeypatch: pytes
 
     monkeypatch.setattr(Shrinking, "_tried", now_and_then)
     with MockServer(defects=("update-resets-the-name",)) as server:
-        assert outcome(server, shrink=300).shrunk == {}
+        assert outcome(server, UPDATES, shrink=300).shrunk == {}
 
 
+@pytest.mark.slow
 def test_a_script_about_two_accounts_needs_both_keys() -> None:
     with MockServer(defects=("other-account-deletes",)) as server:
-        found = outcome(server)
-        result = next(each for each in found.failing if each.rule.id == "accounts.other-account-deletes-nothing")
-        made = script_of(CONTRACT, found, result)
-        keys = {"CONTRACT_API_KEY": KEY, "PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}"}
-        statuses = [
-            subprocess.run(["sh"], input=made.text, text=True, env=env, capture_output=True, check=False).returncode
-            for env in (keys, keys | {"CONTRACT_SECOND_API_KEY": SECOND})
-        ]
-    assert statuses == [125, 1]
+        found = outcome(server, "accounts.other-account-deletes-nothing")
+        script = script_of(CONTRACT, found, found.failing[0])
+        assert status_of(script, CONTRACT_API_KEY=KEY) == 125
+        assert status_of(script, CONTRACT_API_KEY=KEY, CONTRACT_SECOND_API_KEY=SECOND) == 1
 
 
-@pytest.mark.parametrize(("key", "status"), [(KEY, 0), ("a key that nobody has", 125)])
-def test_nothing_is_fixed_where_the_key_is_refused(key: str, status: int) -> None:
+@pytest.mark.slow
+def test_nothing_is_fixed_where_the_key_is_refused() -> None:
     with MockServer(defects=("pages-lose-their-last-record",)) as server:
-        found = outcome(server)
-        result = next(each for each in found.failing if each.rule.id == "pagination.page-is-filled")
-        made = script_of(CONTRACT, found, result)
+        found = outcome(server, "pagination.page-is-filled")
+        script = script_of(CONTRACT, found, found.failing[0])
         server.running.change(defects=())
-        keys = {"CONTRACT_API_KEY": key, "CONTRACT_SECOND_API_KEY": SECOND}
-        env = keys | {"PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}"}
-        ended = subprocess.run(["sh"], input=made.text, text=True, env=env, capture_output=True, check=False)
-    assert ended.returncode == status, ended.stdout
+        assert status_of(script, CONTRACT_API_KEY=KEY, CONTRACT_SECOND_API_KEY=SECOND) == 0
+        assert status_of(script, CONTRACT_API_KEY="a key that nobody has", CONTRACT_SECOND_API_KEY=SECOND) == 125
 
 
 def test_a_mark_in_capitals_becomes_the_scripts_own_too() -> None:
@@ -125,7 +139,7 @@ def test_a_mark_in_capitals_becomes_the_scripts_own_too() -> None:
 
 def test_who_only_reads_sends_nothing_for_it() -> None:
     with MockServer(defects=("total-is-one-more",)) as server:
-        ran = command("run", "--base-url", server.base_url, "--read-only", "--shrink", "100")
+        ran = command("run", "--base-url", server.base_url, "--read-only", "--shrink", "100", *TOTALS)
     assert ran.returncode == 1
     assert {entry.method for entry in server.running.journal.find()} == {"GET"}
 

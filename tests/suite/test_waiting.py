@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from faulty import CONTRACT, FaultyTarget, honest
@@ -16,6 +18,7 @@ from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Lag, Visitor
 from contract_tests.target.target import Timeouts
 from contract_tests.verdicts import Verdict, judge
+from link_management_contract import Rule
 from mock_server import Settings
 from mock_server.defects.means import answers
 
@@ -147,16 +150,32 @@ def test_odd_requests_that_hang_take_no_time_from_documented_ones() -> None:
     assert not hangs.is_given_up(stranger)
 
 
-@pytest.mark.parametrize("resource", CONTRACT.resources)
-@pytest.mark.parametrize("chapters", SEVERAL_NEEDS, ids=lambda needs: "-".join(sorted(each.name for each in needs)))
+def rules_that_need(chapters: Chapters, resource: str) -> list[Rule]:
+    """The rules of a resource that need these chapters and no others, and that an honest server can be judged by."""
+    rules = [rule for rule in CONTRACT.rules.values() if rule.decided_by != "round" and rule.id not in NOT_THERE]
+    return [rule for rule in rules if resource in rule.resources and needed([rule]) == chapters]
+
+
+def chapters_and_resources() -> Iterator[Any]:
+    """The chapters of each visit, with each resource; a visit that judges no further rule is slow."""
+    for chapters in SEVERAL_NEEDS:
+        judged = set[str]()
+        for resource in reversed(CONTRACT.resources):  # handlers have the most rules
+            rules = {rule.id for rule in rules_that_need(chapters, resource)}
+            marks = () if rules - judged else (pytest.mark.slow,)
+            judged |= rules
+            names = "-".join(sorted(each.name for each in chapters))
+            yield pytest.param(chapters, resource, marks=marks, id=f"{names}-{resource}")
+
+
+@pytest.mark.parametrize(("chapters", "resource"), [*chapters_and_resources()])
 def test_the_chapters_that_a_rule_needs_are_enough_to_judge_it(
     no_pauses: None, chapters: Chapters, resource: str
 ) -> None:
     target = FaultyTarget(honest, Settings(fixture="empty", records=28))
     of = CONTRACT.resources[resource]
     evidence = visit(Visitor(target, of), chapters)
-    for rule in (each for each in CONTRACT.rules.values() if each.decided_by != "round"):
-        if needed([rule]) == chapters and resource in rule.resources and rule.id not in NOT_THERE:
-            result = judge(rule, evidence)
-            assert result.verdict is Verdict.PASS, f"contract_tests/rules/: {rule.id} needs more: {result.reasons}"
+    for rule in rules_that_need(chapters, resource):
+        result = judge(rule, evidence)
+        assert result.verdict is Verdict.PASS, f"contract_tests/rules/: {rule.id} needs more: {result.reasons}"
     assert target.ledger.left == []
