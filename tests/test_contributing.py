@@ -53,9 +53,7 @@ def patch(checkout: Path, diff: str) -> None:
 def test_the_example_of_a_rule_goes_as_contributing_says(checkout: Path) -> None:
     (first, implies), (findings,), (defects, proof) = blocks("diff"), blocks("text"), blocks("console")
     patch(checkout, first)
-    status, printed = carried_out(
-        checkout, ".venv/bin/pytest -q tests/rules", FINDINGS="write"
-    )
+    status, printed = carried_out(checkout, ".venv/bin/pytest -q tests/rules", FINDINGS="write")
     assert status == 0, printed
     golden = "tests/golden/findings.txt"
     accepted = set((checkout / golden).read_text("utf-8").splitlines())
