@@ -41,7 +41,7 @@ format: .venv/.dev  ## put the code in order
 
 generators: tests/generators/node_modules/.ready  ## install generators of clients, so that the tests try them
 
-prove: .venv/.dev  ## show that each rule falls when it should, and only then
+prove: .venv/.dev  ## check that each rule fails exactly when it should
 	$(BIN)/contract-tests prove $(ARGS)
 
 mutants: .venv/.dev tests/mutants/express/node_modules/.ready  ## judge three servers of other people's habits, their slips and mutants; needs Node and PHP
