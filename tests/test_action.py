@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import yaml
+from shell import in_process
 from wire import HARBOUR
 
 from contract_tests.github_action import run
@@ -19,6 +22,9 @@ from mock_server import MockServer
 ACTION: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "action.yml").read_text("utf-8"))
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"] if "id" in step}
 QUICK = "--explore 0 --lag 0"
+LEFT_OUT = "not judged: " + re.escape(
+    "separation of accounts (no second key), rarer input (--explore 0), overlapping requests (--overlap 0)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -27,31 +33,41 @@ def right() -> Iterator[MockServer]:
         yield running
 
 
-def carry_out(folder: Path, base_url: str, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run the action's step that judges: a script in a file, its inputs in the environment, as GitHub's runner does."""
-    step = STEPS["judge"]
+def environment_of_step(folder: Path, base_url: str, **inputs: str) -> dict[str, str]:
+    """What the action's step that judges finds in its environment: the inputs, and where its outputs go."""
     given = {"base-url": base_url, "api-key": HARBOUR, "report-dir": str(folder / "reports")}
     given |= {name.replace("_", "-"): value for name, value in inputs.items()}
     values = {name: each.get("default", "") for name, each in ACTION["inputs"].items()} | given
+    step = STEPS["judge"]["env"]
+    return {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        "GITHUB_OUTPUT": str(folder / "outputs"),
+    } | {name: values[text.split("inputs.")[1].split()[0]] for name, text in step.items() if "inputs." in text}
+
+
+def judge(folder: Path, base_url: str, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run in this process what the step's script starts."""
+    environment = environment_of_step(folder, base_url, **inputs)
+    with patch.dict(os.environ, environment):
+        return in_process(lambda _: run(os.environ))
+
+
+def carry_out(folder: Path, base_url: str, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run the action's step that judges: a script in a file, its inputs in the environment, as GitHub's runner does."""
     (folder / "tool" / "bin").mkdir(parents=True)
     (folder / "tool" / "bin" / "python").symlink_to(sys.executable)
-    environment = {
-        name: values[text.split("inputs.")[1].split()[0]] for name, text in step["env"].items() if "inputs." in text
-    }
     runner = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": os.pathsep.join(sys.path),
         "HOME_OF_IT": str(folder / "tool"),
-        "GITHUB_ACTIONS": "true",
-        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-        "GITHUB_OUTPUT": str(folder / "outputs"),
         "HOME": str(folder),
     }
     script = folder / "step.sh"
-    script.write_text(step["run"], "utf-8")
+    script.write_text(STEPS["judge"]["run"], "utf-8")
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],
-        env=environment | runner,
+        env=environment_of_step(folder, base_url, **inputs) | runner,
         cwd=folder,
         capture_output=True,
         text=True,
@@ -60,24 +76,26 @@ def carry_out(folder: Path, base_url: str, **inputs: str) -> subprocess.Complete
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("defects", "status"), [((), 0), (("total-is-one-more",), 1)], ids=["right", "wrong"])
-def test_the_action_judges_with_its_inputs(tmp_path: Path, defects: tuple[str, ...], status: int) -> None:
+@pytest.mark.parametrize(
+    ("defects", "options", "status", "verdict"),
+    [
+        ((), "", 0, f"conforms; {LEFT_OUT}"),
+        (("total-is-one-more",), "--resources domains", 1, rf"does not conform; {LEFT_OUT}, \d+ checks .*"),
+    ],
+    ids=["right", "wrong"],
+)
+def test_the_action_judges_with_its_inputs(
+    tmp_path: Path, defects: tuple[str, ...], options: str, status: int, verdict: str
+) -> None:
     with MockServer(defects=defects) as server:
-        ended = carry_out(tmp_path, server.base_url, allow_writes="true", arguments=QUICK)
+        ended = carry_out(tmp_path, server.base_url, allow_writes="true", arguments=f"{QUICK} {options}")
     assert ended.returncode == status, ended.stderr
     assert (tmp_path / "reports" / "junit.xml").exists()
     assert (tmp_path / "summary.md").read_text("utf-8").startswith("## ")
     assert ("::error title=" in ended.stdout) == bool(status)
-    word = ("conforms", "does not conform")[status]
-    left_out = (
-        "separation of accounts (no second key)",
-        "rarer input (--explore 0)",
-        "overlapping requests (--overlap 0)",
-    )
-    assert (tmp_path / "outputs").read_text("utf-8").splitlines() == [
-        f"verdict={word}; not judged: {', '.join(left_out)}",
-        f"report-dir={tmp_path}/reports",
-    ]
+    outputs = (tmp_path / "outputs").read_text("utf-8").splitlines()
+    assert re.fullmatch(f"verdict={verdict}", outputs[0])
+    assert outputs[1:] == [f"report-dir={tmp_path}/reports"]
 
 
 HOSTILE = {
@@ -111,34 +129,44 @@ def test_arguments_that_cannot_be_meant_stop_the_action_and_nothing_is_sent(
     tmp_path: Path, right: MockServer, arguments: str
 ) -> None:
     before = len(right.running.journal.find())
-    ended = carry_out(tmp_path, right.base_url, arguments=arguments)
+    ended = judge(tmp_path, right.base_url, arguments=arguments)
     assert (ended.returncode, ended.stdout.count("\n")) == (4, 1), ended.stderr
     assert ended.stdout.startswith("::error::contract-tests: ")
-    assert not (tmp_path / "owned").exists()
     assert not (tmp_path / "outputs").exists()
     assert len(right.running.journal.find()) == before
 
 
+FOR_A_SHELL = ("a command", "a substitution", "a file's name")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in FOR_A_SHELL else pytest.mark.exhaustive) for name in HOSTILE]
+)
+def test_no_shell_interprets_the_arguments(tmp_path: Path, name: str) -> None:
+    ended = carry_out(tmp_path, "http://127.0.0.1:1", arguments=HOSTILE[name])
+    assert (ended.returncode, ended.stdout.count("\n")) == (4, 1), ended.stderr
+    assert ended.stdout.startswith("::error::contract-tests: ")
+    assert not (tmp_path / "owned").exists()
+
+
 def test_the_action_writes_nothing_elsewhere_unless_it_is_allowed_to(tmp_path: Path) -> None:
-    ended = carry_out(tmp_path, "https://links.example.com", arguments=QUICK)
+    ended = judge(tmp_path, "https://links.example.com", arguments=QUICK)
     assert ended.returncode == 4
     assert "links.example.com is not this machine" in ended.stderr
     assert "say --allow-writes if that is meant" in ended.stderr
 
 
 def test_a_switch_that_is_neither_on_nor_off_stops_the_action(tmp_path: Path, right: MockServer) -> None:
-    ended = carry_out(tmp_path, right.base_url, allow_writes="yes please")
+    ended = judge(tmp_path, right.base_url, allow_writes="yes please")
     assert ended.returncode == 4
     assert 'the input allow-writes is "yes please"; give true or false' in ended.stdout
 
 
-@pytest.mark.slow
 def test_arguments_are_read_as_a_shell_would(tmp_path: Path, right: MockServer) -> None:
-    ended = carry_out(
-        tmp_path, right.base_url, arguments=f"{QUICK} --read-only \\\n --header 'X-Name: O'\\''Neil' # none"
-    )
+    ended = judge(tmp_path, right.base_url, arguments=f"{QUICK} --read-only \\\n --header 'X-Name: O'\\''Neil' # none")
     assert ended.returncode == 4  # a comment is none here
-    ended = carry_out(tmp_path / "again", right.base_url, arguments=f"{QUICK} --read-only --header 'X-Name: a b'")
+    ended = judge(tmp_path, right.base_url, arguments=f"{QUICK} --read-only --header 'X-Name: a b'")
     assert ended.returncode == 0, ended.stdout
 
 

@@ -20,7 +20,7 @@ from contract_tests.target.ledger import Ledger, digest_of
 from mock_server import Settings, create_app
 
 RESOURCES = ("splash-pages", "domains", "notification-handlers")
-POINTS = range(12, 325, 16)  # requests of a survey of some 330, in all its chapters
+POINTS = range(12, 325, 15)  # requests of a survey of some 330, in all its chapters
 
 
 class Deadly:
@@ -75,6 +75,7 @@ def killed(app: Deadly, base_url: str, ledger: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("deadly", POINTS, indirect=True, ids=lambda at: f"request {at}")
 def test_what_a_killed_run_left_behind_is_removed_afterwards(deadly: tuple[Deadly, str], tmp_path: Path) -> None:
     app, base_url = deadly
@@ -170,6 +171,7 @@ def test_a_ledger_is_never_written_over(tmp_path: Path) -> None:
     assert "is there already, and may be all that is known of what another run left; give another file" in ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deadly", [100], indirect=True)
 def test_a_ledger_is_taken_up_with_its_own_key_alone_and_more_than_once(
     deadly: tuple[Deadly, str], tmp_path: Path
@@ -186,6 +188,7 @@ def test_a_ledger_is_taken_up_with_its_own_key_alone_and_more_than_once(
         assert (command("cleanup", ledger).returncode, app.records() == before) == (0, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deadly", [101], indirect=True)
 def test_a_damaged_ledger_is_used_as_far_as_it_can_be_read(deadly: tuple[Deadly, str], tmp_path: Path) -> None:
     app, base_url = deadly

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ from mock_server import MockServer
 
 RESOURCES = ("splash-pages", "domains", "notification-handlers")
 QUICK = ("--explore", "0", "--lag", "0")
+FEW = (*QUICK, "--resources", "domains", "--rules", "pagination.*")
+PARTIAL = "partial: no claim; not judged: rarer input (--explore 0), overlapping requests (--overlap 0), "
 CANARY = "Zeisig"
 MANY = 1200  # records, more than the largest page shows
 
@@ -64,7 +67,7 @@ def test_a_private_authority_is_trusted_once_it_is_named(behind_tls: TlsProxy) -
 @pytest.mark.slow
 def test_any_certificate_is_trusted_only_loudly(behind_tls: TlsProxy, tmp_path: Path) -> None:
     url, reports = f"https://localhost:{behind_tls.port}/prefix", tmp_path / "reports"
-    ended = command("run", "--base-url", url, "--insecure", "--report-dir", reports, *QUICK)
+    ended = command("run", "--base-url", url, "--insecure", "--report-dir", reports, *FEW)
     assert ended.returncode == 0
     assert ended.stderr.startswith("contract-tests: INSECURE: any certificate is trusted")
     assert "Any certificate was trusted" in (reports / "report.html").read_text("utf-8")
@@ -74,12 +77,9 @@ def test_any_certificate_is_trusted_only_loudly(behind_tls: TlsProxy, tmp_path: 
 def test_a_certificate_of_ones_own_is_shown_where_it_is_asked_for(behind_tls: TlsProxy) -> None:
     url = f"https://localhost:{behind_tls.port}/prefix"
     options = ("run", "--base-url", url, "--ca-bundle", behind_tls.ca_bundle)
-    assert command(*options, *QUICK).returncode == 7
-    ended = command(*options, "--client-cert", behind_tls.client_certificate, "--quiet", *QUICK)
-    assert (ended.returncode, ended.stdout) == (
-        0,
-        "conforms; not judged: rarer input (--explore 0), overlapping requests (--overlap 0)\n",
-    )
+    assert command(*options, *FEW).returncode == 7
+    ended = command(*options, "--client-cert", behind_tls.client_certificate, "--quiet", *FEW)
+    assert (ended.returncode, ended.stdout.startswith(PARTIAL), ended.stdout.count("\n")) == (0, True, 1)
 
 
 @pytest.mark.parametrize("option", ["--ca-bundle", "--client-cert"])
@@ -140,7 +140,8 @@ def test_a_host_keeps_its_first_address_for_all_threads(monkeypatch: pytest.Monk
 def test_a_plan_leaves_nothing_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HYPOTHESIS_STORAGE_DIRECTORY", raising=False)
-    assert command("run", "--base-url", "https://links.example.com", "--plan", "--explore", "1").returncode == 0
+    options = ("--plan", "--explore", "1", "--resources", "domains")
+    assert command("run", "--base-url", "https://links.example.com", *options).returncode == 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -167,7 +168,7 @@ def test_a_run_that_reads_alone_writes_nothing_and_claims_nothing_more() -> None
     assert re.search(r"^5xx: 0; slowest answer \d+\.\d s$", ended.stdout, re.MULTILINE)
     assert "0 records created, 0 removed" in ended.stdout
     with MockServer(defects=("total-is-one-more",)) as server:
-        assert command("run", "--base-url", server.base_url, "--read-only").returncode == 1
+        assert command("run", "--base-url", server.base_url, "--read-only", "--resources", "domains").returncode == 1
 
 
 @pytest.mark.parametrize("most", [8, 12, 40, 100, 200])
@@ -190,12 +191,12 @@ def test_too_few_requests_even_for_a_look_is_a_mistake() -> None:
 
 @pytest.mark.slow
 def test_a_deadline_ends_a_run_and_leaves_nothing() -> None:
-    with MockServer() as server:
+    with MockServer(fixture="empty", records=3, conditions={"latency": 0.1}) as server:  # a run takes ten seconds
         before = records(server)
-        ended = command("run", "--base-url", server.base_url, "--deadline", "1s", "--explore", "20000")
+        ended = command("run", "--base-url", server.base_url, "--deadline", "3s", *QUICK)
         assert records(server) == before
-    assert ended.returncode in (0, 6)
-    assert "the time for the run was up" in ended.stdout or "\nconforms; " in ended.stdout
+    assert ended.returncode == 6
+    assert "the time for the run was up" in ended.stdout
 
 
 def test_a_further_header_is_sent_and_told_nowhere(tmp_path: Path) -> None:
@@ -229,7 +230,16 @@ def test_neither_keys_nor_what_others_have_written_stand_in_any_output(tmp_path:
                 "/api/notification-handlers", {"name": f"{CANARY} {resource}", "type": resource, resource: value}
             )
         ended = command(
-            "run", "--base-url", server.base_url, "--report-dir", tmp_path, "--lag", "0", CONTRACT_API_KEY=key
+            "run",
+            "--base-url",
+            server.base_url,
+            "--report-dir",
+            tmp_path,
+            "--lag",
+            "0",
+            "--explore",
+            "30",
+            CONTRACT_API_KEY=key,
         )
     assert ended.returncode == 1
     told = {each.name: each.read_text("utf-8") for each in tmp_path.rglob("*.*")} | {
@@ -240,12 +250,13 @@ def test_neither_keys_nor_what_others_have_written_stand_in_any_output(tmp_path:
 
 
 @pytest.mark.slow
-def test_among_a_thousand_records_and_with_a_colleague_at_work_each_stays_as_it_was() -> None:
+@pytest.mark.parametrize("resources", ["domains", pytest.param("", marks=pytest.mark.exhaustive, id="all")])
+def test_among_a_thousand_records_and_with_a_colleague_at_work_each_stays_as_it_was(resources: str) -> None:
     with MockServer(fixture="empty", records=MANY) as server:
         before = records(server)
         switches = {"fixture": "empty", "records": MANY, "conditions": {"other-writer": 11}}
         requests.post(f"{server.base_url}/_mock/reset", timeout=30, json=switches)
-        ended = command("run", "--base-url", server.base_url, *QUICK)
+        ended = command("run", "--base-url", server.base_url, *QUICK, "--resources", resources)
         after = [records(server) for _ in range(3)]  # what moves from one page to another is missed at times
     assert ended.returncode in (0, 6), ended.stdout
     theirs = []
@@ -281,7 +292,7 @@ def test_what_is_left_behind_is_told_and_is_no_success(tmp_path: Path) -> None:
 def test_what_lists_alone_show_as_the_runs_own_is_removed_in_both_accounts(defects: tuple[str, ...]) -> None:
     with MockServer(defects=defects) as server:
         both = [records(server), records(server, ALPINE)]
-        ended = command("run", "--base-url", server.base_url, *QUICK)
+        ended = command("run", "--base-url", server.base_url, *QUICK, "--resources", "domains")
         assert [records(server), records(server, ALPINE)] == both
     assert ended.returncode == 1
     [created, removed] = map(int, re.findall(r"(\d+) (?:created|records created|removed)", ended.stdout))
@@ -297,7 +308,7 @@ def test_a_second_key_that_opens_nothing_judges_no_walls() -> None:
 
 def test_a_line_end_behind_a_key_is_no_part_of_it_and_other_letters_are_a_mistake() -> None:
     with MockServer() as server:
-        ended = command("run", "--base-url", server.base_url, "--read-only", CONTRACT_API_KEY=f" {HARBOUR}\n")
+        ended = command("run", "--base-url", server.base_url, "--read-only", *FEW, CONTRACT_API_KEY=f" {HARBOUR}\n")
         assert (ended.returncode, "\npartial: no claim; not judged: " in ended.stdout) == (0, True)
         refused = command("run", "--base-url", server.base_url, CONTRACT_API_KEY=f"{HARBOUR}\nmore")
     assert (refused.returncode, HARBOUR in refused.stderr) == (4, False)
@@ -308,7 +319,7 @@ def test_a_line_end_behind_a_key_is_no_part_of_it_and_other_letters_are_a_mistak
 @pytest.mark.parametrize(("defects", "status"), [((), 0), (("total-is-one-more",), 1)], ids=["right", "wrong"])
 def test_a_reader_that_goes_away_changes_no_verdict(defects: tuple[str, ...], status: int) -> None:
     with MockServer(defects=defects) as server:
-        options = f"--base-url {server.base_url} --explore 0 --lag 0 --api-key {HARBOUR}"
+        options = f"--base-url {server.base_url} {shlex.join(FEW)} --api-key {HARBOUR}"
         line = f"set -o pipefail; {COMMANDS}/contract-tests run {options} | true"
         ended = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert (ended.returncode, beside_progress(ended.stderr)) == (status, "")
@@ -319,5 +330,5 @@ def test_a_reader_that_goes_away_changes_no_verdict(defects: tuple[str, ...], st
 )
 def test_a_ledger_is_kept_as_long_as_it_is_of_use(tmp_path: Path, defects: tuple[str, ...], kept: int) -> None:
     with MockServer(fixture="empty", records=40, defects=defects) as server:
-        command("run", "--base-url", server.base_url, "--resources", "domains", *QUICK, XDG_STATE_HOME=str(tmp_path))
+        command("run", "--base-url", server.base_url, *FEW, XDG_STATE_HOME=str(tmp_path))
     assert len(list(tmp_path.rglob("*.jsonl"))) == kept

@@ -22,7 +22,8 @@ from mock_server import MockServer
 from mock_server.choices import greased
 
 BROKEN = "pagination.total-counts-the-records"
-QUICK = ("--explore", "0", "--lag", "0", "--resources", "domains", "--rules", "pagination.*")
+WIDER = ("--explore", "0", "--lag", "0", "--resources", "domains")
+QUICK = (*WIDER, "--rules", "pagination.*")
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +40,21 @@ def broken() -> Iterator[MockServer]:
 
 @pytest.fixture(scope="module")
 def reports(server: MockServer, broken: MockServer, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The reports of two runs that judged all rules on domains."""
     folders = []
     for name, each in {"right": server, "wrong": broken}.items():
         folder = tmp_path_factory.mktemp(name)
-        command("run", "--base-url", each.base_url, "--explore", "0", "--lag", "0", "--report-dir", folder)
+        command("run", "--base-url", each.base_url, *WIDER, "--report-dir", folder)
         folders.append(folder)
     return folders[0], folders[1]
+
+
+@pytest.fixture(scope="module")
+def judged(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reports of a run that judged few rules."""
+    folder = tmp_path_factory.mktemp("few")
+    command("run", "--base-url", server.base_url, *QUICK, "--report-dir", folder)
+    return folder
 
 
 def waivers(path: Path, *entries: dict[str, Any]) -> Path:
@@ -140,9 +150,13 @@ def test_a_file_that_holds_no_waivers_is_a_mistake(tmp_path: Path, text: str | N
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_runs_own_record_is_judged_as_the_run_was(reports: tuple[Path, Path]) -> None:
-    right, wrong = (command("judge", folder / "record.har") for folder in reports)
-    entries = len(json.loads((reports[0] / "record.har").read_text("utf-8"))["log"]["entries"])
+@pytest.mark.slow
+def test_a_runs_own_record_is_judged_as_the_run_was(
+    server: MockServer, reports: tuple[Path, Path], tmp_path: Path
+) -> None:
+    command("run", "--base-url", server.base_url, "--explore", "0", "--report-dir", tmp_path)
+    right, wrong = (command("judge", folder / "record.har") for folder in (tmp_path, reports[1]))
+    entries = len(json.loads((tmp_path / "record.har").read_text("utf-8"))["log"]["entries"])
     assert right.returncode == 0
     assert right.stdout.startswith(f"{entries} of {entries} exchanges are with http://127.0.0.1:")
     assert "\npartial: no claim; not judged: " in right.stdout
@@ -150,6 +164,7 @@ def test_a_runs_own_record_is_judged_as_the_run_was(reports: tuple[Path, Path]) 
     assert "fail: pagination.page-is-filled" in wrong.stdout
 
 
+@pytest.mark.slow
 def test_runs_are_compared_rule_by_rule(reports: tuple[Path, Path], tmp_path: Path) -> None:
     right, wrong = reports
     ended = command("compare", right, wrong / "results.json", "--json", tmp_path / "c.json")
@@ -158,22 +173,22 @@ def test_runs_are_compared_rule_by_rule(reports: tuple[Path, Path], tmp_path: Pa
     assert [f"{BROKEN}[domains]", "pass", "fail"] in lines
     assert not any(line and line[0].startswith("representations.") for line in lines)
     told = json.loads((tmp_path / "c.json").read_text("utf-8"))
-    assert [run["word"] for run in told["runs"]] == ["conforms", "does not conform"]
+    assert [run["word"] for run in told["runs"]] == ["partial: no claim", "does not conform"]
     assert told["differences"] == sum(not each["same"] for each in told["rules"] + told["open_points"])
     assert f"{told['differences']} differences" in ended.stdout
 
 
-def test_a_run_compared_with_itself_differs_in_nothing(reports: tuple[Path, Path]) -> None:
-    ended = command("compare", reports[0], reports[0])
+def test_a_run_compared_with_itself_differs_in_nothing(judged: Path) -> None:
+    ended = command("compare", judged, judged)
     assert ended.returncode == 0
     assert ended.stdout.endswith("\nno difference\n")
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"schema_version": 99}', "hello", "[" * 100_000])
-def test_other_files_are_not_compared(reports: tuple[Path, Path], tmp_path: Path, text: str) -> None:
+def test_other_files_are_not_compared(judged: Path, tmp_path: Path, text: str) -> None:
     path = tmp_path / "results.json"
     path.write_text(text, "utf-8")
-    assert command("compare", reports[0], path).returncode == 4
+    assert command("compare", judged, path).returncode == 4
 
 
 @pytest.mark.parametrize(
@@ -190,19 +205,17 @@ def test_other_files_are_not_compared(reports: tuple[Path, Path], tmp_path: Path
     ],
     ids=str,
 )
-def test_results_of_another_shape_are_not_compared(
-    reports: tuple[Path, Path], tmp_path: Path, spoilt: dict[str, Any]
-) -> None:
+def test_results_of_another_shape_are_not_compared(judged: Path, tmp_path: Path, spoilt: dict[str, Any]) -> None:
     path = tmp_path / "results.json"
-    path.write_text(json.dumps(json.loads((reports[0] / "results.json").read_text("utf-8")) | spoilt), "utf-8")
+    path.write_text(json.dumps(json.loads((judged / "results.json").read_text("utf-8")) | spoilt), "utf-8")
     for options in ((), ("--baseline",)):
-        ended = command("compare", *options, reports[0], path)
+        ended = command("compare", *options, judged, path)
         assert (ended.returncode, ended.stderr.count("\n")) == (4, 1), ended.stderr
         assert "is not a results.json of schema version 1" in ended.stderr
 
 
-def test_one_run_is_not_compared(reports: tuple[Path, Path]) -> None:
-    assert "give two, or one and --baseline" in command("compare", reports[0]).stderr
+def test_one_run_is_not_compared(judged: Path) -> None:
+    assert "give two, or one and --baseline" in command("compare", judged).stderr
 
 
 def test_github_is_told_of_each_failure_and_given_a_summary(broken: MockServer, tmp_path: Path) -> None:
@@ -256,26 +269,34 @@ def test_no_text_of_a_target_is_a_command_to_a_runner(tmp_path: Path) -> None:
         assert "\x1b" not in each.stdout
 
 
-def look(server: MockServer, seed: int) -> Outcome:
-    options = Options(server.base_url, HARBOUR, ALPINE, explore=410, seed=seed, limits=Limits(lag=0))
+def look(server: MockServer, seed: int, explore: int) -> Outcome:
+    options = Options(server.base_url, HARBOUR, ALPINE, explore=explore, seed=seed, limits=Limits(lag=0))
     return run(Contract(), options)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 7))
-def test_a_mock_with_a_runs_profile_behaves_as_what_was_run_against(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "explore"),
+    [
+        (1, 100),  # among records
+        (4, 100),  # in an account that has none
+        *(pytest.param(seed, 410, marks=pytest.mark.exhaustive) for seed in range(1, 7)),
+    ],
+)
+def test_a_mock_with_a_runs_profile_behaves_as_what_was_run_against(seed: int, explore: int) -> None:
     contract, chosen = Contract(), greased(shipped_contract().open_points, seed)
     if chosen["list-redirect"] != "no":  # to the path that page links name, which then must be served
         chosen["followed-link"] = "served"
     start: dict[str, Any] = {"fixture": "empty", "records": (28, 0)[seed % 2]}
     with MockServer(**start, grease=seed) as server:
-        first = profile(look(server, seed).observed, contract)
+        first = profile(look(server, seed, explore).observed, contract)
     assert len(first) > 25
     assert {name: value for name, value in first.items() if chosen[name] != value} == {}
     with MockServer(**start, choices=first) as like_it:
-        assert profile(look(like_it, seed).observed, contract) == first
+        assert profile(look(like_it, seed, explore).observed, contract) == first
 
 
+@pytest.mark.slow
 def test_a_profile_is_used_by_the_mocks_command(tmp_path: Path) -> None:
     path = tmp_path / "profile.yaml"
     path.write_text("create-status: '202'\n", "utf-8")

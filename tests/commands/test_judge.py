@@ -192,19 +192,27 @@ def test_a_record_of_something_else_is_not_judged(tmp_path: Path, text: str | No
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "defects",
+    ("defects", "options"),
     [
-        (),
-        ("empty-list-is-null",),
-        ("color-lacks-its-sign", "datetime-has-a-t"),
-        ("list-shows-a-row-twice-during-creates", "pages-lose-their-last-record"),
-        ("settings-are-null", "links-are-relative", "total-runs-ahead-during-creates"),
+        ((), ("--explore", "60", "--overlap", "2")),
+        (("empty-list-is-null",), ("--explore", "60", "--resources", "domains")),
+        (("color-lacks-its-sign", "datetime-has-a-t"), ("--explore", "0", "--resources", "splash-pages")),
+        (
+            ("list-shows-a-row-twice-during-creates", "pages-lose-their-last-record"),
+            ("--explore", "0", "--overlap", "2", "--resources", "notification-handlers"),
+        ),
+        (
+            ("settings-are-null", "links-are-relative", "total-runs-ahead-during-creates"),
+            ("--explore", "0", "--overlap", "2", "--resources", "domains"),
+        ),
     ],
-    ids=" ".join,
+    ids=str,
 )
-def test_the_record_of_a_run_shows_nothing_that_it_did_not_report(defects: tuple[str, ...], tmp_path: Path) -> None:
+def test_the_record_of_a_run_shows_nothing_that_it_did_not_report(
+    defects: tuple[str, ...], options: tuple[str, ...], tmp_path: Path
+) -> None:
     with MockServer(fixture="empty", records=28, defects=defects) as mock:
-        command("run", "--base-url", mock.base_url, "--overlap", "2", "--report-dir", tmp_path)
+        command("run", "--base-url", mock.base_url, "--lag", "0", *options, "--report-dir", tmp_path)
     results = json.loads((tmp_path / "results.json").read_text("utf-8"))["results"]
     reported = {each["rule"] for each in results if each["verdict"] in ("fail", "warn")}
     found = re.findall(r"^(?:fail|warn): (\S+)", command("judge", tmp_path / "record.har").stdout, re.MULTILINE)

@@ -15,10 +15,18 @@ import pytest
 import requests
 import trustme
 import yaml
-from shell import MOCK_SERVER, failure, printed, running
+from shell import MOCK_SERVER, failure, in_process, printed, running
 from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer
+from mock_server.cli import parse, settings_of
+from mock_server.printed import banner, remarks, say
+
+
+def served(*options: str) -> MockServer:
+    """The mock that the command serves with these options, for this process."""
+    given = parse(options)
+    return MockServer(given.host, control_token=given.control_token, **settings_of(given))
 
 
 def test_it_prints_its_url_its_keys_and_a_curl_line_that_works() -> None:
@@ -56,7 +64,12 @@ def no_nohup() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "sigterm", "closed terminal"]
+    "number",
+    [
+        pytest.param(signal.SIGINT, id="ctrl-c"),
+        pytest.param(signal.SIGHUP, id="closed terminal", marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, id="sigterm", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_a_signal_ends_it_at_once_and_cleanly_with_a_connection_open(number: signal.Signals, no_nohup: None) -> None:
     with running() as (process, lines):
@@ -85,8 +98,8 @@ def test_a_port_is_free_again_at_once() -> None:
         over_network(lines[0].split()[-1])("GET", "/openapi.yaml", {}, None)
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=120)
-    with running("--port", port) as (_, lines):
-        assert lines[0].endswith(f":{port}\n")
+    with MockServer(port=int(port)) as server:
+        assert server.origin.endswith(f":{port}")
 
 
 def test_a_port_in_use_is_told_in_one_line() -> None:
@@ -115,12 +128,6 @@ def test_a_port_in_use_by_a_mock_is_told_with_its_console(token: str | None) -> 
 )
 def test_an_unknown_option_gets_a_hint(option: str, hint: str) -> None:
     assert hint in failure(option, "demo")
-
-
-@pytest.mark.slow
-def test_two_servers_never_share_a_port() -> None:
-    with running() as (_, lines):
-        assert "Address already in use" in failure("--port", lines[0].rpartition(":")[2].strip())
 
 
 @pytest.mark.parametrize(
@@ -165,8 +172,8 @@ def test_the_open_points_are_listed() -> None:
 
 
 def test_the_clock_of_the_machine_dates_records_when_asked() -> None:
-    with running("--clock", "system", "--fixture", "empty") as (_, lines):
-        client = Client(over_network(lines[0].split()[-1]))
+    with served("--clock", "system", "--fixture", "empty") as server:
+        client = Client(over_network(server.base_url))
         identifier = client.create("/api/projects", {"name": "Now"})
         made = client.get(f"/api/splash-pages/{identifier}").json["data"]["datetime"]
     assert made[:4] == time.strftime("%Y", time.gmtime())
@@ -185,6 +192,7 @@ def test_output_that_cannot_hold_a_letter_escapes_it(tmp_path: Path) -> None:
     assert r"k  (Caf\xe9)" in printed.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_nobody_listening_is_no_reason_to_fail() -> None:
     ended = subprocess.run(["bash", "-c", f"{MOCK_SERVER} --list-open >/dev/full"], capture_output=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, b"")
@@ -199,13 +207,13 @@ def test_it_runs_as_a_module_too() -> None:
 
 
 def test_it_says_what_is_wrong_with_it_and_what_befalls_it() -> None:
-    with running("--defect", "total-is-one-more", "--condition", "latency", "--condition", "quota=9") as (_, lines):
-        text = "".join(lines)
+    with served("--defect", "total-is-one-more", "--condition", "latency", "--condition", "quota=9") as server:
+        text = banner(server)
         assert (
             "Defect       total-is-one-more: `total` is one too high. (pagination.total-counts-the-records)\n" in text
         )
         assert "Condition    latency=0.05\nCondition    quota=9\n" in text
-        client = Client(over_network(lines[0].split()[-1]))
+        client = Client(over_network(server.base_url))
         assert client.get("/api/domains/").json["meta"]["total"] == 55
 
 
@@ -221,7 +229,11 @@ def test_it_lists_defects_and_conditions(line: tuple[str, ...], lines: list[str]
     assert set(lines) <= set(printed(*line).splitlines())
 
 
-@pytest.mark.parametrize(("options", "status"), [((), 0), (("--fail-on-remarks",), 1)], ids=["told", "failed"])
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [((), 0), pytest.param(("--fail-on-remarks",), 1, marks=pytest.mark.slow)],
+    ids=["told", "failed"],
+)
 def test_mistakes_of_clients_are_summed_up_at_the_end(options: tuple[str, ...], status: int) -> None:
     with running(*options) as (process, lines):
         client = Client(over_network(lines[0].split()[-1]))
@@ -249,27 +261,25 @@ def test_a_mistake_that_is_ignored_does_not_fail() -> None:
 
 
 def test_a_rate_limit_is_given_in_requests_a_minute() -> None:
-    with running("--rate-limit", "2/m") as (_, lines):
-        client = Client(over_network(lines[0].split()[-1]))
+    with served("--rate-limit", "2/m") as server:
+        client = Client(over_network(server.base_url))
         assert [client.get("/api/domains/1").status for _ in range(3)] == [200, 200, 429]
     assert 'invalid rate "60": expected something like 60/m' in failure("--rate-limit", "60")
 
 
 def test_the_console_is_named_where_there_is_one() -> None:
-    with running("--base-path", "/prefix") as (_, lines):
-        assert f"Console      {lines[0].split()[-1].removesuffix('/prefix')}/\n" in lines
-    with running("--host", "0.0.0.0") as (_, lines):
-        assert [
-            line for line in lines if line.startswith("Console      none, as others can reach this mock; --control-")
-        ]
-    with running("--public-base-url", "https://mock.example.com") as (_, lines):
-        assert [
-            line for line in lines if line.startswith("Console      none, as others can reach this mock; --control-")
-        ]
-    with running("--host", "0.0.0.0", "--control-token", "a token of a test") as (_, lines):
-        assert [line for line in lines if line.startswith("Console      http://")]
+    none = "\nConsole      none, as others can reach this mock; --control-"
+    with served("--base-path", "/prefix") as server:
+        assert f"\nConsole      {server.base_url.removesuffix('/prefix')}/\n" in banner(server)
+    with served("--host", "0.0.0.0") as server:
+        assert none in banner(server)
+    with served("--public-base-url", "https://mock.example.com") as server:
+        assert none in banner(server)
+    with served("--host", "0.0.0.0", "--control-token", "a token of a test") as server:
+        assert "\nConsole      http://" in banner(server)
 
 
+@pytest.mark.slow
 def test_a_control_token_stands_in_a_file_or_in_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,8 +303,8 @@ def test_the_address_stands_in_the_environment_unless_an_option_names_another(mo
     monkeypatch.setenv("MOCK_HOST", "127.0.0.2")
     with running() as (_, lines):
         assert lines[0].startswith("Mock server  http://127.0.0.2:")
-    with running("--host", "127.0.0.3") as (_, lines):
-        assert lines[0].startswith("Mock server  http://127.0.0.3:")
+    with served("--host", "127.0.0.3") as server:
+        assert banner(server).startswith("Mock server  http://127.0.0.3:")
 
 
 def statuses(lines: list[str], token: str) -> list[int]:
@@ -311,26 +321,25 @@ def test_it_tells_its_version() -> None:
 def test_what_a_fixture_says_does_not_steer_the_terminal(tmp_path: Path) -> None:
     fixture = tmp_path / "fixture.yaml"
     fixture.write_text('{now: "2026-01-01 00:00:00", accounts: [{name: "A\\e]0;x\\a\\nStop", api_key: key}]}')
-    with running("--fixture", str(fixture)) as (_, lines):
-        assert "API key      key  (A\\x1b]0;x\\x07\n" in lines
+    with served("--fixture", str(fixture)) as server:
+        assert "API key      key  (A\\x1b]0;x\\x07" in banner(server).splitlines()
 
 
 @pytest.mark.slow
 def test_signals_one_upon_the_other_end_it_too() -> None:
-    for _ in range(5):
+    for _ in range(2):
         with running() as (process, _):
             process.send_signal(signal.SIGINT)
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=120) == 0
 
 
-@pytest.mark.slow
 def test_nothing_in_a_remark_is_taken_for_a_command() -> None:
-    with running() as (process, lines):
-        client = Client(over_network(lines[0].split()[-1]))
+    with MockServer() as server:
+        client = Client(over_network(server.base_url))
         client.post("/api/domains", {"host": "a.example.com", "\x1b[2J\n::error::pwned": "1"})
-        process.send_signal(signal.SIGTERM)
-        told, _ = process.communicate(timeout=120)
+        told = in_process(lambda _: say(remarks(server))).stdout
+    assert "pwned" in told
     assert "\x1b" not in told
     assert not [line for line in told.splitlines() if line.startswith("::")]
 
@@ -376,6 +385,7 @@ def test_a_fixture_is_begun_served_and_read_again_when_it_changes(tmp_path: Path
     assert "--watch watches a file; name it with --fixture FILE" in failure("--watch")
 
 
+@pytest.mark.slow
 def test_an_extension_is_read_again_when_it_is_saved(tmp_path: Path) -> None:
     extension = tmp_path / "mine.py"
     extension.write_text("def extend(app):\n    app.add_url_rule('/one', view_func=lambda: 'first')\n")
@@ -400,6 +410,7 @@ def _written(file: Path, text: str) -> str:
     return str(file)
 
 
+@pytest.mark.slow
 def test_records_are_saved_in_the_file_they_came_from(tmp_path: Path) -> None:
     fixture = tmp_path / "mine.yaml"
     printed("fixture", fixture)
@@ -419,6 +430,7 @@ def test_records_are_saved_in_the_file_they_came_from(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["mine.saved.yaml", "mine.schema.json", "mine.yaml"]
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_saved_stays_as_it_was(tmp_path: Path) -> None:
     fixture = tmp_path / "mine.yaml"
     printed("fixture", fixture)
@@ -459,6 +471,7 @@ def test_what_does_not_go_with_saving_is_told(options: list[str], told: str) -> 
     assert told in failure(*options)
 
 
+@pytest.mark.slow
 def test_it_serves_https(tmp_path: Path) -> None:
     authority, (ca, cert, key) = trustme.CA(), (tmp_path / name for name in ("ca.pem", "cert.pem", "key.pem"))
     authority.cert_pem.write_to_path(ca)
@@ -477,6 +490,7 @@ def test_it_serves_https(tmp_path: Path) -> None:
     assert "cannot be used: " in failure("--tls-cert", str(ca), "--tls-key", str(key))
 
 
+@pytest.mark.slow
 def test_a_page_of_an_origin_that_is_named_uses_the_control_plane() -> None:
     origin = "http://localhost:6006"
     with running("--control-origin", origin, "--control-token", "a token of a test") as (_, lines):
