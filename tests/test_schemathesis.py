@@ -25,57 +25,46 @@ STRICT = {
 }
 
 
-@pytest.mark.parametrize(
-    ("choices", "options"),
-    [
-        ({}, ["--checks", RESPONSE_CHECKS]),
-        # a form's texts are text whatever they say: what "violates" their type there is still a text
-        (STRICT, ["--checks", "all", "--exclude-checks", "negative_data_rejection,positive_data_acceptance"]),
-    ],
-    ids=["response checks on the defaults", "nearly all checks on strict choices"],
-)
-def test_schemathesis_finds_nothing(tmp_path: Path, choices: dict[str, str], options: list[str]) -> None:
-    with MockServer(choices=choices) as server:
-        command: list[str | Path] = [
-            Path(sys.executable).with_name("st"),
-            "run",
-            ROOT / "openapi.yaml",
-            "--url",
-            server.base_url,
-        ]
-        command += [
-            "--header",
-            "Authorization: Bearer demo-key-harbour",
-            "--seed",
-            "1",
-            "--max-examples",
-            "12",
-            "--no-color",
-        ]
-        ended = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
+RUNS: dict[str, tuple[dict[str, Any], str]] = {
+    "response checks on the defaults": ({}, f"{RESPONSE_CHECKS},contract_rules"),
+    # a form's texts are text whatever they say: what "violates" their type there is still a text
+    "nearly all checks on strict choices under a prefix": (
+        {"choices": STRICT, "base_path": "/prefix"},
+        "all --exclude-checks negative_data_rejection,positive_data_acceptance",
+    ),
+}
+
+
+def judged(folder: Path, settings: dict[str, Any], options: str, checks: str = "") -> subprocess.CompletedProcess[str]:
+    """Let Schemathesis judge a mock by the command of the page, with more options and, if given, other checks."""
+    page = (ROOT / "docs" / "judging.md").read_text("utf-8")
+    shown = next(line for line in page.splitlines() if line.startswith("$ SCHEMATHESIS_HOOKS="))
+    command, _, usual_checks = shown.removeprefix("$ ").partition(" --checks ")
+    program = f"{Path(sys.executable).with_name('st')} run {ROOT}/openapi.yaml"
+    with MockServer(**settings) as server:
+        command = command.replace("http://127.0.0.1:8000", server.base_url).replace("st run openapi.yaml", program)
+        line = f"{command} --checks {checks or usual_checks} --seed 1 --no-color {options}"
+        return subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("examples", [2, pytest.param(12, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(("settings", "checks"), RUNS.values(), ids=RUNS)
+def test_schemathesis_finds_nothing_by_its_checks_and_by_the_rules(
+    tmp_path: Path, settings: dict[str, Any], checks: str, examples: int
+) -> None:
+    ended = judged(tmp_path, settings, f"--max-examples {examples}", checks)
     assert "No issues found" in ended.stdout, ended.stdout[-4000:]
     assert ended.returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("settings", "printed"),
-    [
-        ({}, "No issues found"),
-        ({"choices": STRICT, "base_path": "/prefix"}, "No issues found"),
-        ({"public_base_url": "https://links.example.com"}, "ST901 pagination.links-begin-with-the-base-url: 5"),
-    ],
-    ids=["default", "strict choices under a prefix", "links elsewhere"],
-)
-def test_the_rules_work_in_schemathesis_as_the_page_says(
-    tmp_path: Path, settings: dict[str, Any], printed: str
-) -> None:
-    page = (ROOT / "docs" / "judging.md").read_text("utf-8")
-    shown = next(line for line in page.splitlines() if line.startswith("$ SCHEMATHESIS_HOOKS="))
-    with MockServer(**settings) as server:
-        command = shown.removeprefix("$ ").replace("http://127.0.0.1:8000", server.base_url)
-        command = command.replace(
-            "st run openapi.yaml", f"{Path(sys.executable).with_name('st')} run {ROOT}/openapi.yaml"
-        )
-        arguments = ["bash", "-c", f"{command} --seed 1 --max-examples 6 --no-color"]
-        ended = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert printed in ended.stdout, ended.stdout[-4000:]
+def test_the_command_of_the_page_finds_what_breaks_a_rule(tmp_path: Path) -> None:
+    elsewhere = {"public_base_url": "https://links.example.com"}
+    ended = judged(tmp_path, elsewhere, "--phases examples")
+    assert "ST901 pagination.links-begin-with-the-base-url: 3" in ended.stdout, ended.stdout[-4000:]  # one of each list
+    assert ended.returncode == 1
+
+
+@pytest.mark.exhaustive
+def test_it_finds_that_in_every_phase(tmp_path: Path) -> None:
+    ended = judged(tmp_path, {"public_base_url": "https://links.example.com"}, "--max-examples 6")
+    assert "ST901 pagination.links-begin-with-the-base-url: 5" in ended.stdout, ended.stdout[-4000:]
