@@ -37,13 +37,21 @@ OTHERS: tuple[Any, ...] = (
     {},
     [{}],
 )
+FEW = 10  # rows
 PAIRS = [(resource, operation) for resource in CONTRACT.resources for operation in ("list", "read", "create", "update")]
 
 
 @cache
-def answered(resource: str, operation: str) -> Exchange:
+def exchanged(resource: str) -> Evidence:
     evidence, _, _ = looks(honest, resource, Settings(fixture="demo"))
-    return max(evidence.of(resource, operation), key=lambda exchange: len(exchange.body) if exchange.succeeded else 0)
+    return evidence
+
+
+def answered(resource: str, operation: str) -> Exchange:
+    """The longest answer of an operation, but of lists one with few rows, since the rules look at all of them."""
+    successes = [exchange for exchange in exchanged(resource).of(resource, operation) if exchange.succeeded]
+    short = [exchange for exchange in successes if not exchange.page or len(exchange.page.rows) <= FEW]
+    return max(short, key=lambda exchange: len(exchange.body))
 
 
 @cache
@@ -79,7 +87,6 @@ def spoilt(draw: st.DrawFn, body: Any) -> Any:
             return spoilt_body
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize(("resource", "operation"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 def test_what_a_schema_refuses_breaks_a_rule(resource: str, operation: str) -> None:
     exchange, schema = answered(resource, operation), validator(resource, operation)
@@ -135,7 +142,7 @@ def raving(seed: int) -> Transformation:
     return transformation
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 1)) for seed in range(20)])
 @pytest.mark.parametrize("resource", CONTRACT.resources)
 def test_no_answer_breaks_the_suite(no_pauses: None, resource: str, seed: int) -> None:

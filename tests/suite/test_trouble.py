@@ -17,7 +17,7 @@ from contract_tests.verdicts import VIOLATED, Verdict
 from mock_server import Settings
 from mock_server.defects.means import Call, Serve, Transformation
 
-EMPTY, FULL = Settings(fixture="empty"), Settings(fixture="empty", records=40)
+EMPTY, SOME, FULL = (Settings(fixture="empty", records=records) for records in (0, 10, 40))
 OLD = range(1, 41)  # the ids of its records
 RESOURCES = ("splash-pages", "domains", "notification-handlers")
 ACCOUNTS = [(RESOURCES[0], 0), (RESOURCES[1], 40), (RESOURCES[2], 25), (RESOURCES[2], 0)]
@@ -31,12 +31,19 @@ TROUBLE = [
     {"plan-without-types": 0},
     {"redirecting-proxy": 307},
 ]
+# of the four accounts of each trouble
+TIERS: tuple[list[pytest.MarkDecorator], ...] = (
+    [],
+    [pytest.mark.exhaustive],
+    [pytest.mark.slow],
+    [pytest.mark.exhaustive],
+)
 
 
 @pytest.mark.parametrize(
     ("trouble", "resource", "records"),
     [
-        pytest.param(trouble, resource, records, marks=[pytest.mark.slow] * ((number + turn) % 4 > 0))
+        pytest.param(trouble, resource, records, marks=TIERS[(number + turn) % 4])
         for turn, trouble in enumerate(TROUBLE)
         for number, (resource, records) in enumerate(ACCOUNTS)
     ],
@@ -73,29 +80,33 @@ def colleague(works: tuple[str, ...], every: int, begins: int) -> Transformation
     return transformation
 
 
+WORKS = {
+    "creating": ("create",),
+    "updating": ("update",),
+    "deleting": ("delete",),
+    "all": ("create", "update", "delete"),
+}
+
+
+@pytest.mark.sample(7)  # each work with each pace, mostly
 @pytest.mark.parametrize(
-    ("works", "every"),
-    [
-        pytest.param(
-            works,
-            every,
-            id=f"{'-'.join(works)} {every}",
-            marks=[pytest.mark.slow] * ((works, every) != (("update",), 25)),
-        )
-        for works in (("create",), ("update",), ("delete",), ("create", "update", "delete"))
-        for every in (3, 10, 25, 60)
-    ],
+    "resource", [pytest.param(each, marks=[pytest.mark.slow] * (each != "domains")) for each in RESOURCES]
 )
-def test_a_colleague_at_work_makes_no_correct_server_fail(no_pauses: None, works: tuple[str, ...], every: int) -> None:
-    for turn, resource in enumerate(RESOURCES):
-        for begins in (0, every // 3, 2 * every // 3):
-            visits, target = visited(colleague(works, every, begins + turn), resource, FULL)
-            broken = [result for result in visits.results if result.verdict in VIOLATED]
-            assert [(result.id, result.findings[0]) for result in broken] == []
-            assert target.ledger.left == []
+@pytest.mark.parametrize("third", range(3))
+@pytest.mark.parametrize("every", [3, 10, 25, 60])
+@pytest.mark.parametrize("works", WORKS.values(), ids=WORKS)
+def test_a_colleague_at_work_makes_no_correct_server_fail(
+    no_pauses: None, works: tuple[str, ...], every: int, third: int, resource: str
+) -> None:
+    begins = third * every // 3 + RESOURCES.index(resource)
+    visits, target = visited(colleague(works, every, begins), resource, FULL)
+    broken = [result for result in visits.results if result.verdict in VIOLATED]
+    assert [(result.id, result.findings[0]) for result in broken] == []
+    assert target.ledger.left == []
 
 
 @pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_reads_that_lag_make_no_correct_server_fail(monkeypatch: pytest.MonkeyPatch, resource: str) -> None:
     monkeypatch.setattr(waiting, "SETTLING", 0.3)  # longer than the lag, as the usual one is than usual lags
@@ -106,7 +117,7 @@ def test_reads_that_lag_make_no_correct_server_fail(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("settings", "most"),
-    [(EMPTY, 408), (Settings(fixture="empty", records=10), 408), (FULL, 288)],
+    [(EMPTY, 408), pytest.param(SOME, 408, marks=pytest.mark.exhaustive), (FULL, 288)],
     ids=["empty", "10 records", "40 records"],
 )
 def test_the_survey_is_small_leaves_nothing_behind_and_is_the_same_again(
