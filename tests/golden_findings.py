@@ -38,8 +38,8 @@ class Findings:
         self._deselected |= any(item.path.parent == FOLDER for item in items)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        selected = self._deselected or any("::" in argument for argument in session.config.args)
-        files = {item.path for item in session.items}
+        config, files = session.config, {item.path for item in session.items}
+        selected = self._deselected or config.option.collectonly or any("::" in argument for argument in config.args)
         self.is_complete = not selected and files.issuperset(FOLDER.glob("test_*.py"))
 
     @pytest.hookimpl(optionalhook=True)
