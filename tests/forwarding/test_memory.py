@@ -13,7 +13,7 @@ from wire import HARBOUR
 
 pytestmark = pytest.mark.slow
 
-UPLOADS, SIZE, PIECE = 100, 16 * 2**20, 256 * 2**10
+UPLOADS, SIZE, PIECE = 100, 5 * 2**20, 256 * 2**10
 MOST = 250  # MiB more than before the uploads
 SOURCE = Path("/proc")
 

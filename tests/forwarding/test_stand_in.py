@@ -25,6 +25,7 @@ from mock_server.documents import write_document
 from mock_server.forwarding.sightings import Sightings
 from mock_server.printed import recorded
 
+FEWER = ("--explore", "0", "--lag", "0")
 DOCUMENTED = {name: list(resource.shape) for name, resource in shipped_contract().resources.items()}
 SIZES = "?results_per_page=100"
 RECORDED = {"CONTRACT_API_KEY": "recorded-key-1", "CONTRACT_SECOND_API_KEY": "recorded-key-2"}
@@ -110,13 +111,14 @@ DEPLOYMENTS: dict[str, tuple[Callable[[], AbstractContextManager[str]], set[str]
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("options", [FEWER, pytest.param((), marks=pytest.mark.exhaustive)], ids=["fixed", "explored"])
 @pytest.mark.parametrize(("made", "unlike"), DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_a_stand_in_answers_a_clients_walk_as_the_deployment_did(
-    tmp_path: Path, made: Callable[[], AbstractContextManager[str]], unlike: set[str]
+    tmp_path: Path, made: Callable[[], AbstractContextManager[str]], unlike: set[str], options: tuple[str, ...]
 ) -> None:
     recording = tmp_path / "recording.yaml"
     with made() as there:
-        ran = command("run", "--base-url", there, "--report-dir", tmp_path / "deployment")
+        ran = command("run", "--base-url", there, *options, "--report-dir", tmp_path / "deployment")
         assert ran.returncode == 0, ran.stdout
         with running("forward", there, "--record", str(recording)) as (process, lines):
             send = over_network(lines[0].split()[2].rstrip(","))
@@ -131,7 +133,7 @@ def test_a_stand_in_answers_a_clients_walk_as_the_deployment_did(
     profile = tmp_path / "deployment" / "profile.yaml"
     with running("--fixture", str(recording), "--profile", str(profile)) as (_, lines):
         here = lines[0].split()[2]
-        ran = command("run", "--base-url", here, "--report-dir", tmp_path / "stand-in", **RECORDED)
+        ran = command("run", "--base-url", here, *options, "--report-dir", tmp_path / "stand-in", **RECORDED)
         assert ran.returncode == 0, ran.stdout
         walked = list(seen(Client(over_network(here), "recorded-key-1"), ids[-3:]))
     for each, other in zip(walked, expected, strict=True):

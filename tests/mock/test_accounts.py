@@ -14,7 +14,7 @@ from mock_server.control.instance import Instance
 from mock_server.shared.accounts import SharedAccount
 from mock_server.store.accounts import MemoryAccount
 
-pytestmark = pytest.mark.usefixtures("store")
+SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
 
 
 @contextmanager
@@ -36,6 +36,7 @@ def names(client: Client, path: str = "/api/splash-pages/") -> list[str]:
     return [record["name"] for record in client.get(f"{path}?results_per_page=1000").json["data"]]
 
 
+@SHARED
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.name)
 def test_an_account_neither_shows_nor_changes_anothers_records(
     account: Callable[..., Client], resource: Resource
@@ -66,6 +67,7 @@ def test_another_scheme_is_refused(account: Callable[..., Client], header: str) 
     assert answer.status == 401
 
 
+@SHARED
 def test_a_sandbox_starts_as_a_copy_of_the_fixture_and_stays_apart(account: Callable[..., Client]) -> None:
     first, second = account("sandbox-1"), account("sandbox-2")
     before = names(account(HARBOUR))
@@ -76,6 +78,7 @@ def test_a_sandbox_starts_as_a_copy_of_the_fixture_and_stays_apart(account: Call
     assert names(second) == before[:-1]
 
 
+@SHARED
 def test_sandboxes_are_told_the_same_whatever_others_do(account: Callable[..., Client]) -> None:
     answers = []
     for key in ("sandbox-1", "sandbox-2"):
@@ -85,6 +88,7 @@ def test_sandboxes_are_told_the_same_whatever_others_do(account: Callable[..., C
     assert answers[0] == answers[1]
 
 
+@SHARED
 def test_the_sandbox_that_was_not_used_for_longest_goes_first(account: Callable[..., Client]) -> None:
     for number in range(3):
         account(f"sandbox-{number}").create("/api/projects", {"name": "Kept"})
@@ -95,11 +99,13 @@ def test_the_sandbox_that_was_not_used_for_longest_goes_first(account: Callable[
     assert names(account("sandbox-1"))[0] != "Kept"
 
 
+@SHARED
 def test_a_key_of_ones_own_opens_a_copy_of_the_fixture(account: Callable[..., Client]) -> None:
     account("mine").delete("/api/splash-pages/1")
     assert len(names(account("mine"))) + 1 == len(names(account(HARBOUR)))
 
 
+@SHARED
 def test_ids_are_never_given_again(account: Callable[..., Client]) -> None:
     ours, theirs = account(HARBOUR), account(ALPINE)
     given: list[int] = []
@@ -110,6 +116,7 @@ def test_ids_are_never_given_again(account: Callable[..., Client]) -> None:
     assert given == sorted(given)
 
 
+@SHARED
 def test_a_host_is_registered_once_in_an_account_and_free_again_when_deleted(account: Callable[..., Client]) -> None:
     ours = account(HARBOUR)
     first = ours.create("/api/domains", {"host": "Twice.example.com"})
@@ -124,6 +131,7 @@ def test_a_host_is_registered_once_in_an_account_and_free_again_when_deleted(acc
     assert ours.post("/api/domains", {"host": "twice.example.com"}).status == 201
 
 
+@SHARED
 def test_an_account_holds_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ONE", 2 * 2**20)
     client = Client(in_process(mock()))
@@ -141,6 +149,7 @@ def test_an_account_holds_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -
 PAGE = {"name": "Page", "custom_css": "x" * 100_000}
 
 
+@SHARED
 def test_resets_keep_within_the_bound_of_sandboxes() -> None:
     app = mock(sandboxes=3)
     for number in range(5):
@@ -148,6 +157,7 @@ def test_resets_keep_within_the_bound_of_sandboxes() -> None:
     assert list(app.service.accounts.sandboxes) == ["sandbox-2", "sandbox-3", "sandbox-4"]
 
 
+@SHARED
 def test_the_least_recently_used_sandboxes_go_when_all_take_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ALL", 300_000)
     send = in_process(mock())
@@ -157,6 +167,7 @@ def test_the_least_recently_used_sandboxes_go_when_all_take_too_much(monkeypatch
     assert totals == [58, 59, 59]
 
 
+@SHARED
 def test_where_nobody_gives_way_a_write_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ALL", 250_000)
     send = in_process(mock())
@@ -175,6 +186,7 @@ def written(app: Instance, key: str) -> int:
     return int(store.ask("HGET", f"{store.prefix}:{vars(app)['_epoch']}:written", str(account.number)) or 0)
 
 
+@SHARED
 def test_sandboxes_share_their_records_until_they_write() -> None:
     app = mock(records=500)
     ours, theirs = Client(in_process(app), "sandbox-ours"), Client(in_process(app), "sandbox-theirs")
@@ -188,6 +200,7 @@ def test_sandboxes_share_their_records_until_they_write() -> None:
     assert written(app, "sandbox-theirs") == 0
 
 
+@SHARED
 def test_copies_of_many_records_count_for_sandboxes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("mock_server.store.collection", "mock_server.shared.collection"):
         monkeypatch.setattr(f"{module}.PLACE", 2**20)
@@ -204,6 +217,7 @@ def test_a_key_of_a_sandbox_has_200_characters_at_most() -> None:
     assert Client(send, "sandbox-".ljust(201, "x")).get("/api/domains/1").status == 401
 
 
+@SHARED
 def test_what_a_defect_remembers_goes_with_its_sandbox() -> None:
     app = mock(conditions={"rate-limit": 2}, sandboxes=1)
     client, other = Client(in_process(app), "sandbox-1"), Client(in_process(app), "sandbox-2")
@@ -212,7 +226,6 @@ def test_what_a_defect_remembers_goes_with_its_sandbox() -> None:
     assert client.get("/api/domains/1").status == 200
 
 
-@pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_an_account_that_goes_is_freed_at_once() -> None:
     app = mock(sandboxes=1)
     accounts = app.service.accounts

@@ -12,7 +12,8 @@ from mock_server import MockServer
 
 pytestmark = pytest.mark.usefixtures("store")
 
-WRITERS, WRITES = 8, 60
+WRITERS = 8
+OFTEN = pytest.mark.parametrize("writes", [15, pytest.param(100, marks=pytest.mark.exhaustive)])
 
 
 def run(jobs: int, job: Callable[[int], Any]) -> list[Any]:
@@ -20,14 +21,14 @@ def run(jobs: int, job: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(job, range(jobs)))
 
 
-@pytest.mark.slow
-def test_eight_writers_lose_nothing_and_readers_never_see_a_torn_page() -> None:
+@OFTEN
+def test_eight_writers_lose_nothing_and_readers_never_see_a_torn_page(writes: int) -> None:
     with MockServer(fixture="empty") as server:
         done = Event()
 
         def write(writer: int) -> list[int]:
             client = Client(over_network(server.base_url), HARBOUR)
-            made = [client.create("/api/projects", {"name": f"{writer} {number}"}) for number in range(WRITES)]
+            made = [client.create("/api/projects", {"name": f"{writer} {number}"}) for number in range(writes)]
             for identifier in made[::2]:
                 assert client.delete(f"/api/splash-pages/{identifier}").status == 200
             for identifier in made[1::2]:
@@ -51,12 +52,13 @@ def test_eight_writers_lose_nothing_and_readers_never_see_a_torn_page() -> None:
         everything = [identifier for ids in made for identifier in ids]
         kept = {identifier for ids in made for identifier in ids[1::2]}
         page = Client(over_network(server.base_url), HARBOUR).get("/api/splash-pages/?results_per_page=1000").json
-    assert len(set(everything)) == WRITERS * WRITES
+    assert len(set(everything)) == WRITERS * writes
     assert {record["id"] for record in page["data"]} == kept
     assert {record["name"] for record in page["data"]} == {f"{writer} kept" for writer in range(WRITERS)}
 
 
-def test_no_update_of_a_record_is_lost_when_eight_write_its_fields_at_once() -> None:
+@OFTEN
+def test_no_update_of_a_record_is_lost_when_eight_write_its_fields_at_once(writes: int) -> None:
     fields = (
         "title",
         "description",
@@ -71,12 +73,12 @@ def test_no_update_of_a_record_is_lost_when_eight_write_its_fields_at_once() -> 
 
         def write(writer: int) -> None:
             client = Client(over_network(server.base_url), HARBOUR)
-            for number in range(WRITES):
+            for number in range(writes):
                 client.post("/api/splash-pages/1", {fields[writer]: str(number)})
 
         run(WRITERS, write)
         record = Client(over_network(server.base_url), HARBOUR).get("/api/splash-pages/1").json["data"]
-    assert {record[field] for field in fields} == {str(WRITES - 1)}
+    assert {record[field] for field in fields} == {str(writes - 1)}
 
 
 def test_a_host_is_registered_by_one_of_many_who_ask_at_once() -> None:

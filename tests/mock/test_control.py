@@ -23,7 +23,7 @@ from mock_server.defects import DEFECTS
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.http.context import context_of
 
-pytestmark = pytest.mark.usefixtures("store")
+SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
 
 JSON = {"Content-Type": "application/json"}
 TOKEN = "a token of a test"
@@ -52,6 +52,7 @@ def total(server: MockServer) -> int:
     return int(body["meta"]["total"])
 
 
+@SHARED
 def test_a_reset_brings_back_what_there_was_at_the_start(server: MockServer) -> None:
     before = total(server)
     ask(server, "DELETE", "/api/domains/1", headers={"Authorization": f"Bearer {HARBOUR}"})
@@ -61,6 +62,7 @@ def test_a_reset_brings_back_what_there_was_at_the_start(server: MockServer) -> 
     assert total(server) == before
 
 
+@SHARED
 def test_a_reset_takes_switches_and_the_next_forgets_them(server: MockServer) -> None:
     switches = {"fixture": "empty", "records": 3, "defects": ["total-is-one-more"], "open": {}, "grease": None}
     status, state = ask(server, "POST", "/_mock/reset", switches)
@@ -280,6 +282,7 @@ def test_its_description_names_the_port_that_it_answers_on(server: MockServer) -
     assert described["servers"] == [{"url": f"{server.base_url}/_mock"}]
 
 
+@SHARED
 def test_it_tells_what_a_grease_chose(server: MockServer) -> None:
     def chosen() -> dict[str, str]:
         points = requests.get(f"{server.base_url}/_mock/open-points", timeout=60).json()
@@ -298,6 +301,7 @@ def shown(server: MockServer, path: str) -> Any:
     return answer.json()
 
 
+@SHARED
 def test_it_shows_what_accounts_hold_whatever_is_switched(server: MockServer) -> None:
     server.running.change(conditions={"latency": 60}, choices={"order": "oldest-first"})
     server.running.service.accounts.get("sandbox-a")
@@ -314,6 +318,7 @@ def test_it_shows_what_accounts_hold_whatever_is_switched(server: MockServer) ->
     assert server.running.journal.find() == []
 
 
+@SHARED
 def test_records_are_found_and_sorted(server: MockServer) -> None:
     host = shown(server, f"/records/domains/1?account={HARBOUR}")["values"]["host"]
     assert shown(server, f"/records/domains?account={HARBOUR}&search={host.upper()}")["records"][0]["id"] == 1

@@ -16,10 +16,6 @@ LISTS = RULES["operations.list-answers"]
 ROW = defect("lists-fail", "Each list fails.", answers("list", 500))
 
 
-def test_defects_are_found_by_name_with_the_rule_under_which_they_stand() -> None:
-    assert by_name({"operations.list-answers": [ROW]}, RULES)["lists-fail"].rule == ("operations.list-answers")
-
-
 def test_a_name_that_is_given_twice_is_refused() -> None:
     with pytest.raises(ValueError, match='two defects are called "lists-fail"; name one of them otherwise'):
         by_name({"a.b": [ROW], "c.d": [ROW]}, RULES | {"a.b": LISTS, "c.d": LISTS})

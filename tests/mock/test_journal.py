@@ -16,9 +16,10 @@ from mock_server import MockServer
 from mock_server.http.masking import UNREADABLE, masked_answer, masked_whole
 from mock_server.journal.journal import LONGEST_TEXT, Count, Entry, Journal, Remark
 
-pytestmark = pytest.mark.usefixtures("store")
+SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
 
 
+@SHARED
 def test_it_tells_what_was_sent_and_answered_and_masks_the_key(server: MockServer) -> None:
     files = {"logo": ("logo.png", PNG, "image/png")}
     made = ask(server, "POST", "/api/projects?a=%C3%A9", data={"name": "Über"}, files=files).json()["data"]["id"]
@@ -52,6 +53,7 @@ def test_keys_meant_for_others_are_masked_in_headers(server: MockServer, headers
     assert "[key]" in text
 
 
+@SHARED
 def test_keys_meant_for_others_are_masked_in_queries_forms_and_json(
     server: MockServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -144,6 +146,7 @@ def test_a_clients_own_key_is_found_however_it_is_written(
         assert form not in shown.replace("Harbour", "")
 
 
+@SHARED
 @pytest.mark.parametrize(
     ("headers", "body"),
     [
@@ -183,6 +186,7 @@ def test_a_secret_in_json_that_cannot_be_read_whole_is_masked(server: MockServer
         assert "a-sec" not in shown
 
 
+@SHARED
 def test_an_answer_that_shows_a_key_is_kept_without_it() -> None:
     with MockServer(choices={"settings-keys": "generic"}) as server:
         form = {"name": "a", "type": "telegram", "telegram": "a-secret", "telegram_chat_id": "1"}
@@ -191,6 +195,7 @@ def test_an_answer_that_shows_a_key_is_kept_without_it() -> None:
         assert "a-secret" not in journal(server)[1]["answer"]
 
 
+@SHARED
 def test_it_is_searched_counted_and_cleared(server: MockServer) -> None:
     ask(server, "GET", "/api/domains/")
     ask(server, "GET", "/api/domains/1", headers={"Authorization": "Bearer sandbox-9"})
@@ -210,6 +215,7 @@ def test_it_is_searched_counted_and_cleared(server: MockServer) -> None:
         assert answer.json() == {"count": count}
     assert requests.delete(f"{server.base_url}/_mock/journal", timeout=60).status_code == 204
     assert journal(server) == []
+    assert control(server, "GET", f"/journal/{first}").status_code == 404
 
 
 def test_a_filter_that_is_none_is_told(server: MockServer) -> None:
@@ -221,6 +227,7 @@ def test_a_filter_that_is_none_is_told(server: MockServer) -> None:
     assert requests.get(f"{server.base_url}/_mock/journal?after=x", timeout=60).status_code == 400
 
 
+@SHARED
 def test_it_is_followed(server: MockServer) -> None:
     ask(server, "GET", "/api/domains/1")
     with requests.get(f"{server.base_url}/_mock/journal/events?method=DELETE", stream=True, timeout=60) as answer:
@@ -248,6 +255,7 @@ def test_a_remark_is_counted_after_its_request_is_gone() -> None:
     assert kept.remarked == {("wrong", "a.rule"): Count(3, "GET /", "")}
 
 
+@SHARED
 def test_an_account_is_found_by_its_key_too(server: MockServer) -> None:
     ask(server, "GET", "/api/domains/1")
     assert len(journal(server, account=HARBOUR)) == len(journal(server, account="Harbour Books")) == 1
@@ -270,6 +278,7 @@ def test_a_lost_answer_is_lost_and_told_of_under_each_condition(condition: str) 
         assert [entry.broken for entry in server.running.journal.find()] == ["dropped"]
 
 
+@SHARED
 def test_what_is_compressed_or_comes_in_pieces_can_be_read(server: MockServer) -> None:
     for condition in ("compressed", "chunked"):
         server.running.change(conditions={condition: 0})
@@ -286,6 +295,7 @@ def test_no_answer_of_the_api_can_run_a_script_beside_the_console(server: MockSe
         assert (headers["Content-Security-Policy"], headers["X-Content-Type-Options"]) == ("sandbox", "nosniff")
 
 
+@SHARED
 def test_a_journal_holds_no_long_texts(server: MockServer) -> None:
     Client(over_network(server.base_url)).post(
         "/api/projects", {"name": "x" * 100_000, **{f"f{n}": "1" for n in range(300)}}
@@ -294,6 +304,7 @@ def test_a_journal_holds_no_long_texts(server: MockServer) -> None:
     assert (len(entry["fields"]["name"]), len(entry["fields"])) == (2000, 100)
 
 
+@SHARED
 def test_so_many_follow_and_who_leaves_makes_room(server: MockServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.control.api.SECONDS_BETWEEN_SIGNS", 0.05)
 
@@ -312,6 +323,7 @@ def test_so_many_follow_and_who_leaves_makes_room(server: MockServer, monkeypatc
     pytest.fail("nobody may follow any more")
 
 
+@SHARED
 def test_no_journal_keeps_and_remarks_nothing_and_answers_break_off_all_the_same() -> None:
     with MockServer(journal=0, conditions={"chunked": 0}) as server:
         assert ask(server, "GET", "/api/domains/?results_per_page=30").status_code == 200

@@ -118,7 +118,11 @@ class MockBesideADict(RuleBasedStateMachine):
 
 @pytest.mark.parametrize(
     ("store", "examples"),
-    [("memory", 10), *(pytest.param(*each, marks=pytest.mark.slow) for each in [("memory", 30), ("redis", 10)])],
+    [
+        ("memory", 8),
+        pytest.param("redis", 5, marks=pytest.mark.slow),
+        *(pytest.param(store, 30, marks=pytest.mark.exhaustive) for store in ("memory", "redis")),
+    ],
     indirect=["store"],
 )
 def test_the_mock_says_what_a_dict_says(store: str, examples: int) -> None:

@@ -11,7 +11,7 @@ from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
 
-pytestmark = pytest.mark.usefixtures("store")
+SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
 
 FIXTURE: dict[str, Any] = {
     "now": "2030-05-01 12:00:00",
@@ -26,6 +26,7 @@ def hosts(server: MockServer, key: str) -> list[str]:
     return [each["host"] for each in Client(over_network(server.base_url), key).get("/api/domains/").json["data"]]
 
 
+@SHARED
 @pytest.mark.parametrize("key", [HARBOUR, ALPINE, "sandbox-one"])
 def test_one_account_starts_again_and_no_other(server: MockServer, key: str) -> None:
     keys = (HARBOUR, ALPINE, "sandbox-one", "sandbox-two")
@@ -49,6 +50,7 @@ def test_one_account_starts_again_and_no_other(server: MockServer, key: str) -> 
         assert "later.example.com" in hosts(server, each)
 
 
+@SHARED
 def test_its_ids_and_times_begin_again(server: MockServer) -> None:
     client = Client(over_network(server.base_url), "sandbox-one")
     made = []
@@ -59,6 +61,7 @@ def test_its_ids_and_times_begin_again(server: MockServer) -> None:
     assert made[0] == made[1]
 
 
+@SHARED
 @pytest.mark.parametrize("key", [HARBOUR, "sandbox-new"])
 def test_it_starts_with_a_fixture_or_a_snapshot(server: MockServer, key: str) -> None:
     others = hosts(server, ALPINE)
@@ -74,6 +77,7 @@ def test_it_starts_with_a_fixture_or_a_snapshot(server: MockServer, key: str) ->
     assert hosts(server, ALPINE) == others
 
 
+@SHARED
 @pytest.mark.parametrize("key", [HARBOUR, "sandbox-one"])
 def test_it_starts_with_records_or_with_its_own_place_in_a_fixture(server: MockServer, key: str) -> None:
     others = hosts(server, ALPINE)
@@ -106,6 +110,7 @@ def test_what_cannot_be_meant_changes_nothing(server: MockServer, key: str, give
     assert "kept.example.com" in hosts(server, HARBOUR)
 
 
+@SHARED
 def test_mistakes_of_an_account_are_meant_until_it_starts_again(server: MockServer) -> None:
     client = Client(over_network(server.base_url), "sandbox-one")
     for _ in range(2):

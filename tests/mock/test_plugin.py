@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,14 @@ def test_the_fixture_serves_a_mock_to_the_tests_of_a_client(mock_server: MockSer
 def test_the_fixture_is_the_same_server_and_another_sandbox_is_untouched(mock_server: MockServer) -> None:
     client = Client(over_network(mock_server.base_url), "sandbox-another")
     assert client.get("/api/splash-pages/").json["data"][0]["name"] != "Only here"
+
+
+def pytest_alone(*options: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What comes of the tests in a folder with this plugin alone, since the others of this environment take seconds."""
+    plugins = ("-p", "no:cacheprovider", "-p", "mock_server.pytest_plugin")
+    line: list[str | Path] = [sys.executable, "-m", "pytest", *plugins, *options, folder]
+    alone = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=folder, env=alone)
 
 
 MISTAKEN = """
@@ -59,13 +68,7 @@ def test_forced_with_parameters(mock_account, status):
 
 def test_a_test_whose_client_makes_a_mistake_fails_unless_it_is_meant(tmp_path: Path) -> None:
     (tmp_path / "test_client.py").write_text(MISTAKEN, "utf-8")
-    ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--strict-markers", tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
+    ended = pytest_alone("--strict-markers", folder=tmp_path)
     assert "8 passed, 1 error" in ended.stdout, ended.stdout
     assert "ERROR test_client.py::test_wrong" in ended.stdout
     assert 'client.unknown-parameter: The parameter "limit" is not documented' in ended.stdout
@@ -85,9 +88,7 @@ def test_without_a_mock():
 
 def test_each_test_of_a_client_runs_once_for_each_choice_on_request(tmp_path: Path) -> None:
     (tmp_path / "test_client.py").write_text(RELYING, "utf-8")
-    options = ("-p", "no:cacheprovider", "--mock-try", "-k", "default or create-status or order or without")
-    line: list[str | Path] = [sys.executable, "-m", "pytest", *options, tmp_path]
-    ended = subprocess.run(line, capture_output=True, text=True, check=False, cwd=tmp_path)
+    ended = pytest_alone("--mock-try", "-k", "default or create-status or order or without", folder=tmp_path)
     failed = [each.partition(" - ")[0] for each in ended.stdout.splitlines() if each.startswith("FAILED")]
     assert failed == [
         "FAILED test_client.py::test_created[create-status=200]",

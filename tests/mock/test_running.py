@@ -19,11 +19,12 @@ from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer, Settings, SettingsError
 
-pytestmark = pytest.mark.usefixtures("store")
+SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
 
 SANDBOX = "sandbox-running"
 
 
+@SHARED
 def test_a_switch_keeps_all_records_and_goes_on_with_ids_and_clocks(server: MockServer, client: Client) -> None:
     sandbox = Client(over_network(server.base_url), SANDBOX)
     made = client.create("/api/domains", {"host": "first.example.com"})
@@ -52,6 +53,7 @@ def test_a_switch_that_cannot_be_meant_changes_nothing(server: MockServer) -> No
     assert control(server, "GET", "/state").json()["open"] == {}
 
 
+@SHARED
 def test_an_answer_is_forced_as_often_as_was_asked(server: MockServer, client: Client) -> None:
     forced = {"prefer": "code=503", "method": "GET", "path": "/api/domains/*", "account": "Harbour Books", "times": 2}
     assert control(server, "POST", "/forced", json=forced).json().items() >= (forced | {"number": 1}).items()
@@ -62,6 +64,7 @@ def test_an_answer_is_forced_as_often_as_was_asked(server: MockServer, client: C
     assert [entry.forced for entry in server.running.journal.find(status="503")] == ["code=503"] * 2
 
 
+@SHARED
 def test_what_is_forced_for_ever_is_taken_back(server: MockServer, client: Client) -> None:
     for prefer in ("code=500", "code=501", "code=502"):
         control(server, "POST", "/forced", json={"prefer": prefer, "times": None})
@@ -114,6 +117,7 @@ def test_a_path_that_can_match_is_taken(server: MockServer, path: str) -> None:
     assert control(server, "POST", "/forced", json={"status": 503, "path": path}).status_code == 200
 
 
+@SHARED
 def test_an_answer_of_one_s_own_has_status_headers_and_body(server: MockServer, client: Client) -> None:
     body = {"errors": [{"title": "Come back later."}]}
     forced = {"status": 503, "headers": {"Retry-After": "3", "X-Own": "1"}, "body": body, "method": "POST"}
@@ -128,6 +132,7 @@ def test_an_answer_of_one_s_own_has_status_headers_and_body(server: MockServer, 
     assert entry.forced == "status=503, Retry-After: 3, X-Own: 1, with a body"
 
 
+@SHARED
 def test_an_answer_of_one_s_own_may_be_text(server: MockServer, client: Client) -> None:
     page = {"body": "<h1>Maintenance</h1>", "headers": {"Content-Type": "text/html; charset=utf-8"}, "status": 200}
     control(server, "POST", "/forced", json=page)
@@ -148,6 +153,7 @@ def test_a_forced_answer_may_lie_about_its_encoding(server: MockServer, client: 
     assert client.get("/api/domains/").status == 200
 
 
+@SHARED
 def test_a_field_is_refused_by_name(server: MockServer, client: Client) -> None:
     control(server, "POST", "/forced", json={"field": "host"})
     control(server, "POST", "/forced", json={"field": "name", "status": 422, "headers": {"X-Own": "1"}})
@@ -159,6 +165,7 @@ def test_a_field_is_refused_by_name(server: MockServer, client: Client) -> None:
     assert server.running.journal.remarked == {}
 
 
+@SHARED
 def test_clocks_are_set_for_one_account_or_for_all(server: MockServer, client: Client) -> None:
     def made(by: Client, host: str) -> str:
         moment: str = by.get(f"/api/domains/{by.create('/api/domains', {'host': host})}").json["data"]["datetime"]
@@ -239,6 +246,7 @@ def test_a_slow_body_comes_after_its_head() -> None:
         assert json.loads(answer.read())["data"]["id"] == 1
 
 
+@SHARED
 def test_a_file_is_never_served_with_a_type_that_a_browser_would_run(server: MockServer, client: Client) -> None:
     made = [
         client.create("/api/projects", {"name": "Files", "logo": (name, b"<script>alert(1)</script>", media_type)})
@@ -264,6 +272,7 @@ def test_the_contract_is_served_as_json_too_with_the_mocks_own_url() -> None:
         assert len(document["x-rules"]) == len(DOCUMENT["x-rules"])
 
 
+@SHARED
 def test_a_switch_loses_no_write_that_is_under_way(server: MockServer, client: Client) -> None:
     def write(number: int) -> int:
         return client.create("/api/domains", {"host": f"busy-{number}.example.com"})
@@ -277,7 +286,6 @@ def test_a_switch_loses_no_write_that_is_under_way(server: MockServer, client: C
     assert client.get("/api/domains/").json["meta"]["total"] == 54 + 60
 
 
-@pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_under_a_lag_writes_are_carried_out_over_a_network(client: Client, server: MockServer) -> None:
     server.running.change(conditions={"lag": 0.0})
     made = client.create("/api/domains", {"host": "late.example.com"})
@@ -328,6 +336,7 @@ def test_a_base_path_that_would_hide_the_api_is_refused() -> None:
         Settings(base_path="/_mock")
 
 
+@SHARED
 def test_an_answer_is_forced_where_no_journal_is_kept_too() -> None:
     with MockServer(journal=0) as server:
         control(server, "POST", "/forced", json={"prefer": "code=503", "times": 1})

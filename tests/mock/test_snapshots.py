@@ -11,9 +11,10 @@ from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
 
-pytestmark = pytest.mark.usefixtures("store")
+SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
 
 
+@SHARED
 def test_a_snapshot_brings_back_records_files_and_times(server: MockServer, client: Client) -> None:
     made = client.create("/api/projects", {"name": "Kept", "logo": ("logo.png", PNG, "image/png")})
     before = client.get(f"/api/splash-pages/{made}").json
@@ -27,6 +28,7 @@ def test_a_snapshot_brings_back_records_files_and_times(server: MockServer, clie
     assert server.running.service.forms.uploads.content(logo) == PNG
 
 
+@SHARED
 def test_a_snapshot_is_a_fixture(server: MockServer, client: Client, tmp_path: Path) -> None:
     client.create("/api/projects", {"name": "Kept: 'so' \u00e9", "favicon": ("a b.png", PNG, "image/png")})
     control(server, "PUT", "/snapshots/one")
@@ -39,6 +41,7 @@ def test_a_snapshot_is_a_fixture(server: MockServer, client: Client, tmp_path: P
             assert listed[0] == listed[1]
 
 
+@SHARED
 def test_a_fixture_is_kept_as_a_snapshot_and_a_wrong_one_is_not(server: MockServer, client: Client) -> None:
     fixture = {"now": "2026-01-01 00:00:00", "accounts": [{"name": "One", "api_key": HARBOUR, "records": {}}]}
     assert control(server, "PUT", "/snapshots/empty", data=yaml.dump(fixture)).status_code == 200
@@ -61,6 +64,7 @@ def test_a_fixture_is_kept_as_a_snapshot_and_a_wrong_one_is_not(server: MockServ
     assert control(server, "GET", "/snapshots").json() == ["empty"]
 
 
+@SHARED
 def test_a_snapshot_that_is_not_there_is_told(server: MockServer) -> None:
     for method, path in (("GET", ""), ("POST", "/restore"), ("DELETE", "")):
         answer = control(server, method, f"/snapshots/none{path}")
@@ -83,6 +87,7 @@ def test_what_is_nested_too_deep_is_refused(server: MockServer, body: str) -> No
     assert control(server, "GET", "/snapshots").json() == []
 
 
+@SHARED
 def test_a_file_of_an_odd_media_type_survives_a_snapshot(server: MockServer, client: Client) -> None:
     for number, media_type in enumerate(["", "image/png,x", "a" * 900]):
         body = (
@@ -100,6 +105,7 @@ def test_a_file_of_an_odd_media_type_survives_a_snapshot(server: MockServer, cli
     assert client.get("/api/splash-pages/").json["meta"]["total"] == 58 + 3
 
 
+@SHARED
 def test_a_snapshot_that_would_be_too_long_is_refused_before_it_is_written(
     server: MockServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

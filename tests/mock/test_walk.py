@@ -7,8 +7,6 @@ from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer
 
-pytestmark = pytest.mark.usefixtures("store")
-
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.name)
 def test_a_walk_over_a_socket_meets_only_answers_of_the_contract(resource: Resource) -> None:
