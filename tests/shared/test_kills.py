@@ -24,7 +24,7 @@ from wire import HARBOUR
 
 pytestmark = pytest.mark.slow
 
-PROCESSES, CLIENTS = 3, 6
+PROCESSES, CLIENTS = 3, 3
 PATIENCE = 120.0  # seconds for what takes well under one
 HEADERS = {"Authorization": f"Bearer {HARBOUR}"}
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
@@ -132,7 +132,7 @@ def test_nothing_acknowledged_is_lost_when_processes_and_redis_are_killed(redis:
     url = f"http://127.0.0.1:{port}"
     with started(redis, port) as first, Load(url) as load:  # from the first second: processes start under load
         wait_for(lambda: len(spawned(first.pid)) == PROCESSES - 1)
-        for _ in range(3):
+        for _ in range(2):
             before, made = spawned(first.pid), len(load.made)
             os.kill(min(before), signal.SIGKILL)
             wait_for(lambda before=before: len(spawned(first.pid) - before) == 1)  # type: ignore[misc]

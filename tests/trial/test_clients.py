@@ -30,6 +30,14 @@ CHOICES = (
     "update-status",
     "write-answer",
 )
+TROUBLE = {  # what a client does not take, and what is named then
+    "lost-create": ("lost-create",),
+    "429-retry-after": ("429-retry-after",),
+    "500-once": ("500-once",),
+    "expired-key": ("expired-key",),
+    "lag": ("lag",),
+    "deleted-meanwhile": ("deleted-meanwhile", "lost-delete"),  # for the client, both are a record that is gone
+}
 BUNDLE = ("--bundle", "--platform=node", "--format=esm", "--log-level=error")
 STRICT = ("--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "preserve", "--types", "node")
 
@@ -49,40 +57,34 @@ def named(results: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.slow
-def test_each_of_twelve_choices_on_which_a_client_relies_is_named_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("choices", [CHOICES[::4], pytest.param(CHOICES, marks=pytest.mark.exhaustive)], ids=len)
+def test_each_choice_on_which_a_client_relies_is_named_and_nothing_else(
+    choices: tuple[str, ...], tmp_path: Path
+) -> None:
     options = ("--vary", "open")
-    results = verdict(tmp_path, sys.executable, CLIENTS / "planted.py", options=options, PLANTED=",".join(CHOICES))
-    assert named(results) == {*CHOICES}
+    results = verdict(tmp_path, sys.executable, CLIENTS / "planted.py", options=options, PLANTED=",".join(choices))
+    assert named(results) == {*choices}
     assert not any(each.get("together") for each in results["variations"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("planted", "found"),
-    [
-        ("lost-create", {"lost-create"}),
-        ("429-retry-after", {"429-retry-after"}),
-        ("500-once", {"500-once"}),
-        ("expired-key", {"expired-key"}),
-        ("lag", {"lag"}),
-        ("deleted-meanwhile", {"deleted-meanwhile", "lost-delete"}),  # for the client, both are a record that is gone
-    ],
+    "planted", [[*TROUBLE], *(pytest.param([each], marks=pytest.mark.exhaustive) for each in TROUBLE)], ids="+".join
 )
-def test_the_trouble_that_a_client_does_not_take_is_named_and_nothing_else(
-    planted: str, found: set[str], tmp_path: Path
-) -> None:
-    results = verdict(tmp_path, sys.executable, CLIENTS / "planted.py", options=("--vary", "trouble"), PLANTED=planted)
-    assert named(results) == found
+def test_the_trouble_that_a_client_does_not_take_is_named_and_nothing_else(planted: list[str], tmp_path: Path) -> None:
+    options = ("--vary", "trouble")
+    results = verdict(tmp_path, sys.executable, CLIENTS / "planted.py", options=options, PLANTED=",".join(planted))
+    assert named(results) == {name for each in planted for name in TROUBLE[each]}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
-        (sys.executable, CLIENTS / "planted.py"),
-        (sys.executable, CLIENTS / "with_requests.py"),
+        pytest.param((sys.executable, CLIENTS / "planted.py"), marks=pytest.mark.exhaustive),
+        pytest.param((sys.executable, CLIENTS / "with_requests.py"), marks=pytest.mark.exhaustive),
         pytest.param(("node", CLIENTS / "with_fetch.mjs"), marks=NODE),
-        ("bash", CLIENTS / "with_curl.sh"),
+        pytest.param(("bash", CLIENTS / "with_curl.sh"), marks=pytest.mark.exhaustive),
     ],
     ids=["urllib", "requests", "fetch", "curl"],
 )
@@ -95,6 +97,7 @@ def test_a_careful_client_survives(command: tuple[str | Path, ...], tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @NODE
 def test_a_careful_client_that_was_generated_survives(server: MockServer, tmp_path: Path) -> None:
     installed("generators")
