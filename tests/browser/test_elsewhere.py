@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from front_end import IMAGES, call, fill, page_for
+from front_end import FRONT_END, IMAGES, call, fill, site
 from playwright.sync_api import Browser, Page, expect
 from wire import HARBOUR
 
@@ -19,11 +19,25 @@ pytestmark = pytest.mark.slow
 KEY = {"Authorization": f"Bearer {HARBOUR}"}
 
 
+@pytest.fixture(scope="module")
+def front_end(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, str, Path]]:
+    """The page of all tests, since a new one takes a second, and its site and folder."""
+    folder = tmp_path_factory.mktemp("site")
+    with site(folder) as url:
+        shown = browser.new_context().new_page()
+        yield shown, url, folder
+        shown.context.close()
+
+
 @pytest.fixture
-def page(browser: Browser, server: MockServer, tmp_path: Path) -> Iterator[Page]:
+def page(front_end: tuple[Page, str, Path], server: MockServer) -> Iterator[Page]:
     """A page at http://localhost, where the mock is at http://127.0.0.1."""
-    with page_for(browser, server.base_url, tmp_path) as shown:
-        yield shown
+    shown, url, folder = front_end
+    name = f"{server.origin.rpartition(':')[2]}.html"
+    (folder / name).write_text(FRONT_END.replace("BASE", server.base_url).replace("KEY", HARBOUR), "utf-8")
+    shown.goto(url + name)
+    yield shown
+    shown.goto("about:blank")
 
 
 def test_it_lists_page_by_page_by_the_links(page: Page) -> None:
@@ -85,12 +99,12 @@ def test_it_can_read_how_long_to_wait_and_what_was_applied(page: Page) -> None:
 def test_an_answer_is_lost_on_kept_connections_each_time_and_the_page_sends_nothing_again(
     page: Page, server: MockServer, when: str, count: int
 ) -> None:
-    for number in range(30):
+    for number in range(10):
         assert call(page, "GET", "/api/domains/1")["status"] == 200  # the connection is kept
         options = f"{{body: fields({{host: 'lost-{number}.example.com'}}), headers: {{Prefer: 'lost={when}'}}}}"
         assert call(page, "POST", "/api/domains", options) == {"error": "TypeError"}
-    assert len(server.running.journal.find(method="POST")) == 30
-    assert call(page, "GET", "/api/domains/")["json"]["meta"]["total"] == 54 + 30 * count
+    assert len(server.running.journal.find(method="POST")) == 10
+    assert call(page, "GET", "/api/domains/")["json"]["meta"]["total"] == 54 + 10 * count
 
 
 def test_a_dropped_answer_is_lost_to_a_page_of_the_same_origin_too(page: Page, server: MockServer) -> None:
@@ -172,7 +186,7 @@ def test_a_form_that_it_sends_resets_nothing(page: Page, server: MockServer) -> 
 def test_iframes_and_prefetches_hold_no_follower_of_the_journal(page: Page, server: MockServer) -> None:
     page.evaluate(
         """async (url) => {
-          for (let number = 0; number < 20; number += 1) {
+          for (let number = 0; number < 10; number += 1) {
             for (const path of ["/_mock/console/journal", "/_mock/journal/events"]) {
               const frame = document.createElement("iframe");
               frame.src = url + path;
@@ -221,3 +235,4 @@ def test_a_window_that_it_opens_is_out_of_its_reach(page: Page, server: MockServ
     opened.value.wait_for_load_state()
     assert page.evaluate("window.opened.closed") is True  # as it seems to a page that has no hold on it
     assert opened.value.evaluate("window.opener") is None
+    opened.value.close()
