@@ -38,14 +38,28 @@ def test_plain_fetch(server: MockServer) -> None:
 
 @pytest.mark.slow
 @NODE
-def test_twenty_tests_in_eight_workers_never_meet(
-    server: MockServer, node_modules: None, chromium: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("fewer", "count", "workers"),
+    [
+        (("--grep", r"\([1-3]\)|why|begins", "--workers", "2"), 5, 2),
+        pytest.param((), 20, 8, marks=pytest.mark.exhaustive),
+    ],
+    ids=["five in two workers", "twenty in eight workers"],
+)
+def test_tests_in_several_workers_never_meet(  # noqa: PLR0913, PLR0917 - fixtures and a table
+    server: MockServer,
+    node_modules: None,
+    chromium: str,
+    tmp_path: Path,
+    fewer: tuple[str, ...],
+    count: int,
+    workers: int,
 ) -> None:
     options = ("--config", "examples/playwright.config.mjs", "--output", tmp_path)
-    printed = ended(TOOLS / "playwright", "test", *options, MOCK=server.base_url, CHROMIUM=chromium)
-    assert "20 passed" in printed
-    assert "Running 20 tests using 8 workers" in printed
-    assert len(server.running.service.accounts.sandboxes) == 20
+    printed = ended(TOOLS / "playwright", "test", *options, *fewer, MOCK=server.base_url, CHROMIUM=chromium)
+    assert f"{count} passed" in printed
+    assert f"Running {count} tests using {workers} workers" in printed
+    assert len(server.running.service.accounts.sandboxes) == count
 
 
 @pytest.mark.slow
@@ -54,13 +68,18 @@ def test_vitest_with_an_account_for_each_test(node_modules: None) -> None:
     options = ("--config", "examples/vitest.config.mjs", "--no-color")
     printed = ended(TOOLS / "vitest", "run", *options, MOCK_SERVER=str(MOCK_SERVER))
     assert "Tests  5 passed (5)" in printed
-    ended(TOOLS / "tsc", *STRICT, EXAMPLES / "vitest.test.ts")
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # in CI, tests/test_javascript.py checks them together with the package
 @NODE
-def test_the_example_for_cypress_fits_its_types(node_modules: None) -> None:
-    ended(TOOLS / "tsc", "--project", EXAMPLES / "cypress")
+@pytest.mark.parametrize(
+    "options",
+    [(*STRICT, EXAMPLES / "vitest.test.ts"), ("--project", EXAMPLES / "cypress")],
+    ids=["vitest", "cypress"],
+)
+def test_an_example_fits_its_types(node_modules: None, options: tuple[str | Path, ...]) -> None:
+    ended(TOOLS / "tsc", *options)
 
 
 @pytest.mark.slow
@@ -77,6 +96,7 @@ def test_a_typed_client(server: MockServer, node_modules: None, tmp_path: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @INSTALLED
 def test_a_front_end_in_react(server: MockServer, node_modules: None, chromium: str, tmp_path: Path) -> None:
     installed("generators")
@@ -94,6 +114,7 @@ def test_a_front_end_in_react(server: MockServer, node_modules: None, chromium: 
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @INSTALLED
 def test_a_page_that_answers_itself_and_keeps_nothing_as_the_mock_does(
     server: MockServer, browser: Browser, tmp_path: Path

@@ -97,7 +97,19 @@ def test_a_mock_is_found_and_started_or_the_reason_is_told() -> None:
 
 @pytest.mark.slow
 @NODE
-def test_the_package_fits_its_declarations(node_modules: None) -> None:
+def test_the_package_and_the_examples_fit_its_declarations(node_modules: None, tmp_path: Path) -> None:
+    types, examples = ROOT / "node_modules", ROOT / "examples"
+    options = {"types": ["node", "cypress"], "typeRoots": [str(types / "@types"), str(types)]}
+    checked = [str(path) for path in (PACKAGE / "src", examples / "cypress", examples / "vitest.test.ts")]
+    project = {"extends": str(PACKAGE / "tsconfig.json"), "compilerOptions": options, "include": checked}
+    (tmp_path / "tsconfig.json").write_text(json.dumps(project))
+    ended(TOOLS / "tsc", "--project", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@NODE
+def test_the_package_alone_fits_its_declarations(node_modules: None) -> None:
     ended(TOOLS / "tsc", "--project", PACKAGE)
 
 
@@ -113,7 +125,15 @@ def wait_until_gone(base_url: str) -> None:
 
 @pytest.mark.slow
 @NODE
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    "end",
+    [
+        "it has nothing left to do",
+        "Ctrl-C",
+        "SIGKILL",
+        *(pytest.param(end, marks=pytest.mark.exhaustive) for end in ("it exits", "it throws", "SIGTERM", "SIGHUP")),
+    ],
+)
 def test_a_mock_ends_with_the_process_that_started_it(end: str) -> None:
     last, number = ENDS[end]
     command = f"sh -c '{MOCK_SERVER} \"$@\"; exit' sh"  # a shell passes no signal on
@@ -137,7 +157,7 @@ def test_a_mock_ends_with_the_process_that_started_it(end: str) -> None:
 
 @pytest.mark.slow
 @NODE
-@pytest.mark.parametrize("resolution", ["nodenext", "bundler"])
+@pytest.mark.parametrize("resolution", ["nodenext", pytest.param("bundler", marks=pytest.mark.exhaustive)])
 def test_what_is_packed_serves_a_strict_project(node_modules: None, tmp_path: Path, resolution: str) -> None:
     packed = ended("npm", "pack", "--silent", "--pack-destination", tmp_path, cwd=PACKAGE).strip()
     project = tmp_path / "project"

@@ -20,7 +20,7 @@ import pytest
 import requests
 import yaml
 from openapi_schema_validator import OAS30Validator
-from shell import installed
+from shell import NODE, ROOT, installed
 
 from mock_server import MockServer
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 TOOLS, PYTHON = Path("node_modules", ".bin"), Path(sys.executable).parent
-NODE = pytest.mark.skipif(
+INSTALLED = pytest.mark.skipif(
     not os.environ.get("CI") and not (HERE / "node_modules" / ".ready").exists(),
     reason="the generators are not installed; make generators installs them",
 )
@@ -130,13 +130,15 @@ def running(folder: Path, server: MockServer, *command: str | Path) -> str:
     return done.stdout
 
 
-@NODE
+@INSTALLED
+@pytest.mark.exhaustive
 def test_every_typescript_client_compiles_strictly(server: MockServer, generated: Path) -> None:
     running(generated, server, TOOLS / "tsc", "--project", ".")
     assert {path.name for path in (generated / "out").iterdir() if list(path.rglob("*.ts"))} == set(TYPESCRIPT)
 
 
-@NODE
+@INSTALLED
+@pytest.mark.exhaustive
 def test_each_lists_creates_with_a_logo_and_deletes(server: MockServer, generated: Path) -> None:
     options = ("--bundle", "--platform=node", "--format=esm", "--outfile=walk.mjs", "--log-level=warning")
     running(generated, server, TOOLS / "esbuild", "walk.ts", *options, f"--banner:js={REQUIRE}")
@@ -147,6 +149,24 @@ def test_each_lists_creates_with_a_logo_and_deletes(server: MockServer, generate
         assert totals == here, name
     assert uploads(server).items() >= dict.fromkeys(TYPESCRIPT, LOGO).items()
     assert not server.running.journal.find(remarks="1", account=KEY)
+
+
+@NODE
+def test_a_typescript_client_compiles_strictly_lists_creates_with_a_logo_and_deletes(
+    server: MockServer, workshop: Path, node_modules: None, tmp_path: Path
+) -> None:
+    for name in ("fetching.ts", "one.ts"):
+        shutil.copy(HERE / name, tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "node_modules").symlink_to(ROOT / "node_modules")
+    api = tmp_path / "out" / "openapi-typescript" / "api.ts"
+    running(tmp_path, server, TOOLS / "openapi-typescript", workshop / "client.yaml", "-o", api)
+    strict = ("--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "--types", "node")
+    running(tmp_path, server, TOOLS / "tsc", *strict, "one.ts")
+    walked = json.loads(running(tmp_path, server, "node", "one.js"))
+    totals = walked["openapi-typescript"]
+    assert totals == {"before": 58, "id": "number", "between": 59, "after": 58}
+    assert uploads(server)["openapi-typescript"] == LOGO
 
 
 def test_the_python_client_lists_creates_with_a_logo_and_deletes(
@@ -177,6 +197,7 @@ def test_the_python_client_lists_creates_with_a_logo_and_deletes(
     assert uploads(server)["python"] == LOGO
 
 
+@pytest.mark.exhaustive
 def test_the_models_read_what_the_mock_answers(
     server: MockServer, workshop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +212,8 @@ def test_the_models_read_what_the_mock_answers(
     assert [each.id.root for each in read.data] == [each["id"] for each in answer.json()["data"]] != []
 
 
-@NODE
+@INSTALLED
+@pytest.mark.exhaustive
 def test_mocks_of_other_tools_answer_with_the_examples_and_keep_nothing(server: MockServer, equipped: Path) -> None:
     seen = server.running.journal.find()
     running(equipped, server, *HANDLERS)

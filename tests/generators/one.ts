@@ -1,0 +1,3 @@
+import { fetching, walk } from "./fetching.js";
+
+await walk({ "openapi-typescript": fetching });
