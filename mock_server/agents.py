@@ -1,7 +1,5 @@
 """The command `mock-server mcp`: a mock as tools of a coding agent."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

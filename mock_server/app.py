@@ -1,13 +1,12 @@
 """Wires the parts of the mock into a Flask application."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+from wsgiref.types import WSGIApplication
 
 import yaml
 from flask import Flask, Request, Response, current_app, request
@@ -150,10 +149,7 @@ RENDERINGS: dict[str, tuple[Callable[[Contract], str], str]] = {
     "openapi.client.yaml": (lambda contract: write_document(client_contract(contract)), YAML),
 }
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
-
-    Layer = Callable[[WSGIApplication], WSGIApplication]
+Layer = Callable[[WSGIApplication], WSGIApplication]
 
 
 def create_app(

@@ -1,20 +1,16 @@
 """What the mock chooses where the specification leaves room: the defaults, what is asked for, or chance from a seed."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from link_management_contract import OpenPoint
 from mock_server.errors import SettingsError
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 Clock = Callable[[], datetime]
 SECOND = timedelta(seconds=1)

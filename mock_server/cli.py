@@ -1,7 +1,5 @@
 """The command `mock-server`: its subcommands, what it asks for as settings, and how it serves."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -7,8 +7,6 @@ Mocks are made of it, too. They cannot follow patterns, or take the first value 
 examples instead: those of the contract's responses, as a whole and for each property.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Only plain mappings, lists, texts, decimal numbers, times, true, false and null 
 keys and tags are refused, because they let a few bytes stand for many.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,5 @@
 """Refusals, and how the error envelope reports them."""
 
-from __future__ import annotations
-
 import re
 
 REFUSAL = "mock_server.refusal"  # key in a request's environment: its refusal, whatever it asks for

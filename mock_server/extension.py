@@ -1,7 +1,5 @@
 """A file of the user's that extends the mock: its function `extend(app)` receives the Flask application."""
 
-from __future__ import annotations
-
 import sys
 import traceback
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The options of a mock: the one table that the command line, the settings, the control plane and the console share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the command `mock-server` prints."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

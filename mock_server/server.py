@@ -1,7 +1,5 @@
 """Serves a mock on a real socket, with Granian in this process, because the state is in memory."""
 
-from __future__ import annotations
-
 import errno
 import multiprocessing
 import signal

@@ -1,7 +1,5 @@
 """The settings of a mock server, and which values are valid."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

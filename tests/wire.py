@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import WSGIApplication
 
 import requests
 from urllib3.filepost import encode_multipart_formdata
@@ -14,9 +15,6 @@ from werkzeug.test import Client as TestClient
 from mock_server import Settings
 from mock_server.control import Control
 from mock_server.control.instance import Instance
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 HARBOUR = "demo-key-harbour"
 ALPINE = "demo-key-alpine"

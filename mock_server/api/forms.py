@@ -1,7 +1,5 @@
 """Forms: the parts of a request body, and the values of a record that they stand for."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Container, Iterable, Mapping

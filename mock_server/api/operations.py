@@ -1,7 +1,5 @@
 """The contract's paths and their other spellings: one implementation of the five operations, for each resource."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

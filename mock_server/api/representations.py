@@ -1,7 +1,5 @@
 """What answers hold: records, pages with their links, and errors."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re
@@ -12,7 +10,8 @@ from functools import cache, lru_cache
 from html import escape
 from http import HTTPStatus
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
@@ -24,9 +23,6 @@ from mock_server.choices import Choices
 from mock_server.errors import Refusal
 from mock_server.http.context import context_of
 from mock_server.store.records import Record, Upload
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 HOURS_FROM_UTC = {"utc": 0, "ahead": 9, "behind": -5}
 MEDIA_TYPES = {

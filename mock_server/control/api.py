@@ -1,7 +1,5 @@
 """The control plane for programs; openapi.yaml beside this module describes it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,13 +1,12 @@
 """A mock that can be changed while it runs: reset, switched, saved as a snapshot and restored."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from link_management_contract import Contract
 from mock_server.api.operations import Service
@@ -28,9 +27,6 @@ from mock_server.store.fixture_format import fixture_of, size_of_fixture
 from mock_server.store.fixtures import SHIPPED, FixtureReader
 from mock_server.store.protocols import Account
 from mock_server.store.records import Uploads
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 MOST_RECORDS = 100_000
 

@@ -1,7 +1,5 @@
 """A mock under its control plane, which takes `/_mock` and the console, and refuses who may not use them."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,8 +7,8 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import flask_swagger_ui
 from flask import Flask, Response, abort, jsonify, request, send_from_directory
@@ -25,9 +23,6 @@ from mock_server.errors import Refusal, SettingsError
 from mock_server.http.context import context_of, shows_token
 from mock_server.settings import FORWARDS, ORIGIN, Settings
 from mock_server.shared.store import DamagedHeadError
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 OTHERS = "The control plane answers programs on this machine, and the mock's own pages, alone."

@@ -1,13 +1,12 @@
 """A mock that shares all it holds with others, in a store."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
 from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from link_management_contract import Contract
 from mock_server.api.operations import Service
@@ -19,9 +18,6 @@ from mock_server.journal.journal import Journal
 from mock_server.settings import Settings
 from mock_server.shared.journal import SharedEffects, SharedJournal, SharedSnapshots
 from mock_server.shared.store import Space, Store, StoreError
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 OF_THE_STORE = ("store", "store_prefix", "store_lifetime")  # settings in which those who share it may differ
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 from werkzeug.datastructures import FileStorage
 from werkzeug.http import parse_options_header
@@ -22,9 +23,6 @@ from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsEr
 from mock_server.store.collection import UnknownIdError
 from mock_server.store.protocols import Account, Collection
 from mock_server.store.records import Record
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Special cases: what only one or two defects do, area by area."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,9 +16,7 @@ from mock_server.defects.means import (
     Asked,
     Body,
     Call,
-    D,
     N,
-    S,
     Serve,
     Transformation,
     answers,
@@ -309,7 +305,6 @@ def renamed_types(row: Body) -> None:
 
 MADE_UP = {"name": "Untitled", "host": "untitled-{}.example.com", "type": "webhook"}
 MANY_FIELDS = 8  # fields
-SINGULAR = {S: "splash-page", D: "domain", N: "handler"}
 
 
 def filled_in(field: str, status: int | None = None) -> Callable[[Call, Serve], Response]:
@@ -355,10 +350,6 @@ def as_latin_1(text: str) -> str:
 def misread(settings: dict[str, Any]) -> dict[str, Any]:
     other = {name: value for name, value in settings.items() if isinstance(value, str) and name != "email"}
     return settings | {name: as_latin_1(value) for name, value in other.items()}
-
-
-def with_changed(field: str, change: Callable[[str], str]) -> Callable[[dict[str, str]], dict[str, str]]:
-    return lambda fields: fields | {field: change(fields[field])}
 
 
 def without_dots(email: str) -> str:

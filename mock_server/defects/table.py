@@ -1,7 +1,5 @@
 """The table of defects: each breaks one rule of the contract in one named way, in front of the honest server."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

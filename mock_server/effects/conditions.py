@@ -1,7 +1,5 @@
 """Trouble around a correct server: slow networks, gateways, replicas, limits, plans, other users."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import threading
@@ -13,8 +11,9 @@ from dataclasses import dataclass
 from io import BytesIO
 from itertools import count, repeat
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from werkzeug.wrappers import Request, Response
 
@@ -24,9 +23,6 @@ from mock_server.http.context import KEY as CONTEXT
 from mock_server.http.context import context_of
 from mock_server.http.messages import cut_off, dropped, dropped_after, slowly
 from mock_server.store.collection import UnknownIdError, ValueTakenError
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 MINUTE = 60.0  # seconds
 MOST_OF_OTHERS = 100  # records

@@ -1,12 +1,11 @@
 """The layer in front of the honest server in which all effects come about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map
@@ -21,9 +20,6 @@ from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import context_of, key_of
 from mock_server.http.messages import dropped, dropped_after
 from mock_server.settings import FORWARDS
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 NO_EFFECT = Effect()
 LONGEST_TARGET = 4000  # characters

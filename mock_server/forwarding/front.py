@@ -1,19 +1,14 @@
 """What stands in for the mock's own operations where requests are forwarded: it notes which are for the deployment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus, urlsplit
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import context_of
 from mock_server.http.messages import has_body
 from mock_server.settings import Deployment
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 READS = ("GET", "HEAD", "OPTIONS")
 NEVER = ("CONNECT", "TRACE")
@@ -23,7 +18,7 @@ PLACEHOLDER = b"to be forwarded"
 
 
 class Front:
-    """Context that a request is to be forwarded, unless it is refused or for a path of this server's own.
+    """Marks a request for forwarding, unless it is refused or for a path of this server's own.
 
     Args:
         inner: the application that answers the others.

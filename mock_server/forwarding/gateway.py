@@ -1,15 +1,13 @@
 """From clients to a deployment and back: bodies pass as they come, within bounds, and the journal keeps what it can."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from wsgiref.types import WSGIEnvironment
 
 import aiohttp
 
@@ -23,9 +21,6 @@ from mock_server.http.messages import Message, environ_of, has_body, plain
 from mock_server.journal.journal import Head
 from mock_server.journal.recorder import HARMLESS, Keeper
 from mock_server.settings import URL, Deployment, Settings
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
 
 LINK = re.compile(rb'("(?:first|last|prev|next|self)"\s*:\s*")(https?:(?:\\?/){2}(?:[^"\\]|\\/)*)', re.ASCII)
 API = re.compile(rb"(?:\\?/)api(?:\\?/)")

@@ -1,21 +1,16 @@
 """One request on its way through to the deployment, and its answer back, with bounded copies for the journal."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from wsgiref.types import WSGIEnvironment
 
 from mock_server.http import messages
 from mock_server.http.context import context_of
 from mock_server.http.gateway import Receive, Send, client_gone
 from mock_server.http.messages import Message, has_body
 from mock_server.journal.journal import Head
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
 
 BEGINNING = 64 * 2**10  # bytes
 

@@ -1,7 +1,5 @@
 """What a deployment has shown to whom, as a fixture: keys and texts by other names."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -11,16 +9,14 @@ from contextlib import suppress
 from datetime import datetime
 from hashlib import blake2b
 from secrets import randbits
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 from link_management_contract import Contract, Resource
 from mock_server.api.representations import GENERIC_KEYS
 from mock_server.errors import SettingsError
 from mock_server.store.fixtures import HIGHEST_ID, TIMES, checked, is_id, moment_of
 from mock_server.store.records import TIME_FORMAT
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
 
 MOST, UNNAMED = 1000, "another account"
 

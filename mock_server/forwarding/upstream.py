@@ -1,7 +1,5 @@
 """The deployment that requests are forwarded to, as an HTTP client sees it."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import ssl

@@ -1,22 +1,18 @@
 """What is known of a request: its key, and what the layers learn about it, in one context that they share."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hmac import compare_digest
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 from werkzeug.datastructures import Authorization
 
 from mock_server.errors import Refusal
 from mock_server.http.form_parts import Part
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
 
 KEY = "mock_server.context"
 

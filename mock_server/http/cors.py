@@ -1,20 +1,16 @@
 """Lets pages of other origins call the mock (Fetch standard): preflights, and headers on every answer, refusals too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Response
 
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import context_of
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 ANY = "*"
 METHODS = "GET, POST, DELETE, PUT, PATCH, HEAD"

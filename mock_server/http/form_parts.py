@@ -1,7 +1,5 @@
 """The named parts of a form's body, multipart or urlencoded."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ One thread answers the API and never waits: a client that stalls or asks for a d
 The control plane, which may take its time, has threads of its own; so has an API whose records are in a store.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -13,14 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from io import BytesIO
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from mock_server.http import messages
 from mock_server.http.context import context_of
 from mock_server.http.messages import Body, Message, close, environ_of, has_body, whole
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]

@@ -1,7 +1,5 @@
 """Masks keys, tokens and passwords in whatever is kept of a request or an answer."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import lru_cache

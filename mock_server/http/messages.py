@@ -1,15 +1,14 @@
 """Requests as they come in, and answers as they go out."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote_to_bytes
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from zlib import MAX_WBITS, decompressobj
 from zlib import error as ZlibError  # noqa: N812 - a class
 
@@ -17,9 +16,6 @@ from werkzeug.wrappers import Response
 
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import context_of
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 Message = MutableMapping[str, Any]  # of ASGI
 

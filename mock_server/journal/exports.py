@@ -1,7 +1,5 @@
 """The journal in formats of others: an HTTP archive, and a request as a curl command."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Writes each request and its answer into the log and the journal."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -12,8 +10,9 @@ from http import HTTPStatus
 from io import BytesIO
 from itertools import islice
 from time import perf_counter, time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from werkzeug.http import parse_options_header
 
@@ -36,9 +35,6 @@ from mock_server.http.messages import has_body, plain, whole
 from mock_server.journal.journal import LONGEST_TEXT, MOST_FIELDS, File, Form, Head, Journal, Noted, is_preflight
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import is_sandbox
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger("mock_server")
 

@@ -3,8 +3,6 @@
 Each remark is one row of the tables below: the rule it is about, when it is made, what is wrong, and what to do.
 """
 
-from __future__ import annotations
-
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence

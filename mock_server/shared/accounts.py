@@ -1,7 +1,5 @@
 """Accounts in Redis: which one a key opens, and its records."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """The records of one resource of one account, in Redis, and what they begin with."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The journal, the effects, the snapshots and the files of several processes, in Redis."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence

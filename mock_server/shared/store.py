@@ -1,7 +1,5 @@
 """A store in Redis: each change is a script, which Redis carries out as one step if nothing else changed meanwhile."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

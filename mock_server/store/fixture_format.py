@@ -1,7 +1,5 @@
 """How a fixture file is written: its schema, and a fixture made of what accounts hold."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Collection
 from operator import attrgetter

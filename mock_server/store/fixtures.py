@@ -1,7 +1,5 @@
 """Fixtures: the accounts and records that a mock server starts with, checked against the contract."""
 
-from __future__ import annotations
-
 import mimetypes
 import re
 from base64 import b64decode

@@ -1,7 +1,5 @@
 """Tries a client: once with default choices, then with the others that it meets, with trouble, with defects."""
 
-from __future__ import annotations
-
 import math
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The command `mock-server try`."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Collection, Mapping

@@ -1,7 +1,5 @@
 """The verdict of a trial: as JSON, for people, as JUnit XML and as Markdown."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections import Counter

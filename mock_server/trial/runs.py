@@ -1,7 +1,5 @@
 """Runs a client against one server after another: a command, or a person who is asked."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,13 +1,12 @@
 """What a client sent to a mock, and what of it another server would have answered differently."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from link_management_contract import Contract, Resource
 from mock_server.control import Control
@@ -16,9 +15,6 @@ from mock_server.errors import REFUSAL
 from mock_server.http.context import KEY
 from mock_server.http.gateway import Site, called
 from mock_server.settings import Settings
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 METHODS = {"list": "GET", "create": "POST", "read": "GET", "update": "POST", "delete": "DELETE"}
 MOST_OF_A_KIND, MOST_BYTES, LEAST_BYTES = 200, 64 * 2**20, 1000  # requests that are kept, with their bodies

@@ -1,7 +1,5 @@
 """The kinds of trouble that a client is tried with, and what its requests then show."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -10,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from wsgiref.types import WSGIEnvironment
 
 from link_management_contract import OPERATIONS, Resource
 from mock_server.control.instance import Instance
@@ -20,9 +18,6 @@ from mock_server.journal.journal import Entry
 from mock_server.store.collection import UnknownIdError
 from mock_server.store.protocols import Collection
 from mock_server.trial.traffic import Operation, Operations
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
 
 LIMITED = 0.9  # seconds for which a 429 is repeated; a client that waits for one comes late enough
 MOST_TRIES = 5  # of the same request, while it is refused

@@ -1,7 +1,5 @@
 """Which servers a client is tried against, and how few runs find the choice that it fails with."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
