@@ -187,6 +187,7 @@ class Judged:
 
     Attributes:
         fell: the rules found violated.
+        suspected: these, and those that seemed violated in one visit alone.
         undecided: the results that stayed inconclusive, each with its reason.
         left: the records that the run made and could not remove.
         first: after how many requests of a whole visit the trial's own rule first seemed violated, or None.
@@ -196,6 +197,7 @@ class Judged:
 
     trial: Trial
     fell: frozenset[str]
+    suspected: frozenset[str]
     undecided: tuple[str, ...]
     left: tuple[str, ...]
     first: int | None = None
@@ -301,7 +303,8 @@ class Proof:
 
 def _unshown(rules: Iterable[Rule], rows: Sequence[Row]) -> Iterator[str]:
     for rule in rules:
-        shown = frozenset().union(*(row.others for row in rows if row.defect.rule == rule.id))
+        judged = [trial for row in rows if row.defect.rule == rule.id for trial in row.judged]
+        shown = frozenset().union(*(trial.suspected for trial in judged))
         for implied in rule.implies if rule.decided_by != "round" else ():  # those differ from run to run
             if implied not in shown:
                 yield f"openapi.yaml: no server that breaks {rule.id} was seen to break {implied}, which it implies"
@@ -310,18 +313,20 @@ def _unshown(rules: Iterable[Rule], rows: Sequence[Row]) -> Iterator[str]:
 def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[Trial]:
     """A trial for each seed; they take turns with the resources that a defect affects.
 
-    The first goes through a whole visit; the others at first only through the chapters that the rule needs.
+    The first goes through a whole visit; the others at first only through the chapters that the rule, and what it
+    implies, needs. The second may start without any record; the others have enough for paging.
     """
     rule = contract.rules[defect.rule]
     resources, overlaps = defect.resources or rule.resources, rule.decided_by == "round"
+    chapters = needed([rule, *map(contract.rules.__getitem__, rule.implies)]) - CONTROL
     return [
         Trial(
             defect.name,
             seed,
-            switches(seed) | {"records": max(ENOUGH, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
+            switches(seed, 0 if number == 1 else ENOUGH) | {"defects": [defect.name]},
             tuple(resources) if rule.id == CROWDED else (resources[seed % len(resources)],),
             rule.id,
-            needed([rule]) - CONTROL if number else EVERY,
+            chapters if number else EVERY,
             explore=0 if overlaps else EXPLORE,
             overlap=ROUNDS if overlaps else 0,
             is_repeated=number == 0 and not overlaps,
@@ -342,9 +347,9 @@ def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> T
     return Trial(name, seed, troubled, tuple(resources), overlap=1, may_be_undecided=True)
 
 
-def switches(seed: int) -> dict[str, Any]:
-    """The mock's switches for a seed; 0 is the mock with its defaults."""
-    return {"fixture": "empty", "records": RECORDS[seed % len(RECORDS)], "grease": seed or None}
+def switches(seed: int, records: int = 0) -> dict[str, Any]:
+    """The mock's switches for a seed, with at least so many records; 0 is the mock with its defaults."""
+    return {"fixture": "empty", "records": max(records, RECORDS[seed % len(RECORDS)]), "grease": seed or None}
 
 
 def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
@@ -360,6 +365,7 @@ def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
     return Judged(
         trial,
         frozenset(each.rule.id for each in outcome.results if each.verdict in VIOLATED),
+        frozenset(each.rule.id for each in outcome.results if each.findings),
         tuple(f"{each.id}: {'; '.join(each.reasons)}" for each in undecided),
         tuple(map(str, outcome.left)),
         min(numbers, default=None) if trial.chapters == EVERY else None,

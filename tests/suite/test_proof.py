@@ -21,7 +21,7 @@ def judged(
     hostile: bool = False,
 ) -> Judged:
     trial = Trial(name, 3, {"grease": 3}, ("domains",), DEFECT.rule, may_be_undecided=hostile)
-    return Judged(trial, frozenset(fell), undecided, left, 7 if DEFECT.rule in fell else None)
+    return Judged(trial, frozenset(fell), frozenset(fell), undecided, left, 7 if DEFECT.rule in fell else None)
 
 
 def proof(*every: Judged) -> Proof:
