@@ -303,10 +303,10 @@ class Proof:
 
 def _unshown(rules: Iterable[Rule], rows: Sequence[Row]) -> Iterator[str]:
     for rule in rules:
-        judged = [trial for row in rows if row.defect.rule == rule.id for trial in row.judged]
-        shown = frozenset().union(*(trial.suspected for trial in judged))
+        trials = [trial for row in rows if row.defect.rule == rule.id for trial in row.judged]
+        suspected = frozenset().union(*(trial.suspected for trial in trials))
         for implied in rule.implies if rule.decided_by != "round" else ():  # those differ from run to run
-            if implied not in shown:
+            if implied not in suspected:
                 yield f"openapi.yaml: no server that breaks {rule.id} was seen to break {implied}, which it implies"
 
 
@@ -354,23 +354,25 @@ def switches(seed: int, records: int = 0) -> dict[str, Any]:
 
 def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
     """Judge a trial's server, in a whole visit with exploration if less does not show its defect."""
-    chapters, whole = set[str](), replace(trial, chapters=EVERY, explore=EXPLORE)
-    for visited in (trial, whole) if trial.rule else (trial,):
-        outcome = run_trial(contract, base_url, visited, lambda chapter, _: chapters.add(chapter))
-        own = [each for each in outcome.results if each.rule.id == trial.rule and each.verdict in VIOLATED]
-        if own or visited == whole:
+    chapters = set[str]()
+    attempts = [trial, replace(trial, chapters=EVERY, explore=EXPLORE)] if trial.rule else [trial]
+    for attempt in attempts:
+        outcome = run_trial(contract, base_url, attempt, lambda chapter, _: chapters.add(chapter))
+        violated = [result for result in outcome.results if result.verdict in VIOLATED]
+        failing = [result for result in violated if result.rule.id == trial.rule]
+        if failing:
             break
-    numbers = [finding.exchange.number for each in own for finding in each.findings]
+    numbers = [finding.exchange.number for result in failing for finding in result.findings]
     undecided = [each for each in outcome.results if each.verdict is Verdict.INCONCLUSIVE]
     return Judged(
         trial,
-        frozenset(each.rule.id for each in outcome.results if each.verdict in VIOLATED),
-        frozenset(each.rule.id for each in outcome.results if each.findings),
+        frozenset(result.rule.id for result in violated),
+        frozenset(result.rule.id for result in outcome.results if result.findings),
         tuple(f"{each.id}: {'; '.join(each.reasons)}" for each in undecided),
         tuple(map(str, outcome.left)),
         min(numbers, default=None) if trial.chapters == EVERY else None,
         trial.rule is not None and any(chapter.endswith(": exploring") for chapter in chapters),
-        trial.is_repeated and any(shows(contract, outcome, each, trial.switches) for each in own),
+        trial.is_repeated and any(shows(contract, outcome, result, trial.switches) for result in failing),
     )
 
 
@@ -386,7 +388,7 @@ def run_trial(contract: Contract, base_url: str, trial: Trial, progress: Progres
         trial.resources,
         explore=trial.explore,
         chapters=trial.chapters,
-        sought=contract.rules.get(trial.rule or ""),
+        explore_until=contract.rules.get(trial.rule or ""),
         overlap=trial.overlap,
         seed=trial.seed,
         limits=limits,

@@ -69,7 +69,7 @@ class Options:
         max_failures: after how many failing results the run stops, or None.
         explore: about how many requests to generate besides the survey's.
         chapters: the chapters of a visit, if no `rules` are selected; otherwise those that the rules need.
-        sought: a rule; exploring ends as soon as it seems violated.
+        explore_until: the rule with whose first violation exploring ends, or None.
         overlap: how many rounds of requests that overlap to send.
         shrink: how many requests to send for shorter ways to what was found; None for a quarter of the others.
     """
@@ -88,7 +88,7 @@ class Options:
     max_failures: int | None = None
     explore: int = 0
     chapters: Chapters = EVERY
-    sought: Rule | None = None
+    explore_until: Rule | None = None
     overlap: int = 0
     shrink: int | None = 0
     seed: int = 0
@@ -343,8 +343,8 @@ class Run:
         return Exploration(self._contract, math.ceil(self._options.explore / shares), self._options.seed)
 
     def _explore(self, visitor: Visitor) -> Iterator[Step]:
-        sought, steps = self._options.sought, self.exploration(visitor)
-        while not (sought and is_violated(sought, visitor.evidence)) and (step := next(steps, None)):
+        rule, steps = self._options.explore_until, self.exploration(visitor)
+        while not (rule and is_violated(rule, visitor.evidence)) and (step := next(steps, None)):
             yield "exploring", step
 
     def _overlap(self, visitor: Visitor) -> Iterator[Step]:

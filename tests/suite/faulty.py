@@ -101,14 +101,14 @@ def visited(  # noqa: PLR0913, PLR0917 - what a run may be given
     explore: Explore = survey_alone,
     limits: Limits | None = None,
     chapters: Chapters = EVERY,
-    sought: Rule | None = None,
+    explore_until: Rule | None = None,
 ) -> tuple[Visits, FaultyTarget]:
     """Visit one resource as a run does: once and, where it is needed, again."""
     target = FaultyTarget(fault, settings or Settings(fixture="empty", records=28), limits)
     resource = CONTRACT.resources[resource_name]
     visits = Visits(rules_of(resource_name), resource)
     key = "demo-key-harbour"
-    options = Options(BASE_URL, key, limits=target.limits, explore=1, chapters=chapters, sought=sought)
+    options = Options(BASE_URL, key, limits=target.limits, explore=1, chapters=chapters, explore_until=explore_until)
     run = Run(CONTRACT, options, target.ledger, lambda _chapter, _requests: None, None)
     run.target, run.exploration = target, explore
     run.visit(visits)

@@ -85,7 +85,7 @@ def assert_fails(name: str) -> None:
     rule, is_explored = CONTRACT.rules[defect.rule], name in EXPLORED
     chapters = EVERY if is_explored else needed([rule]) - CONTROL
     explore: Explore = Exploration(CONTRACT, 170, seed) if is_explored else survey_alone
-    visits, _ = visited(honest, resource, settings, explore, chapters=chapters, sought=rule)
+    visits, _ = visited(honest, resource, settings, explore, chapters=chapters, explore_until=rule)
     results = {result.rule.id: result for result in visits.results}
     own = results.pop(rule.id)
     assert own.verdict is (Verdict.WARN if rule.level == "advisory" else Verdict.FAIL), (

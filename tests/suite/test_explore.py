@@ -69,7 +69,7 @@ def test_what_the_survey_does_not_meet_fails_by_the_rules_name(
 ) -> None:
     settings = Settings(fixture="empty", records=records)
     assert verdicts(fault, resource, settings)[rule].verdict is Verdict.PASS
-    visits, _ = visited(fault, resource, settings, exploration, sought=CONTRACT.rules[rule])
+    visits, _ = visited(fault, resource, settings, exploration, explore_until=CONTRACT.rules[rule])
     assert {result.rule.id: result.verdict for result in visits.results}[rule] is Verdict.FAIL
 
 

@@ -48,9 +48,9 @@ def result_of(
     rule: str, fault: Transformation, resource: str, settings: Settings = FULL, explore: Explore = survey_alone
 ) -> Result:
     """What a rule says of a resource if a run looks for that alone."""
-    sought = CONTRACT.rules[rule]
-    chapters = needed([sought]) - CONTROL
-    visits, _ = visited(fault, resource, settings, explore, chapters=chapters, sought=sought)
+    broken = CONTRACT.rules[rule]
+    chapters = needed([broken]) - CONTROL
+    visits, _ = visited(fault, resource, settings, explore, chapters=chapters, explore_until=broken)
     return next(result for result in visits.results if result.rule.id == rule)
 
 
