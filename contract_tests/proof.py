@@ -314,7 +314,7 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
     """A trial for each seed; they take turns with the resources that a defect affects.
 
     The first goes through a whole visit; the others at first only through the chapters that the rule, and what it
-    implies, needs. The second may start without any record; the others have enough for paging.
+    implies, needs.
     """
     rule = contract.rules[defect.rule]
     resources, overlaps = defect.resources or rule.resources, rule.decided_by == "round"
@@ -323,7 +323,7 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
         Trial(
             defect.name,
             seed,
-            switches(seed, 0 if number == 1 else ENOUGH) | {"defects": [defect.name]},
+            switches(seed) | {"records": max(ENOUGH, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
             tuple(resources) if rule.id == CROWDED else (resources[seed % len(resources)],),
             rule.id,
             chapters if number else EVERY,
@@ -347,9 +347,9 @@ def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> T
     return Trial(name, seed, troubled, tuple(resources), overlap=1, may_be_undecided=True)
 
 
-def switches(seed: int, records: int = 0) -> dict[str, Any]:
-    """The mock's switches for a seed, with at least so many records; 0 is the mock with its defaults."""
-    return {"fixture": "empty", "records": max(records, RECORDS[seed % len(RECORDS)]), "grease": seed or None}
+def switches(seed: int) -> dict[str, Any]:
+    """The mock's switches for a seed; 0 is the mock with its defaults."""
+    return {"fixture": "empty", "records": RECORDS[seed % len(RECORDS)], "grease": seed or None}
 
 
 def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:

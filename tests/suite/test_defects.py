@@ -11,7 +11,7 @@ from faulty import BASE_URL, CONTRACT, Explore, honest, looks, survey_alone, ver
 from contract_tests.evidence import Evidence
 from contract_tests.exploration import Exploration
 from contract_tests.observation import CONTROL, EVERY, Chapter, Chapters
-from contract_tests.proof import CROWDED, RECORDS
+from contract_tests.proof import CROWDED, ENOUGH, RECORDS
 from contract_tests.run import needed
 from contract_tests.verdicts import VIOLATED, Verdict, judge
 from mock_server import Settings
@@ -36,7 +36,7 @@ EXPLORED = """
     shorter-key-updates single-record-is-not-in-an-array third-delete-does-nothing typed-text-is-a-file
     update-changes-all-of-the-same-host update-changes-all-of-the-same-name update-stores-any-type
     update-takes-no-telegram-chat-id update-toggles-another update-without-a-body-fails wrong-key-creates
-    wrong-key-updates
+    wrong-key-updates total-pages-is-one-more-on-exact-multiples
 """.split()  # noqa: SIM905 - shown by exploration alone, not by the chapters that the rule needs
 
 
@@ -74,7 +74,7 @@ def trial(name: str) -> tuple[str, Settings, int]:
     """A resource, a server with a defect and a seed: others for each, so that all together meet many choices."""
     seed = crc32(name.encode()) % 1000
     resources = DEFECTS[name].resources or CONTRACT.rules[DEFECTS[name].rule].resources
-    records = RECORDS[seed % len(RECORDS)]
+    records = max(ENOUGH, RECORDS[seed % len(RECORDS)])
     settings = Settings(fixture="empty", records=records, grease=seed or None, defects=(name,))
     return resources[seed % len(resources)], settings, seed
 
