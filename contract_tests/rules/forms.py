@@ -182,8 +182,10 @@ def _is_renamed(change: Change, resource: Resource) -> bool:
 @rule("forms.custom-index-url-comes-back", "custom_index_url", needs=CHANGED)
 @rule("forms.type-comes-back", "type", needs=CHANGED)
 def comes_back(evidence: Evidence, field: str) -> Observations:
+    """What was written and is shown; what becomes of a value outside the documented ones is open."""
+    documented = evidence.resource.fields[field].values if field in evidence.resource.fields else ()
     for form, record, exchange in _stored(evidence):
-        if form.get(field) and isinstance(record.get(field), str):
+        if form.get(field) and isinstance(record.get(field), str) and (not documented or form[field] in documented):
             expected, received = apart(form[field], record[field])
             holds, at = is_same(field, record[field], form[field]), place(exchange, record, field)
             title = title_of(exchange, record, field)

@@ -290,6 +290,8 @@ def test_an_address_comes_back_in_the_settings(settings: Any, expected: str) -> 
     assert said("forms.email-comes-back", evidence, N) == expected
     assert said("forms.type-comes-back", evidence, N) == "S"
     assert said("forms.type-comes-back", created(N, EMAIL, {"name": "a", "type": "slack"}), N) == "V"
+    fax = created(N, EMAIL | {"type": "fax"}, {"name": "a", "type": "webhook"})
+    assert said("forms.type-comes-back", fax, N) == ""
 
 
 @pytest.mark.parametrize(

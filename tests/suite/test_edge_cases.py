@@ -147,10 +147,16 @@ def misses_as_jsend(call: Call, serve: Serve) -> Response:
     return answer
 
 
+def takes_unknown_types_for_webhook(call: Call, serve: Serve) -> Response:
+    known = call.form.get("type", "webhook") in call.resource.fields["type"].values
+    return serve(call) if known or call.operation != "create" else serve(call.sending(call.form | {"type": "webhook"}))
+
+
 CHOICES: dict[str, tuple[str, Transformation, set[Verdict]]] = {
     "a name that was given once is taken": (D, takes_hosts_for_good, set()),
     "refusals are told with 200 and data": (S, refuses_as_jsend, set()),
     "other scripts are refused": (N, refuses_other_scripts, set()),
+    "an unknown type makes a webhook": (N, takes_unknown_types_for_webhook, set()),
     "each answer has another colour": (S, record(sets("color", "#a1b2c3"), row=lambda row: row["id"] % 2 == 0), set()),
     "a delete tells that there is no error": (S, tells_of_deletes, set()),
     "a missing record is told with 200 and data": (N, misses_as_jsend, set()),
