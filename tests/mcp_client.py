@@ -1,19 +1,21 @@
-"""How the tests call the tools of `contract-tests mcp` and `mock-server mcp`: as an agent does, over stdio."""
+"""How the tests call the tools of `contract-tests mcp` and `mock-server mcp`: over stdio, or in this process."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import patch
 
 import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
-from shell import COMMANDS
+from shell import COMMANDS, in_process
 from wire import ALPINE, HARBOUR
 
-from link_management_contract.agents import LONGEST
+from link_management_contract.agents import LONGEST, Tools
 
 PATIENCE = 300  # seconds for an answer
 KEYS = {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
@@ -24,6 +26,20 @@ def tools(program: str, *options: str, **more: str) -> Client:
     environment = dict(os.environ) | KEYS | more
     command = StdioServerParameters(command=str(COMMANDS / program), args=["mcp", *options], env=environment)
     return Client(command, read_timeout_seconds=PATIENCE)
+
+
+@asynccontextmanager
+async def tools_in_process(main: Callable[[list[str]], int | None], *options: str) -> AsyncIterator[Client]:
+    """A client of a program's tools, which this process carries out."""
+    served = list[tuple[Tools, Callable[[], object]]]()
+    with patch.object(Tools, "serve", lambda *server: served.append(server)):
+        assert in_process(main, "mcp", *options).returncode == 0
+    ((server, end),) = served
+    try:
+        async with Client(server, read_timeout_seconds=PATIENCE) as client:
+            yield client
+    finally:
+        end()
 
 
 async def text_of(client: Client, tool: str, **arguments: Any) -> str:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import anyio
-import mcp
 import pytest
 import requests
-from mcp_client import PATIENCE, complaint, result, text_of, tools, until
+from mcp_client import complaint, result, text_of, tools, tools_in_process, until
 from shell import in_process
 from wire import HARBOUR, Client, over_network
 
-from link_management_contract.agents import QUOTED, Tools
+from link_management_contract.agents import QUOTED
 from mock_server import cli
 
 pytestmark = pytest.mark.anyio
@@ -33,27 +29,13 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@asynccontextmanager
-async def tools_here(*options: str) -> AsyncIterator[mcp.Client]:
-    """A client of the tools, which this process carries out."""
-    served = list[tuple[Tools, Callable[[], object]]]()
-    with patch.object(Tools, "serve", lambda *server: served.append(server)):
-        in_process(cli.main, "mcp", *options)
-    ((server, end),) = served
-    try:
-        async with mcp.Client(server, read_timeout_seconds=PATIENCE) as client:
-            yield client
-    finally:
-        end()
-
-
 def api(state: dict[str, str]) -> Client:
     return Client(over_network(state["base_url"]))
 
 
 @pytest.mark.slow
 async def test_a_mock_from_start_to_stop() -> None:
-    async with tools_here() as client:
+    async with tools_in_process(cli.main) as client:
         state = await result(client, "start", fixture="empty", choices={"create-status": "200"})
         assert state["switches"]["open"] == {"create-status": "200"}
         http = api(state)
@@ -74,7 +56,7 @@ async def test_a_mock_from_start_to_stop() -> None:
 
 @pytest.mark.slow
 async def test_what_can_be_chosen_is_listed() -> None:
-    async with tools_here() as client:
+    async with tools_in_process(cli.main) as client:
         assert "total-is-one-more: " in await text_of(client, "state", names="defects", matching="one-more")
         assert "200: OK." in await text_of(client, "state", names="choices", matching="create-status")
         assert "latency=" in await text_of(client, "state", names="conditions")
@@ -83,7 +65,7 @@ async def test_what_can_be_chosen_is_listed() -> None:
 
 @pytest.mark.slow
 async def test_answers_are_forced_and_taken_back() -> None:
-    async with tools_here() as client:
+    async with tools_in_process(cli.main) as client:
         http = api(await result(client, "start"))
         forced = await result(client, "force", prefer="code=429", path="/api/domains/*")
         assert (forced["number"], forced["forced"]) == (1, "code=429")
@@ -99,7 +81,7 @@ async def test_answers_are_forced_and_taken_back() -> None:
 async def test_a_client_is_tried(tmp_path: Path) -> None:
     script = tmp_path / "client.py"
     script.write_text(CLIENT % HARBOUR)
-    async with tools_here() as client:
+    async with tools_in_process(cli.main) as client:
         tried = await result(client, "try", command=[sys.executable, str(script)], only=["create-status"])
     assert {each["value"] for each in tried["fails_with"]} == {"200", "202"}
     assert "IGNORE" in str(tried["fails_with"][0].pop(QUOTED))
@@ -107,7 +89,7 @@ async def test_a_client_is_tried(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_wrong_arguments_are_told(tmp_path: Path) -> None:
-    async with tools_here() as client:
+    async with tools_in_process(cli.main) as client:
         for tool in ("state", "reset", "journal", "choose"):
             assert "call start first" in await complaint(client, tool)
         assert "did you mean create-status" in await complaint(client, "start", choices={"create-stats": "200"})
@@ -126,7 +108,7 @@ async def test_wrong_arguments_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_two_clients_have_a_mock_each_and_it_ends_with_them() -> None:
-    async with tools_here() as one:
+    async with tools_in_process(cli.main) as one:
         first = await result(one, "start")
         async with tools("mock-server", "--open", "create-status=200") as other:
             second = await result(other, "start", defects=["total-is-one-more"])
@@ -143,7 +125,7 @@ async def test_a_trial_that_is_cancelled_ends_its_client(tmp_path: Path) -> None
     began, ended = tmp_path / "began", tmp_path / "ended"
     client = tmp_path / "client.sh"
     client.write_text(f"trap 'touch {ended}; exit 1' TERM INT\ntouch {began}\nwhile :; do sleep 0.1; done\n")
-    async with tools_here() as agent:
+    async with tools_in_process(cli.main) as agent:
         async with anyio.create_task_group() as group:
             group.start_soon(lambda: text_of(agent, "try", command=["sh", str(client)]))
             await until(began.exists)

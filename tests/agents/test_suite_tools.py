@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import anyio
 import mcp
 import pytest
-from mcp_client import KEYS, PATIENCE, complaint, result, text_of, tools, until
-from shell import ROOT, command, in_process
+from mcp_client import KEYS, complaint, result, text_of, tools, tools_in_process, until
+from shell import ROOT, command
 
 from contract_tests import cli
-from link_management_contract.agents import LONGEST, QUOTED, Tools, answer, cut
+from link_management_contract.agents import LONGEST, QUOTED, answer, cut
 from mock_server import MockServer
 
 pytestmark = pytest.mark.anyio
@@ -45,20 +43,6 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-@asynccontextmanager
-async def tools_here(*options: str) -> AsyncIterator[mcp.Client]:
-    """A client of the tools, which this process carries out."""
-    served = list[tuple[Tools, Callable[[], object]]]()
-    with patch.object(Tools, "serve", lambda *server: served.append(server)):
-        assert in_process(cli.main, "mcp", *options).returncode == 0
-    ((server, end),) = served
-    try:
-        async with mcp.Client(server, read_timeout_seconds=PATIENCE) as client:
-            yield client
-    finally:
-        end()
-
-
 def totals(server: MockServer) -> dict[str, int]:
     return {
         f"{name} {resource}": collection.total
@@ -71,7 +55,7 @@ def totals(server: MockServer) -> dict[str, int]:
 @pytest.mark.slow
 async def test_each_tool_from_a_failure_to_conforms() -> None:
     with MockServer(defects=["total-is-one-more"]) as server:
-        async with tools_here() as client:
+        async with tools_in_process(cli.main) as client:
             first = await result(client, "judge", base_url=server.base_url, **QUICK)
             cause = first["fix_this_first"]
             again = await result(client, "next_finding", rule=RULE)
@@ -101,7 +85,7 @@ async def test_each_tool_from_a_failure_to_conforms() -> None:
 
 @pytest.mark.slow
 async def test_wrong_arguments_are_told(tmp_path: Path) -> None:
-    async with tools_here("--report-dir", str(tmp_path / "reports")) as client:
+    async with tools_in_process(cli.main, "--report-dir", str(tmp_path / "reports")) as client:
         assert "invalid base URL" in await complaint(client, "judge", base_url="127.0.0.1:8000")
         assert 'no argument "url"; it takes base_url' in await complaint(client, "judge", url="http://127.0.0.1:1")
         assert "less than or equal" in await complaint(client, "judge", base_url="http://127.0.0.1:1", explore=10**6)
@@ -117,7 +101,7 @@ async def test_wrong_arguments_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_server_that_hangs_ends_the_run_and_nothing_else_waits(silent: str) -> None:
-    async with tools_here("--timeout", "2") as client, anyio.create_task_group() as group:
+    async with tools_in_process(cli.main, "--timeout", "2") as client, anyio.create_task_group() as group:
         heard = list[str]()
 
         async def judge() -> None:
@@ -160,7 +144,7 @@ async def test_a_run_that_is_cancelled_removes_what_it_made_even_if_its_client_l
 @pytest.mark.slow
 async def test_two_clients_do_not_see_each_other() -> None:
     with MockServer() as right, MockServer(defects=["total-is-one-more"]) as wrong:
-        async with tools_here() as one, tools_here() as other:
+        async with tools_in_process(cli.main) as one, tools_in_process(cli.main) as other:
             found = dict[str, Any]()
 
             async def judge(name: str, client: Any, server: MockServer) -> None:
@@ -181,7 +165,7 @@ async def test_orders_of_a_server_are_quoted_and_nothing_more() -> None:
     forced = {"status": 500, "body": {"errors": [{"title": orders}]}, "times": None, "path": "/api/domains*"}
     with MockServer() as server:
         server.running.force(forced | {"method": "POST"})
-        async with tools_here() as client:
+        async with tools_in_process(cli.main) as client:
             assert QUOTED in str(client.instructions)
             chosen = {"explore": 0, "resources": ["domains"], "rules": ["operations.*"]}
             heard = [await text_of(client, "judge", base_url=server.base_url, **chosen)]
@@ -199,20 +183,20 @@ async def test_orders_of_a_server_are_quoted_and_nothing_more() -> None:
 @pytest.mark.slow
 async def test_no_tool_can_reach_further_than_the_start_allows() -> None:
     away = "http://192.0.2.7"
-    async with tools_here() as client:
+    async with tools_in_process(cli.main) as client:
         assert "--allow-writes" in await complaint(client, "judge", base_url=away)
         assert "no argument" in await complaint(client, "judge", base_url=away, allow_writes=True)
         assert "no argument" in await complaint(client, "judge", base_url=away, api_key="other")
         described = str((await client.list_tools()).tools)
         assert "--allow-writes" not in described
-    async with tools_here("--base-url", away) as client:
+    async with tools_in_process(cli.main, "--base-url", away) as client:
         assert "for http://192.0.2.7 alone" in await complaint(client, "judge", base_url="http://127.0.0.1:8000")
         assert "--allow-writes" in await complaint(client, "judge")
 
 
 @pytest.mark.slow
 async def test_writes_to_another_host_are_allowed_at_the_start_alone() -> None:
-    async with tools_here("--allow-writes", "--timeout", "1", "--deadline", "5s") as client:
+    async with tools_in_process(cli.main, "--allow-writes", "--timeout", "1", "--deadline", "5s") as client:
         heard = json.loads(await complaint(client, "judge", base_url="http://contract-tests.invalid"))
     assert heard["exit_status"] == 7
 
