@@ -194,12 +194,12 @@ def _watched(judged: Iterator[Judged], total: int) -> Iterator[Judged]:
     next_line = began + SECONDS_BETWEEN_LINES
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("judging", total=total)
-        for count, each in enumerate(judged, 1):
-            progress.update(task, advance=1, description=each.trial.name or f"grease {each.trial.seed}")
+        for count, result in enumerate(judged, 1):
+            progress.update(task, advance=1, description=result.trial.name or f"grease {result.trial.seed}")
             if not console.is_terminal and (now := time.monotonic()) > next_line:
                 complain(f"{count} of {total} servers judged  ·  {now - began:.0f} s")
                 next_line = now + SECONDS_BETWEEN_LINES
-            yield each
+            yield result
 
 
 def _write(proof: Proof, options: SimpleNamespace) -> int:
