@@ -34,8 +34,8 @@ def base_url(text: str) -> str:
     """
     try:
         parts = urlsplit(text)
-        plain = not (parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[^!-~]", text))
-        fits = parts.scheme in ("http", "https") and parts.hostname and plain and parts.port != 0
+        has_only_a_path = not (parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[^!-~]", text))
+        fits = parts.scheme in ("http", "https") and parts.hostname and has_only_a_path and parts.port != 0
     except ValueError:
         fits = False
     if not fits:
@@ -54,17 +54,17 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _rate(text: str) -> float:
-    found = re.fullmatch(r"([1-9]\d*)/([smh])", text)
-    if not found:
+    match = re.fullmatch(r"([1-9]\d*)/([smh])", text)
+    if not match:
         raise click.BadParameter(f'invalid rate "{text}": expected something like 60/m')
-    return SECONDS[found[2]] / int(found[1])
+    return SECONDS[match[2]] / int(match[1])
 
 
 def _duration(text: str) -> float:
-    found = re.fullmatch(r"([1-9]\d*)([smh])", text)
-    if not found:
+    match = re.fullmatch(r"([1-9]\d*)([smh])", text)
+    if not match:
         raise click.BadParameter(f'invalid time "{text}": expected something like 90s or 10m')
-    return int(found[1]) * SECONDS[found[2]]
+    return int(match[1]) * SECONDS[match[2]]
 
 
 def _header(text: str) -> tuple[str, str]:

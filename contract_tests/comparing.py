@@ -28,8 +28,8 @@ def _parts(url: str) -> tuple[str, ...]:
     """The meaning of a URL, however its scheme, host and escapes are spelled (RFC 3986, 6.2.2)."""
     parts = urlsplit(url.strip())
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
-    rest = (parts.path if parts.path != "/" else "", parts.query, parts.fragment)
-    return parts.scheme, (parts.hostname or "").rstrip("."), str(port), *map(_normal, rest)
+    path_query_fragment = (parts.path if parts.path != "/" else "", parts.query, parts.fragment)
+    return parts.scheme, (parts.hostname or "").rstrip("."), str(port), *map(_normal, path_query_fragment)
 
 
 def _normal(text: str) -> str:

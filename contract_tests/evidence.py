@@ -106,9 +106,9 @@ class Removal:
 
     def is_seen(self, resource: Resource) -> bool:
         """Whether the delete succeeded, and neither the read nor the listing straight after it shows the record."""
-        listed = self.after is not None and self.exchange.request.identifier in self.after.ids
-        shown = self.read is not None and self.read.shows(resource)
-        return self.exchange.succeeded and not listed and not shown
+        is_listed = self.after is not None and self.exchange.request.identifier in self.after.ids
+        is_shown = self.read is not None and self.read.shows(resource)
+        return self.exchange.succeeded and not is_listed and not is_shown
 
 
 @dataclass(frozen=True)
@@ -278,8 +278,8 @@ class Evidence:
         """The account's own exchanges for some operations."""
         for exchange in self.exchanges:
             request = exchange.request
-            wanted = (request.resource, request.identity, exchange.expects) == (self.resource.name, OWN, expects)
-            if wanted and request.operation in operations:
+            is_run_s = (request.resource, request.identity, exchange.expects) == (self.resource.name, OWN, expects)
+            if is_run_s and request.operation in operations:
                 yield exchange
 
     def answers(self, *operations: str) -> Iterator[Exchange]:

@@ -85,8 +85,8 @@ def request_of(
     """A documented request; a text as an id stands for one that no record has."""
     paths = {"list": resource.list_path, "create": resource.create_path}
     path = paths.get(operation, f"{resource.record_path}{identifier}")
-    known = identifier if isinstance(identifier, int) else None
-    return Request(operation, resource.name, METHODS[operation], path, identifier=known, expects=expects, **more)
+    record_id = identifier if isinstance(identifier, int) else None
+    return Request(operation, resource.name, METHODS[operation], path, identifier=record_id, expects=expects, **more)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Exchange:
     def fails_alone(self) -> list[bool]:
         """For each try that the server answered with a failure of its own, whether no other request was under way."""
         tries = zip((*self.attempts, self.status), self.crowded, strict=False)
-        return [not crowded for status, crowded in tries if status is not None and is_server_failure(status)]
+        return [not was_shared for status, was_shared in tries if status is not None and is_server_failure(status)]
 
     @cached_property
     def json(self) -> Any:
@@ -183,8 +183,8 @@ class Exchange:
     def shows(self, resource: Resource) -> bool:
         """Whether a read shows a record, whatever its status: more than an id, and fields that are not all empty."""
         record = self.data if isinstance(self.data, dict) and _names_record(self.data.get("id")) else {}
-        named = record.get("id") == self.request.identifier or record.get(resource.label)
-        return bool(named) and any(record.get(name) for name in resource.shape if name != "id")
+        is_identified = record.get("id") == self.request.identifier or record.get(resource.label)
+        return bool(is_identified) and any(record.get(name) for name in resource.shape if name != "id")
 
     @cached_property
     def page(self) -> Page | None:
@@ -252,11 +252,11 @@ def _page_of(exchange: Exchange, *, rows_too: bool = True) -> Page | None:
         if rows_too:
             return None
         rows = []
-    asked = exchange.request.asked
+    params = exchange.request.asked
     return Page(
         exchange=exchange,
-        number=integer(asked.get("page", "1")) if asked.get("page", "1").isdecimal() else 0,
-        size=integer(asked["results_per_page"]) if asked.get("results_per_page", "").isdecimal() else None,
+        number=integer(params.get("page", "1")) if params.get("page", "1").isdecimal() else 0,
+        size=integer(params["results_per_page"]) if params.get("results_per_page", "").isdecimal() else None,
         rows=tuple(rows),
         meta={name: int(value) for name, value in meta.items() if is_integer(value)} if isinstance(meta, dict) else {},
         links=links if isinstance(links, dict) else {},
@@ -314,10 +314,10 @@ def read_json(body: bytes) -> Any:
     hook = _once if len(body) > LONG else None
     try:
         text = body.decode("utf-8-sig")
-        whole = json.loads(text, parse_constant=refuse_constant, parse_int=integer, object_pairs_hook=hook)
+        value = json.loads(text, parse_constant=refuse_constant, parse_int=integer, object_pairs_hook=hook)
     except (ValueError, RecursionError):
         return None
-    return None if _is_deep(whole) else whole
+    return None if _is_deep(value) else value
 
 
 def has_too_many_parts(body: bytes) -> bool:
@@ -356,8 +356,8 @@ def _is_deep(value: Any) -> bool:
     """Whether JSON is nested more deeply than any record is, so that no reader has to be ready for it."""
     level = [value]
     for _ in range(DEEPEST):
-        parts = [each for each in level if isinstance(each, dict | list)]
-        level = [child for each in parts for child in (each.values() if isinstance(each, dict) else each)]
+        parts = [part for part in level if isinstance(part, dict | list)]
+        level = [child for part in parts for child in (part.values() if isinstance(part, dict) else part)]
         if not level:
             return False
     return True

@@ -59,8 +59,8 @@ class Exploration:
             yield from _within(probes(visitor), exchanges, end)
             left = max(0, end - len(exchanges))
             yield from _within(self._generated(visitor, left // 3), exchanges, len(exchanges) + left // 3)
-            walk = self._walk(visitor, left - left // 3)
-            yield from _within(walk, exchanges, len(exchanges) + left - left // 3)
+            random_steps = self._walk(visitor, left - left // 3)
+            yield from _within(random_steps, exchanges, len(exchanges) + left - left // 3)
         finally:
             visitor.most_pages = most_pages
 
@@ -73,11 +73,11 @@ class Exploration:
     def _generated(self, visitor: Visitor, requests: int) -> Iterator[Step]:
         generated = Generated(visitor)
         operations = self._schema.include(tag=visitor.resource.name).get_all_operations()
-        drawn: list[schemathesis.Case[Any]] = []
+        drawn_cases: list[schemathesis.Case[Any]] = []
         with _DRAWING:
-            cases = st.one_of([found.ok().as_strategy() for found in operations if isinstance(found, Ok)])
-            seed(self.seed)(_settings(max(1, requests))(given(cases)(lambda case: drawn.append(case))))()  # noqa: PLW0108 - it needs a function
-        return (partial(generated.send, case) for case in drawn)
+            cases = st.one_of([operation.ok().as_strategy() for operation in operations if isinstance(operation, Ok)])
+            seed(self.seed)(_settings(max(1, requests))(given(cases)(lambda case: drawn_cases.append(case))))()  # noqa: PLW0108 - it needs a function
+        return (partial(generated.send, case) for case in drawn_cases)
 
     def _walk(self, visitor: Visitor, requests: int) -> list[Step]:
         steps: list[Step] = []
@@ -139,9 +139,9 @@ class Generated:
             self._delete()
 
     def _create(self, fields: Mapping[str, Any]) -> None:
-        visitor, least = self._visitor, self._visitor.least()
-        marker = str(least[visitor.resource.label])
-        form = least | self._form(fields, marker)
+        visitor, required_fields = self._visitor, self._visitor.least()
+        marker = str(required_fields[visitor.resource.label])
+        form = required_fields | self._form(fields, marker)
         exchange = visitor.retry(lambda: visitor.post(form, Expect.OPEN))
         visitor.count_if_accepted(exchange)
         if exchange.made_id is not None:
@@ -170,8 +170,10 @@ class Generated:
         """The documented fields among generated ones; a name begins with the marker, and a host is the marker."""
         resource = self._visitor.resource
         types = dict.fromkeys(resource.required, "text") | resource.optional
-        known = {name: getattr(made_up, "data", made_up) for name, made_up in fields.items() if name in types}
-        form = {name: harmless(name, types[name], made_up) for name, made_up in known.items()}  # a file's data is bytes
+        in_contract = {name: getattr(made_up, "data", made_up) for name, made_up in fields.items() if name in types}
+        form = {
+            name: harmless(name, types[name], made_up) for name, made_up in in_contract.items()
+        }  # a file's data is bytes
         if resource.label in form:
             form[resource.label] = marker if resource.label == "host" else f"{marker} {form[resource.label]}"
         return form
@@ -240,9 +242,9 @@ class Walk(RuleBasedStateMachine):
         [creation] = create(self.visitor, Create(self.visitor.least() | form, known=frozenset(self.seen.ids)))
         self.refused = creation.identifier is None
         if creation.identifier is not None and creation.read and creation.read.record:
-            made = self.ids[place] = creation.identifier
-            self.model[made] = creation.read.record
-            self._list_after("create", made)
+            identifier = self.ids[place] = creation.identifier
+            self.model[identifier] = creation.read.record
+            self._list_after("create", identifier)
         else:
             self._list()
 
@@ -253,8 +255,8 @@ class Walk(RuleBasedStateMachine):
             return
         label, before = self.visitor.resource.label, self.model[identifier]
         if label in form:
-            mark = self.visitor.mark()
-            form = form | {label: f"{mark} {letters}" if letters and label == "name" else mark}
+            marker = self.visitor.mark()
+            form = form | {label: f"{marker} {letters}" if letters and label == "name" else marker}
         if before.get("type") == "email" and set(form) != {label}:
             return
         if "is_enabled" in form and before.get("type") not in TOGGLED:

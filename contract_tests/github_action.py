@@ -32,20 +32,20 @@ def command_line(inputs: Mapping[str, str]) -> list[str]:
     line = [f"--base-url={base_url}", f"--report-dir={folder}"]
     if inputs.get("INPUT_WAIVERS"):
         line.append(f"--waivers={inputs['INPUT_WAIVERS']}")
-    said = inputs.get("INPUT_ALLOW_WRITES", "").strip().lower()
-    if said not in BOOLEANS:
-        raise UsageError(f'the input allow-writes is "{said}"; give true or false')
-    if BOOLEANS[said]:
+    allow_writes = inputs.get("INPUT_ALLOW_WRITES", "").strip().lower()
+    if allow_writes not in BOOLEANS:
+        raise UsageError(f'the input allow-writes is "{allow_writes}"; give true or false')
+    if BOOLEANS[allow_writes]:
         line.append("--allow-writes")
     try:
-        more = shlex.split(inputs.get("INPUT_ARGUMENTS", ""))
+        extra_arguments = shlex.split(inputs.get("INPUT_ARGUMENTS", ""))
     except ValueError as error:
         raise UsageError(f"the input arguments cannot be read: {error}; quote as in a shell") from error
-    own, whole = parse(["run", *line]), parse(["run", *line, *more])
+    input_options, all_options = parse(["run", *line]), parse(["run", *line, *extra_arguments])
     for name in ("base_url", "report_dir", "waivers", "allow_writes"):
-        if getattr(own, name) != getattr(whole, name):
+        if getattr(input_options, name) != getattr(all_options, name):
             raise UsageError(f"the input arguments say --{name.replace('_', '-')}; that is an input of its own")
-    return ["run", *line, *more]
+    return ["run", *line, *extra_arguments]
 
 
 def run(inputs: Mapping[str, str]) -> int:

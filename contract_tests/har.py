@@ -57,29 +57,29 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
     Raises:
         UsageError: if it cannot be read, or is not a HAR file.
     """
-    found: list[tuple[str, Exchange]] = []
-    passed_over: Counter[str] = Counter()
+    pairs: list[tuple[str, Exchange]] = []
+    skip_counts: Counter[str] = Counter()
     entries = _entries(path)
     for number, entry in enumerate(entries, 1):
         try:
             recognised = _recognised(contract, entry, number)
             cut_short = recognised is not None and _is_cut_short(entry)
         except _UnreadableError as error:
-            passed_over[str(error)] += 1
+            skip_counts[str(error)] += 1
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            passed_over[f"no exchange that can be read (the first is entry {number}: {type(error).__name__})"] += 1
+            skip_counts[f"no exchange that can be read (the first is entry {number}: {type(error).__name__})"] += 1
         else:
             if recognised is None:
-                passed_over["to no list, record or create of this API"] += 1
+                skip_counts["to no list, record or create of this API"] += 1
             elif cut_short:
-                passed_over["without the body of its answer; record it with bodies"] += 1
+                skip_counts["without the body of its answer; record it with bodies"] += 1
             else:
-                found.append(recognised)
-    chosen = base_url or (Counter(base for base, _ in found).most_common(1)[0][0] if found else "")
-    exchanges = tuple(each for base, each in found if base == chosen)
-    others = Counter(base for base, _ in found if base != chosen)
-    passed_over.update({f"to {base}, which --base-url chooses": count for base, count in others.items()})
-    return Recording(chosen, _with_refusals(exchanges, contract), len(entries), _merged(passed_over))
+                pairs.append(recognised)
+    chosen_url = base_url or (Counter(base for base, _ in pairs).most_common(1)[0][0] if pairs else "")
+    exchanges = tuple(exchange for base, exchange in pairs if base == chosen_url)
+    other_urls = Counter(base for base, _ in pairs if base != chosen_url)
+    skip_counts.update({f"to {base}, which --base-url chooses": count for base, count in other_urls.items()})
+    return Recording(chosen_url, _with_refusals(exchanges, contract), len(entries), _merged(skip_counts))
 
 
 class _UnreadableError(ValueError):
@@ -88,27 +88,27 @@ class _UnreadableError(ValueError):
 
 def _merged(passed_over: Counter[str]) -> dict[str, int]:
     """The reasons with their counts; of entries that cannot be read at all, only the first is named."""
-    merged: Counter[str] = Counter()
+    merged_counts: Counter[str] = Counter()
     first: dict[str, str] = {}
     for reason, count in passed_over.items():
-        merged[first.setdefault(reason.partition(" (the first")[0], reason)] += count
-    return dict(merged)
+        merged_counts[first.setdefault(reason.partition(" (the first")[0], reason)] += count
+    return dict(merged_counts)
 
 
 def _entries(path: Path) -> list[Any]:
-    why = "it is not UTF-8 text"
+    problem = "it is not UTF-8 text"
     try:
         text = _plain(path.read_bytes()).decode("utf-8-sig")
-        why = "it is not JSON"
+        problem = "it is not JSON"
         document = json.loads(text)
-        why = "it has no list log.entries"
+        problem = "it has no list log.entries"
         entries: list[Any] = document["log"]["entries"]
         if not isinstance(entries, list):
             raise TypeError(entries)  # noqa: TRY301 - as where there is no log
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError, KeyError, TypeError) as error:
-        raise UsageError(f"{path} is not an HTTP archive (HAR): {why}") from error
+        raise UsageError(f"{path} is not an HTTP archive (HAR): {problem}") from error
     return entries
 
 
@@ -117,8 +117,8 @@ def settled(exchange: Exchange, resource: Resource) -> Exchange:
 
     Anything else that is wrong or missing in the answer does not matter here, as the rules judge that.
     """
-    known = {"list": _is_list, "read": _is_read, "create": _is_written, "update": _is_written}
-    carried_out = known.get(exchange.request.operation)
+    success_checks = {"list": _is_list, "read": _is_read, "create": _is_written, "update": _is_written}
+    carried_out = success_checks.get(exchange.request.operation)
     if carried_out and exchange.is_accepted and carried_out(exchange, resource):
         return replace(exchange, treated_as=Expect.SUCCESS)
     return exchange
@@ -136,20 +136,20 @@ def _is_list(exchange: Exchange, resource: Resource) -> bool:
 
 def _documented_page(exchange: Exchange, resource: Resource) -> int | None:
     """The page that a list asks for, if all its parameters are documented ones."""
-    asked = exchange.request.asked
-    sizes, number = map(str, resource.page_sizes), asked.get("page", "1")
-    known = asked.keys() <= {"page", "results_per_page"} and asked.get("results_per_page", "25") in {*sizes, "25"}
-    return integer(number) if known and number.isascii() and number.isdecimal() and integer(number) > 0 else None
+    params = exchange.request.asked
+    sizes, number = map(str, resource.page_sizes), params.get("page", "1")
+    is_valid = params.keys() <= {"page", "results_per_page"} and params.get("results_per_page", "25") in {*sizes, "25"}
+    return integer(number) if is_valid and number.isascii() and number.isdecimal() and integer(number) > 0 else None
 
 
 def _is_read(exchange: Exchange, _: Resource) -> bool:
     """Whether a read shows the record that was asked for, wherever in the answer."""
-    body, sought = exchange.json, exchange.request.identifier
+    body, sought_id = exchange.json, exchange.request.identifier
     if body is None:
         return b'"data"' in exchange.body
     data = body.get("data") if isinstance(body, dict) else body
-    shown = [body, data, *(data if isinstance(data, list) else [])]
-    return sought is not None and any(id_of(each) == sought for each in shown)
+    candidates = [body, data, *(data if isinstance(data, list) else [])]
+    return sought_id is not None and any(id_of(candidate) == sought_id for candidate in candidates)
 
 
 def _is_written(exchange: Exchange, _: Resource) -> bool:
@@ -159,21 +159,23 @@ def _is_written(exchange: Exchange, _: Resource) -> bool:
     if body is None:
         return b'"id"' in exchange.body or (creates and not exchange.body.strip())
     data = body.get("data") if isinstance(body, dict) else None
-    has_id = any(isinstance(each, dict) and "id" in each for each in (body, data))
+    has_id = any(isinstance(part, dict) and "id" in part for part in (body, data))
     return has_id or (creates and exchange.status == HTTPStatus.CREATED)
 
 
 def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple[Exchange, ...]:
     """The exchanges, treating rejected lists of the first page as documented if the key is good."""
-    if not any(each.succeeded and each.request.identity == OWN for each in exchanges):
+    if not any(exchange.succeeded and exchange.request.identity == OWN for exchange in exchanges):
         return exchanges
 
-    def refused(each: Exchange) -> bool:
+    def is_rejected(each: Exchange) -> bool:
         resource = contract.resources[each.request.resource]
-        asked = each.request.path == resource.list_path and each.expects is Expect.OPEN
-        return asked and each.status in REJECTED and _documented_page(each, resource) == 1
+        lists_collection = each.request.path == resource.list_path and each.expects is Expect.OPEN
+        return lists_collection and each.status in REJECTED and _documented_page(each, resource) == 1
 
-    return tuple(replace(each, treated_as=Expect.SUCCESS) if refused(each) else each for each in exchanges)
+    return tuple(
+        replace(exchange, treated_as=Expect.SUCCESS) if is_rejected(exchange) else exchange for exchange in exchanges
+    )
 
 
 def _plain(content: bytes) -> bytes:
@@ -185,12 +187,12 @@ def _plain(content: bytes) -> bytes:
     if not content.startswith(MAGIC):
         return content
     try:
-        whole = zlib.decompressobj(GZIP_OR_ZLIB).decompress(content, MOST_READ + 1)
+        decompressed = zlib.decompressobj(GZIP_OR_ZLIB).decompress(content, MOST_READ + 1)
     except zlib.error as error:
         raise ValueError(error) from error
-    if len(whole) > MOST_READ:
-        raise ValueError(len(whole))
-    return whole
+    if len(decompressed) > MOST_READ:
+        raise ValueError(len(decompressed))
+    return decompressed
 
 
 def _is_cut_short(entry: dict[str, Any]) -> bool:
@@ -234,17 +236,17 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
     recognised = request_at(contract, request["method"].upper(), request["url"])
     if recognised is None:
         return None
-    base_url, resource, asked = recognised
+    base_url, resource, api_request = recognised
     comment = _comment(entry)
-    known = comment.get("expects") in set(Expect)
-    expects = Expect(comment["expects"]) if known else Expect.OPEN
-    asked = replace(asked, identity=str(comment.get("identity", OWN)), expects=expects)
+    is_ours = comment.get("expects") in set(Expect)
+    expects = Expect(comment["expects"]) if is_ours else Expect.OPEN
+    api_request = replace(api_request, identity=str(comment.get("identity", OWN)), expects=expects)
     headers = {header["name"]: header["value"] for header in response["headers"]}
     status = response["status"] or None
     if not isinstance(status, int | None) or not all(isinstance(value, str) for value in headers.values()):
         raise TypeError(status)
     body = _body(response.get("content") or {}, {name.casefold(): value for name, value in headers.items()})
-    exchange = Exchange(asked, number, status, headers, body)
+    exchange = Exchange(api_request, number, status, headers, body)
     return base_url, exchange if comment else settled(exchange, resource)
 
 
@@ -265,11 +267,11 @@ def _body(content: dict[str, Any], headers: Mapping[str, str]) -> bytes:
         body = b64decode("".join(text.split()), validate=True)
     except Base64Error as error:
         raise _UnreadableError("with a body that is no base64") from error
-    how = headers.get("content-encoding", "").strip().casefold()
-    if how in ("gzip", "x-gzip", "deflate") and body.lstrip()[:1] not in (b"{", b"["):
+    encoding = headers.get("content-encoding", "").strip().casefold()
+    if encoding in ("gzip", "x-gzip", "deflate") and body.lstrip()[:1] not in (b"{", b"["):
         return _decompressed(body)
-    if how not in ("", "identity") and "\ufffd" in body.decode(errors="replace"):  # it is not text
-        raise _UnreadableError(f"with a body that is compressed in a way that is not read here ({how[:20]})")
+    if encoding not in ("", "identity") and "\ufffd" in body.decode(errors="replace"):  # it is not text
+        raise _UnreadableError(f"with a body that is compressed in a way that is not read here ({encoding[:20]})")
     return body
 
 
@@ -277,9 +279,9 @@ def _decompressed(body: bytes) -> bytes:
     for form in (GZIP_OR_ZLIB, RAW_DEFLATE):
         stream = zlib.decompressobj(form)
         with suppress(zlib.error):
-            whole = stream.decompress(body, LONGEST_BODY)
+            decompressed = stream.decompress(body, LONGEST_BODY)
             if stream.eof:
-                return whole
+                return decompressed
     raise _UnreadableError("with a body that cannot be decompressed")
 
 
@@ -292,8 +294,8 @@ def write(outcome: Outcome, path: Path) -> Path:
     Raises:
         OSError: if it cannot be written.
     """
-    hidden = "Keys are hidden; of records that the run did not create, texts keep their shape alone."
-    comment = f"Verdict: {outcome.verdict}. {hidden}"
+    masking_note = "Keys are hidden; of records that the run did not create, texts keep their shape alone."
+    comment = f"Verdict: {outcome.verdict}. {masking_note}"
     with harfile.HarFile.open(path, comment=comment) as har:
         for exchange in map(outcome.masking.exchange, outcome.exchanges):
             milliseconds = round(exchange.seconds * 1000, 3)
@@ -311,8 +313,8 @@ def write(outcome: Outcome, path: Path) -> Path:
     compressed.unlink(missing_ok=True)  # of an earlier run
     if path.stat().st_size <= LONGEST:
         return path
-    with path.open("rb") as whole, gzip.open(compressed, "wb") as file:
-        shutil.copyfileobj(whole, file)
+    with path.open("rb") as source, gzip.open(compressed, "wb") as file:
+        shutil.copyfileobj(source, file)
     path.unlink()
     return compressed
 
@@ -356,10 +358,10 @@ def _response(exchange: Exchange) -> harfile.Response:
     except UnicodeDecodeError:
         encoded = b64encode(exchange.body).decode()
         content = harfile.Content(len(exchange.body), mimeType=media_type, text=encoded, encoding="base64")
-    known = status in HTTPStatus._value2member_map_
+    is_registered = status in HTTPStatus._value2member_map_
     return harfile.Response(
         status=status,
-        statusText=HTTPStatus(status).phrase if known else "",
+        statusText=HTTPStatus(status).phrase if is_registered else "",
         httpVersion=HTTP,
         headers=headers,
         content=content,

@@ -40,15 +40,15 @@ def contract_rules(
     failures = []
     for rule in RULES:
         if resource.name in rule.resources:
-            broken = [each for each in observe(rule, evidence) if isinstance(each, Violation)]
+            broken = [observation for observation in observe(rule, evidence) if isinstance(observation, Violation)]
             failures += [
                 CustomFailure(
                     operation=case.operation.label,
                     title=rule.id,
-                    message=f"required: {rule.statement}\nexpected: {each.expected}\nreceived: {each.received}",
+                    message=f"required: {rule.statement}\nexpected: {first.expected}\nreceived: {first.received}",
                     exception=AssertionError(rule.id),
                 )
-                for each in broken[:1]
+                for first in broken[:1]
             ]
     if failures:
         raise FailureGroup(failures)

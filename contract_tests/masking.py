@@ -22,8 +22,8 @@ TIME = re.compile(r'"?\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d
 
 def plain(text: object) -> str:
     """The letters and digits of a text, in lower case; HTML entities are decoded first."""
-    whole = str(text)
-    return _plain(whole) if len(whole) <= LONGEST_KEPT else _plain.__wrapped__(whole)
+    string = str(text)
+    return _plain(string) if len(string) <= LONGEST_KEPT else _plain.__wrapped__(string)
 
 
 @lru_cache(1024)  # the same records are shown again and again
@@ -33,8 +33,10 @@ def _plain(text: str) -> str:
 
 def holds(text: str, marker: str) -> bool:
     """Whether a text holds a marker; no text holds an empty one."""
-    sought, letters = plain(marker), plain(text)
-    return bool(sought) and sought in letters and re.search(rf"{sought}{_end(marker)}", letters) is not None
+    wanted_text, letters = plain(marker), plain(text)
+    return (
+        bool(wanted_text) and wanted_text in letters and re.search(rf"{wanted_text}{_end(marker)}", letters) is not None
+    )
 
 
 def begins(text: object, marker: str) -> bool:
@@ -76,15 +78,15 @@ HIDDEN_HEADERS = re.compile(r"key|token|secret|passw|credential|authorization|co
 
 def printable_values(value: Any) -> Any:
     if isinstance(value, dict):
-        return {printable(str(name)): printable_values(each) for name, each in value.items()}
+        return {printable(str(name)): printable_values(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [printable_values(each) for each in value]
+        return [printable_values(item) for item in value]
     return printable(value) if isinstance(value, str) else value
 
 
 def shape(text: str) -> str:
     """A text with each letter replaced by `a` and each digit by `0`; a time keeps its letters, which tell its form."""
-    return TIME.sub(lambda found: re.sub(r"\d", "0", found[0]), text) if TIME.fullmatch(text) else _hidden(text)
+    return TIME.sub(lambda match: re.sub(r"\d", "0", match[0]), text) if TIME.fullmatch(text) else _hidden(text)
 
 
 def _hidden(text: str) -> str:
@@ -118,28 +120,28 @@ class Masking:
             own: for each of the run's records, the resource, the identity that created it, and the id.
         """
         forms = {}
-        for secret, place in secrets.items():
+        for secret, placeholder in secrets.items():
             for form in _forms(secret):
                 if len(form) >= SHORTEST:
-                    forms[form] = place
+                    forms[form] = placeholder
         longest_first = dict(sorted(forms.items(), key=lambda form: len(form[0]), reverse=True))
         ids: dict[tuple[str, str], set[int]] = {}
         for resource, owner, identifier in own:
             ids.setdefault((resource, owner), set()).add(identifier)
-        every_own = {place: frozenset(every) for place, every in ids.items()}
+        frozen_ids = {collection: frozenset(record_ids) for collection, record_ids in ids.items()}
         patterns = {
-            re.compile(escaped(secret)): place
-            for secret, place in secrets.items()
+            re.compile(escaped(secret)): placeholder
+            for secret, placeholder in secrets.items()
             if SHORTEST <= len(secret) <= LONGEST_ESCAPED
         }
-        return cls(longest_first, every_own, frozenset(map(str.casefold, markers)), patterns)
+        return cls(longest_first, frozen_ids, frozenset(map(str.casefold, markers)), patterns)
 
     def text(self, text: str) -> str:
-        for secret, place in self.secrets.items():
-            text = text.replace(secret, place)
+        for secret, placeholder in self.secrets.items():
+            text = text.replace(secret, placeholder)
         if "%" in text or "\\" in text:
-            for pattern, place in self.escaped.items():
-                text = pattern.sub(place, text)
+            for pattern, placeholder in self.escaped.items():
+                text = pattern.sub(placeholder, text)
         return text
 
     def exchange(self, exchange: Exchange) -> Exchange:
@@ -161,10 +163,10 @@ class Masking:
 
     def _place(self, location: str) -> str:
         """Where a redirect leads: scheme, host and path, where a path outside the API keeps only its shape."""
-        scheme, separator, rest = location.partition("?")[0].partition("://")
-        host, slash, path = rest.partition("/") if separator else ("", "", scheme)
-        known = re.fullmatch(r"/?(.*/)?(api/[a-z-]+/?\d*|login)?", path)
-        return self.text(f"{scheme if separator else ''}{separator}{host}{slash}{path if known else shape(path)}")
+        scheme, separator, host_and_path = location.partition("?")[0].partition("://")
+        host, slash, path = host_and_path.partition("/") if separator else ("", "", scheme)
+        is_api = re.fullmatch(r"/?(.*/)?(api/[a-z-]+/?\d*|login)?", path)
+        return self.text(f"{scheme if separator else ''}{separator}{host}{slash}{path if is_api else shape(path)}")
 
     def findings(self, exchange: Exchange, text: str) -> str:
         """A text of a finding, without the contents of records in its exchange that show no marker of the run."""
@@ -176,11 +178,11 @@ class Masking:
 
     def _without_a_cut_one(self, text: str) -> str:
         """A text that does not end with the beginning of a secret, as one does that was cut off within it."""
-        whole = text.rstrip("…\"'")
-        for secret, place in self.secrets.items():
+        stripped = text.rstrip("…\"'")
+        for secret, placeholder in self.secrets.items():
             for length in range(len(secret) - 1, SHORTEST - 1, -1):
-                if whole.endswith(secret[:length]):
-                    return f"{whole[:-length]}{place}{text[len(whole) :]}"
+                if stripped.endswith(secret[:length]):
+                    return f"{stripped[:-length]}{placeholder}{text[len(stripped) :]}"
         return text
 
     def _body(self, exchange: Exchange) -> bytes:
@@ -200,10 +202,10 @@ class Masking:
     def _is_own(self, exchange: Exchange) -> Callable[[dict[str, Any]], bool]:
         ids = self.own.get((exchange.request.resource, exchange.request.identity), frozenset())
 
-        def is_own(row: dict[str, Any]) -> bool:
+        def is_run_s(row: dict[str, Any]) -> bool:
             return set(row) <= {"id"} or (id_of(row) in ids and _marked(row, self.markers))
 
-        return is_own
+        return is_run_s
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -230,8 +232,8 @@ def _foreign(data: Any, markers: frozenset[str]) -> Iterator[str]:
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _texts(each)
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(child)
 
 
 def _answer(body: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
@@ -245,7 +247,7 @@ def _answer(body: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
 def _refusal(body: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
     """What a server says of a request that it did not carry out; of records in it, as of others."""
     if isinstance(body, list):
-        return [_refusal(each, own) for each in body]
+        return [_refusal(item, own) for item in body]
     if not isinstance(body, dict):
         return body
     if id_of(body) is not None:
@@ -256,12 +258,12 @@ def _refusal(body: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
 def _data(value: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
     """A record, or several; those that the run did not create are masked."""
     if isinstance(value, list):
-        return [_data(each, own) for each in value]
+        return [_data(record, own) for record in value]
     if not isinstance(value, dict):
         return _masked(value)
     if own(value):
         return value
-    return {name: _field(name, each) for name, each in value.items()}
+    return {name: _field(name, field_value) for name, field_value in value.items()}
 
 
 def _field(name: str, value: Any) -> Any:
@@ -275,9 +277,9 @@ def _masked(value: Any) -> Any:
     if isinstance(value, str):
         return shape(value)
     if isinstance(value, list):
-        return [_masked(each) for each in value]
+        return [_masked(item) for item in value]
     if isinstance(value, dict):
-        return {name: _masked(each) for name, each in value.items()}
+        return {name: _masked(member) for name, member in value.items()}
     if isinstance(value, bool) or value is None:
         return value
     return type(value)(0)

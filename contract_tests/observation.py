@@ -171,8 +171,8 @@ def _is_as(value: Any, wanted: Any) -> bool:
 def _differing(  # noqa: PLR0913, PLR0917 - all of a comparison
     exchange: Exchange, title: str, at: str, value: Any, wanted: Any, note: str, because: str, *, own: bool
 ) -> Violation:
-    like = wanted.words if isinstance(wanted, Like) else shown(wanted, own=own)
-    expected = f"{title}: {like}{because and f', {because}'}"
+    description = wanted.words if isinstance(wanted, Like) else shown(wanted, own=own)
+    expected = f"{title}: {description}{because and f', {because}'}"
     return Violation(exchange, expected, f"{title}: {shown(value, own=own)}{note}", at)
 
 
@@ -192,23 +192,23 @@ def shown(value: Any, *, own: bool = True) -> str:
     """A value for a report, as JSON; only its shape if the record is somebody else's."""
     if value is MISSING:
         return "missing"
-    whole = json.dumps(value, ensure_ascii=False)
-    text = whole[:LONGEST] if own or value is None or isinstance(value, bool) else shape(whole[:LONGEST])
-    return f"{text}{'…' if len(whole) > LONGEST else ''}"
+    encoded = json.dumps(value, ensure_ascii=False)
+    text = encoded[:LONGEST] if own or value is None or isinstance(value, bool) else shape(encoded[:LONGEST])
+    return f"{text}{'…' if len(encoded) > LONGEST else ''}"
 
 
 def apart(wanted: str, received: str) -> tuple[str, str]:
     """Two texts of the run for a report; long ones from shortly before the place where they begin to differ."""
-    same = same_beginning(wanted, received)
-    begin = max(0, same - BEFORE_A_DIFFERENCE) if max(len(wanted), len(received)) > LONGEST else 0
-    first, second = (f"{'…' if begin else ''}{shown(text[begin:])}" for text in (wanted, received))
+    common_length = same_beginning(wanted, received)
+    start = max(0, common_length - BEFORE_A_DIFFERENCE) if max(len(wanted), len(received)) > LONGEST else 0
+    first, second = (f"{'…' if start else ''}{shown(text[start:])}" for text in (wanted, received))
     return first, second
 
 
 def same_beginning(one: str, other: str) -> int:
     """How many characters two texts begin with alike."""
     pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))
+    return next((position for position, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def id_text(record: Record) -> str:

@@ -57,47 +57,49 @@ def observed(exchanges: Iterable[Exchange]) -> dict[str, Counter[str]]:
 
     A value that the contract does not know is a status or the like, reported as it was seen.
     """
-    every = list(exchanges)
-    seen = {name: Counter(detect(every)) for name, detect in DETECTORS.items()}
-    return {name: values for name, values in seen.items() if values}
+    exchange_list = list(exchanges)
+    choices = {name: Counter(detect(exchange_list)) for name, detect in DETECTORS.items()}
+    return {name: values for name, values in choices.items() if values}
 
 
 def profile(seen: dict[str, Counter[str]], contract: Contract) -> dict[str, str]:
     """The choices with which a mock behaves the same: for each point, the value seen most often."""
-    chosen = {}
+    usual_choices = {}
     for name, values in seen.items():
-        known = Counter({value: values[value] for value in contract.open_points[name].values if values[value]})
-        if known:
-            chosen[name] = known.most_common(1)[0][0]
-    return chosen
+        documented = Counter({value: values[value] for value in contract.open_points[name].values if values[value]})
+        if documented:
+            usual_choices[name] = documented.most_common(1)[0][0]
+    return usual_choices
 
 
 def remarks(exchanges: Iterable[Exchange]) -> list[str]:
     """What the verdicts do not show: page links that lead to no page, and page sizes that were not really tried."""
-    every = list(exchanges)
+    exchange_list = list(exchanges)
     answers: dict[str, list[str]] = {}
-    for resource, answer in dict.fromkeys(_followed(every)):
+    for resource, answer in dict.fromkeys(_followed(exchange_list)):
         if answer != "served":
             answers.setdefault(answer, []).append(resource)
     links = [
-        f"a page link that is followed as it stands is answered with {'a redirect' if how == 'redirected' else how}"
+        f"a page link that is followed as it stands is answered with {'a redirect' if reply == 'redirected' else reply}"
         f" ({', '.join(resources)}); no rule forbids that, and clients ask the documented path for the page it names"
-        for how, resources in answers.items()
+        for reply, resources in answers.items()
     ]
-    return [*links, *_unfilled(every)]
+    return [*links, *_unfilled(exchange_list)]
 
 
 def _unfilled(exchanges: Exchanges) -> Iterator[str]:
     """The page sizes above that of a page with all records: a server that caps them shows the same."""
-    pages = [each.page for each in _successes(exchanges, "list") if each.page and each.page.total is not None]
+    pages = [
+        exchange.page for exchange in _successes(exchanges, "list") if exchange.page and exchange.page.total is not None
+    ]
     untried: dict[str, list[str]] = {}
     for resource in dict.fromkeys(page.exchange.request.resource for page in pages):
-        here = [page for page in pages if page.exchange.request.resource == resource]
-        most = max(page.total or 0 for page in here)
-        sizes = sorted({page.size for page in here if page.size == page.meta.get("results_per_page") and page.size})
-        beyond = [str(size) for size in sizes if size >= most][1:]
-        if beyond:
-            untried.setdefault(", ".join(beyond), []).append(f"{resource}: {most}")
+        those = [page for page in pages if page.exchange.request.resource == resource]
+        max_total = max(page.total or 0 for page in those)
+        sizes = sorted({page.size for page in those if page.size == page.meta.get("results_per_page") and page.size})
+        untried_sizes = [str(size) for size in sizes if size >= max_total][1:]
+        if untried_sizes:
+            untried.setdefault(", ".join(untried_sizes), []).append(f"{resource}: {max_total}")
     for larger, totals in untried.items():
         yield f"page sizes of {larger} were asked for, but not really tried, with so few records ({', '.join(totals)})"
 
@@ -106,9 +108,9 @@ def _successes(exchanges: Exchanges, operation: str, *resources: str) -> Iterato
     """The account's own successes of an operation, with JSON."""
     for exchange in exchanges:
         request = exchange.request
-        wanted = request.operation == operation and (not resources or request.resource in resources)
+        is_requested = request.operation == operation and (not resources or request.resource in resources)
         readable = operation == "delete" or isinstance(exchange.json, dict)
-        if wanted and request.identity == OWN and exchange.succeeded and readable:
+        if is_requested and request.identity == OWN and exchange.succeeded and readable:
             yield exchange
 
 
@@ -126,42 +128,48 @@ def _first_reads(exchanges: Exchanges, *resources: str) -> Iterator[tuple[Exchan
         elif request.operation in ("update", "delete"):
             waiting.pop((request.resource, request.identifier), None)
         elif request.operation == "read" and exchange.record and (not resources or request.resource in resources):
-            made = waiting.pop((request.resource, request.identifier), None)
-            if made:
-                yield made, exchange.record
+            create = waiting.pop((request.resource, request.identifier), None)
+            if create:
+                yield create, exchange.record
 
 
 def _reads_after_updates(exchanges: Exchanges, *resources: str) -> Iterator[tuple[Record, Exchange, Record]]:
     """What a record showed before an update that succeeded, the update, and what it showed next."""
-    shown: dict[tuple[str, Any], Record] = {}
+    last_shown: dict[tuple[str, Any], Record] = {}
     update: dict[tuple[str, Any], Exchange] = {}
     for exchange in exchanges:
         request = exchange.request
-        place = (request.resource, request.identifier)
+        record_key = (request.resource, request.identifier)
         if request.operation == "update" and exchange.is_accepted and request.form:
-            update[place] = exchange
+            update[record_key] = exchange
         elif request.operation == "read" and exchange.record and (not resources or request.resource in resources):
-            if place in update and place in shown:
-                yield shown[place], update.pop(place), exchange.record
-            shown[place] = exchange.record
+            if record_key in update and record_key in last_shown:
+                yield last_shown[record_key], update.pop(record_key), exchange.record
+            last_shown[record_key] = exchange.record
 
 
 def _refused(exchanges: Exchanges) -> Iterator[Exchange]:
     """Creates that must not succeed, and did not."""
     for exchange in exchanges:
-        refused = exchange.expects is Expect.REFUSAL and exchange.request.identity == OWN and exchange.made_id is None
-        if refused and not exchange.failed:
+        is_invalid = (
+            exchange.expects is Expect.REFUSAL and exchange.request.identity == OWN and exchange.made_id is None
+        )
+        if is_invalid and not exchange.failed:
             yield exchange
 
 
 def _creates(exchanges: Exchanges) -> Iterator[tuple[Exchange, dict[str, Any]]]:
-    return ((each, dict(each.request.form or {})) for each in exchanges if each.request.operation == "create")
+    return (
+        (exchange, dict(exchange.request.form or {}))
+        for exchange in exchanges
+        if exchange.request.operation == "create"
+    )
 
 
 @detector("create-status", "create")
 @detector("update-status", "update")
 def _write_status(exchanges: Exchanges, operation: str) -> Iterator[str]:
-    return (str(each.status) for each in _successes(exchanges, operation) if each.made_id is not None)
+    return (str(exchange.status) for exchange in _successes(exchanges, operation) if exchange.made_id is not None)
 
 
 @detector("delete-status")
@@ -197,16 +205,16 @@ def _unknown_id(exchanges: Exchanges) -> Iterator[str]:
     deleted = set()
     for exchange in exchanges:
         request = exchange.request
-        place = (request.resource, request.identifier)
+        record_key = (request.resource, request.identifier)
         if request.operation == "delete" and exchange.succeeded and request.identity == OWN:
-            deleted.add(place)
-        elif request.operation == "read" and place in deleted and exchange.record is None and exchange.status:
+            deleted.add(record_key)
+        elif request.operation == "read" and record_key in deleted and exchange.record is None and exchange.status:
             yield "200-null" if exchange.status == OK else str(exchange.status)
 
 
 @detector("invalid-field")
 def _invalid_field(exchanges: Exchanges) -> Iterator[str]:
-    return ("200-errors" if each.status == OK else str(each.status) for each in _refused(exchanges))
+    return ("200-errors" if exchange.status == OK else str(exchange.status) for exchange in _refused(exchanges))
 
 
 @detector("error-body")
@@ -254,7 +262,7 @@ def _cleared_text(exchanges: Exchanges) -> Iterator[str]:
     for before, update, row in _reads_after_updates(exchanges, "domains"):
         if update.request.form == empty and before.get("custom_index_url"):
             yield "emptied" if row.get("custom_index_url") == "" else "kept"
-    yield from ("refused" for each in exchanges if each.request.form == empty and each.is_refusal)
+    yield from ("refused" for exchange in exchanges if exchange.request.form == empty and exchange.is_refusal)
 
 
 @detector("other-form-encoding", "application/x-www-form-urlencoded")
@@ -279,7 +287,7 @@ def _media_type(exchanges: Exchanges) -> Iterator[str]:
 
 @detector("json-escapes")
 def _json_escapes(exchanges: Exchanges) -> Iterator[str]:
-    return ("escaped" if b":\\/\\/" in each.body else "plain" for each in _successes(exchanges, "list"))
+    return ("escaped" if b":\\/\\/" in exchange.body else "plain" for exchange in _successes(exchanges, "list"))
 
 
 @detector("further-keys")
@@ -351,8 +359,8 @@ def _empty_last(exchanges: Exchanges) -> Iterator[str]:
 
 
 def _empty_lists(exchanges: Exchanges) -> Iterator[dict[str, Any]]:
-    lists = (each for each in exchanges if each.request.operation == "list" and each.succeeded)
-    return (each.json for each in lists if each.page and each.page.total == 0)
+    lists = (exchange for exchange in exchanges if exchange.request.operation == "list" and exchange.succeeded)
+    return (exchange.json for exchange in lists if exchange.page and exchange.page.total == 0)
 
 
 @detector("link-query")
@@ -373,13 +381,13 @@ def _followed(exchanges: Exchanges) -> Iterator[tuple[str, str]]:
     for exchange in exchanges:
         if exchange.request.operation == "follow" and exchange.status is not None:
             served = exchange.succeeded and isinstance(exchange.data, list)
-            how = "redirected" if exchange.redirects else "served" if served else str(exchange.status)
-            yield exchange.request.resource, how
+            answer = "redirected" if exchange.redirects else "served" if served else str(exchange.status)
+            yield exchange.request.resource, answer
 
 
 @detector("list-redirect")
 def _list_redirect(exchanges: Exchanges) -> Iterator[str]:
-    return (str(each.redirects[0][0]) if each.redirects else "no" for each in _successes(exchanges, "list"))
+    return (str(exchange.redirects[0][0]) if exchange.redirects else "no" for exchange in _successes(exchanges, "list"))
 
 
 @detector("rate-limit-headers")
@@ -395,10 +403,10 @@ def _key_order(exchanges: Exchanges) -> Iterator[str]:
 
 @detector("splash-page-fields")
 def _splash_page_fields(exchanges: Exchanges) -> Iterator[str]:
-    for made, row in _first_reads(exchanges, "splash-pages"):
-        written = {"title", "description"} & set(made.request.form or {})
-        if written:
-            yield "shown" if written <= set(row) else "hidden"
+    for create, row in _first_reads(exchanges, "splash-pages"):
+        text_fields = {"title", "description"} & set(create.request.form or {})
+        if text_fields:
+            yield "shown" if text_fields <= set(row) else "hidden"
 
 
 @detector("color")
@@ -418,12 +426,12 @@ def _hex_letters(exchanges: Exchanges) -> Iterator[str]:
 
 @detector("time-zone")
 def _time_zone(exchanges: Exchanges) -> Iterator[str]:
-    for made, row in _first_reads(exchanges):
+    for create, row in _first_reads(exchanges):
         try:
-            shown = datetime.fromisoformat(str(row.get("datetime"))).replace(tzinfo=UTC)
+            shown_time = datetime.fromisoformat(str(row.get("datetime"))).replace(tzinfo=UTC)
         except ValueError:
             continue
-        hours = (shown - datetime.fromtimestamp(made.began, UTC)).total_seconds() / 3600
+        hours = (shown_time - datetime.fromtimestamp(create.began, UTC)).total_seconds() / 3600
         if abs(hours - round(hours)) < 0.05 and round(hours) in ZONES:  # noqa: PLR2004 - three minutes
             yield ZONES[round(hours)]
 
@@ -440,8 +448,8 @@ def _last_datetime(exchanges: Exchanges) -> Iterator[str]:
     if other == {False}:
         yield "null"
     elif other == {True} and toggled:
-        quiet = any(row.get("last_datetime") is None for row in first)
-        yield "unless-toggled" if quiet else "set"
+        stays_null = any(row.get("last_datetime") is None for row in first)
+        yield "unless-toggled" if stays_null else "set"
 
 
 @detector("domain-scheme")
@@ -454,8 +462,8 @@ def _domain_scheme(exchanges: Exchanges) -> Iterator[str]:
 @detector("domain-starts", "domains")
 @detector("handler-starts", "notification-handlers")
 def _starts(exchanges: Exchanges, resource: str) -> Iterator[str]:
-    for made, row in _first_reads(exchanges, resource):
-        if "is_enabled" not in (made.request.form or {}):
+    for create, row in _first_reads(exchanges, resource):
+        if "is_enabled" not in (create.request.form or {}):
             yield "enabled" if row.get("is_enabled") is True else "disabled"
 
 
@@ -478,36 +486,38 @@ def _settings_keys(exchanges: Exchanges) -> Iterator[str]:
 
 @detector("settings-unset")
 def _settings_unset(exchanges: Exchanges) -> Iterator[str]:
-    for made, row in _first_reads(exchanges, "notification-handlers"):
+    for create, row in _first_reads(exchanges, "notification-handlers"):
         settings = row.get("settings")
-        if row.get("type") == "webhook" and "webhook" not in (made.request.form or {}) and isinstance(settings, dict):
+        if row.get("type") == "webhook" and "webhook" not in (create.request.form or {}) and isinstance(settings, dict):
             value = next(iter(settings.values()), "absent")
             yield {"absent": "absent", "": "empty", None: "null"}.get(value, "other")
 
 
 @detector("ids")
 def _ids(exchanges: Exchanges) -> Iterator[str]:
-    made = [each for each in exchanges if each.request.operation == "create" and each.made_id is not None]
-    for resource in {create.request.resource for create in made}:
-        ids = [create.made_id or 0 for create in made if create.request.resource == resource]
+    creates = [
+        exchange for exchange in exchanges if exchange.request.operation == "create" and exchange.made_id is not None
+    ]
+    for resource in {create.request.resource for create in creates}:
+        ids = [create.made_id or 0 for create in creates if create.request.resource == resource]
         if ids and min(ids) > BEYOND_32_BITS:
             yield "large"
         elif len(ids) > ENOUGH_ROWS:
-            yield "consecutive" if all(later - earlier == 1 for earlier, later in pairwise(ids)) else "gaps"
+            yield "consecutive" if all(following - earlier == 1 for earlier, following in pairwise(ids)) else "gaps"
 
 
 @detector("text")
 def _text(exchanges: Exchanges) -> Iterator[str]:
-    rough: dict[tuple[str, Any], str] = {}
+    sent_names: dict[tuple[str, Any], str] = {}
     for exchange in exchanges:
         name = (exchange.request.form or {}).get("name")
         if exchange.request.operation == "create" and isinstance(name, str) and "<b>" in name:
             if not exchange.succeeded and not exchange.failed:
                 yield "refused"
             elif exchange.made_id is not None:
-                rough[exchange.request.resource, exchange.made_id] = name
+                sent_names[exchange.request.resource, exchange.made_id] = name
         for row in exchange.page.rows if exchange.page else ():
-            written, shown = rough.get((exchange.request.resource, id_of(row))), row.get("name")
-            if written:
-                known = {written: "verbatim", written.strip(): "trimmed"}
-                yield known.get(str(shown), "sanitised")
+            sent_name, shown_name = sent_names.get((exchange.request.resource, id_of(row))), row.get("name")
+            if sent_name:
+                known_changes = {sent_name: "verbatim", sent_name.strip(): "trimmed"}
+                yield known_changes.get(str(shown_name), "sanitised")

@@ -33,9 +33,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("contract-tests")
     for name, option in OPTIONS.items():
         action = "store_true" if option.is_flag else "append" if option.multiple else "store"
-        more = {} if option.is_flag else {"metavar": option.metavar}
+        value_options = {} if option.is_flag else {"metavar": option.metavar}
         with suppress(ValueError, ArgumentError):  # another plugin's option of this name serves as well
-            group.addoption(name, default=None, action=action, help=f"{option.help} (contract-tests)", **more)
+            group.addoption(name, default=None, action=action, help=f"{option.help} (contract-tests)", **value_options)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -48,9 +48,9 @@ def outcome_of(config: pytest.Config) -> Any:
     from contract_tests.errors import BROKEN, StoppedError  # noqa: PLC0415 - loaded only if the suite runs
 
     if OUTCOME not in config.stash:
-        handed = getattr(config, "workerinput", {}).get(KEY)
+        pickled = getattr(config, "workerinput", {}).get(KEY)
         try:
-            config.stash[OUTCOME] = pickle.loads(handed) if handed else _run(config)  # noqa: S301 - our own
+            config.stash[OUTCOME] = pickle.loads(pickled) if pickled else _run(config)  # noqa: S301 - our own
         except StoppedError as error:
             pytest.exit(f"contract-tests: {error}", returncode=error.status)
         except Exception as error:  # noqa: BLE001 - no error here may be repeated for each item
@@ -119,7 +119,7 @@ def _arguments(config: pytest.Config) -> list[str]:
     line = []
     for name in OPTIONS:
         value = given(config, name)
-        for each in value if isinstance(value, list) else [value]:
-            if each:
-                line += [name] if each is True else [name, str(each)]
+        for argument in value if isinstance(value, list) else [value]:
+            if argument:
+                line += [name] if argument is True else [name, str(argument)]
     return line

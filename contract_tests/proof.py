@@ -70,8 +70,8 @@ def serving(count: int = 1) -> Iterator[list[str]]:
 
 class _Mock:
     def __init__(self) -> None:
-        beside = Path(sys.executable).with_name("mock-server")
-        program = str(beside) if beside.exists() else shutil.which("mock-server")
+        sibling_program = Path(sys.executable).with_name("mock-server")
+        program = str(sibling_program) if sibling_program.exists() else shutil.which("mock-server")
         if program is None:
             raise UsageError("the program mock-server is not installed; it comes with this one")
         self._command = [program, "--port", "0", "--log-level", "error", "--journal", "0"]
@@ -125,17 +125,17 @@ def defects(base_url: str) -> dict[str, Defect]:
 
 def conditions(base_url: str) -> dict[str, list[float]]:
     """All conditions that a mock can be put under, each with the measures that are worth trying."""
-    measures: dict[str, list[float]] = urllib3.request("GET", f"{base_url}/_mock/conditions").json()
-    return measures
+    amounts: dict[str, list[float]] = urllib3.request("GET", f"{base_url}/_mock/conditions").json()
+    return amounts
 
 
 def shows(contract: Contract, outcome: Outcome, result: Result, switches: Mapping[str, Any]) -> bool:
     """Whether a script says *broken* on a mock with these switches, and *fixed* on one without its defects."""
-    made, statuses = script_of(contract, outcome, result), list[int]()
-    without: dict[str, Any] = {**switches, "defects": []}
-    for server in (switches, without):
+    repro_script, statuses = script_of(contract, outcome, result), list[int]()
+    sound_switches: dict[str, Any] = {**switches, "defects": []}
+    for server in (switches, sound_switches):
         reset(outcome.base_url, **server)
-        statuses.append(exit_status(made, outcome.base_url))
+        statuses.append(exit_status(repro_script, outcome.base_url))
     return statuses == [1, 0]
 
 
@@ -143,7 +143,7 @@ def exit_status(made: Script, base_url: str) -> int:
     """The exit status of a script: 1 for *broken*, 0 for *fixed*, 125 for neither."""
     keys = {"CONTRACT_API_KEY": KEY, "CONTRACT_SECOND_API_KEY": SECOND_KEY, "BASE_URL": base_url}
     keys["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    ended = subprocess.run(
+    completed = subprocess.run(
         ["/bin/sh"],
         input=made.text.encode(),
         capture_output=True,
@@ -151,7 +151,7 @@ def exit_status(made: Script, base_url: str) -> int:
         check=False,
         timeout=SECONDS_OF_A_SCRIPT,
     )
-    return ended.returncode
+    return completed.returncode
 
 
 @dataclass(frozen=True)
@@ -216,15 +216,15 @@ class Row:
     @property
     def caught(self) -> int:
         """The number of its trials that found its own rule violated."""
-        return sum(self.defect.rule in each.fell for each in self.judged)
+        return sum(self.defect.rule in judgement.fell for judgement in self.judged)
 
     @property
     def scripted(self) -> bool:
-        return any(each.scripted for each in self.judged)
+        return any(judgement.scripted for judgement in self.judged)
 
     @property
     def others(self) -> frozenset[str]:
-        return frozenset().union(*(each.fell for each in self.judged)) - {self.defect.rule}
+        return frozenset().union(*(judgement.fell for judgement in self.judged)) - {self.defect.rule}
 
     @property
     def unrelated(self) -> str:
@@ -234,13 +234,13 @@ class Row:
     @property
     def requests(self) -> int | None:
         """The median number of requests after which its own rule first seemed violated."""
-        counts = [each.first for each in self.judged if each.first is not None]
+        counts = [judgement.first for judgement in self.judged if judgement.first is not None]
         return int(median(counts)) if counts else None
 
     @property
     def verdict(self) -> str:
         """`caught`; or what is wrong: it `survives`, is `misnamed`, or violates `unrelated` rules."""
-        if any(not each.fell for each in self.judged):
+        if any(not judgement.fell for judgement in self.judged):
             return "survives"
         if self.caught < len(self.judged):
             return "misnamed"
@@ -271,40 +271,40 @@ class Proof:
         Args:
             whole: whether these are all defects, with enough seeds.
         """
-        began = monotonic()
-        every = sorted(judged, key=lambda result: result.trial.seed)
-        trials = {name: tuple(result for result in every if result.trial.name == name) for name in defects}
+        started = monotonic()
+        ordered = sorted(judged, key=lambda result: result.trial.seed)
+        by_defect = {name: tuple(result for result in ordered if result.trial.name == name) for name in defects}
         rows = [
-            Row(defect, trials[name], frozenset(rules[defect.rule].implies))
+            Row(defect, by_defect[name], frozenset(rules[defect.rule].implies))
             for name, defect in defects.items()
-            if trials[name]
+            if by_defect[name]
         ]
         return cls(
             tuple(rows),
-            tuple(result for result in every if not result.trial.name),
-            tuple(result for result in every if result.trial.may_be_undecided),
-            monotonic() - began,
+            tuple(result for result in ordered if not result.trial.name),
+            tuple(result for result in ordered if result.trial.may_be_undecided),
+            monotonic() - started,
             tuple(_unshown(rules.values(), rows)) if whole else (),
         )
 
     @property
     def failures(self) -> list[str]:
         """What contradicts the proof, one line each."""
-        wrong = [row for row in self.rows if row.verdict != "caught"]
-        lines = [f"{row.defect.name}: {row.verdict}{row.unrelated and f' ({row.unrelated})'}" for row in wrong]
-        for each in (*self.right, *self.hostile):
-            place = each.trial.name or f"grease {each.trial.seed}"
-            lines += [f"{place}: {rule} fell, and the server is right" for rule in sorted(each.fell)]
-            if not each.trial.may_be_undecided:
-                lines += [f"{place}: undecided, {text}" for text in each.undecided]
-                lines += [f"{place}: left behind, {text}" for text in each.left]
+        uncaught = [row for row in self.rows if row.verdict != "caught"]
+        lines = [f"{row.defect.name}: {row.verdict}{row.unrelated and f' ({row.unrelated})'}" for row in uncaught]
+        for judgement in (*self.right, *self.hostile):
+            server_name = judgement.trial.name or f"grease {judgement.trial.seed}"
+            lines += [f"{server_name}: {rule} fell, and the server is right" for rule in sorted(judgement.fell)]
+            if not judgement.trial.may_be_undecided:
+                lines += [f"{server_name}: undecided, {text}" for text in judgement.undecided]
+                lines += [f"{server_name}: left behind, {text}" for text in judgement.left]
         return [*lines, *self.unshown]
 
 
 def _unshown(rules: Iterable[Rule], rows: Sequence[Row]) -> Iterator[str]:
     for rule in rules:
-        trials = [trial for row in rows if row.defect.rule == rule.id for trial in row.judged]
-        suspected = frozenset().union(*(trial.suspected for trial in trials))
+        rule_judgements = [judgement for row in rows if row.defect.rule == rule.id for judgement in row.judged]
+        suspected = frozenset().union(*(judgement.suspected for judgement in rule_judgements))
         for implied in rule.implies if rule.decided_by != "round" else ():  # those differ from run to run
             if implied not in suspected:
                 yield f"openapi.yaml: no server that breaks {rule.id} was seen to break {implied}, which it implies"
@@ -343,8 +343,8 @@ def greased(seed: int, resources: Sequence[str]) -> Trial:
 
 def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> Trial:
     """A trial of a correct server under a condition."""
-    troubled = switches(seed) | {"conditions": {name: measure}}
-    return Trial(name, seed, troubled, tuple(resources), overlap=1, may_be_undecided=True)
+    server_switches = switches(seed) | {"conditions": {name: measure}}
+    return Trial(name, seed, server_switches, tuple(resources), overlap=1, may_be_undecided=True)
 
 
 def switches(seed: int) -> dict[str, Any]:
@@ -363,12 +363,12 @@ def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
         if failing:
             break
     numbers = [finding.exchange.number for result in failing for finding in result.findings]
-    undecided = [each for each in outcome.results if each.verdict is Verdict.INCONCLUSIVE]
+    undecided = [result for result in outcome.results if result.verdict is Verdict.INCONCLUSIVE]
     return Judged(
         trial,
         frozenset(result.rule.id for result in violated),
         frozenset(result.rule.id for result in outcome.results if result.findings),
-        tuple(f"{each.id}: {'; '.join(each.reasons)}" for each in undecided),
+        tuple(f"{result.id}: {'; '.join(result.reasons)}" for result in undecided),
         tuple(map(str, outcome.left)),
         min(numbers, default=None) if trial.chapters == EVERY else None,
         trial.rule is not None and any(chapter.endswith(": exploring") for chapter in chapters),

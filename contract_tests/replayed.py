@@ -41,19 +41,21 @@ class _Replay:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence, self._resource = evidence, evidence.resource
-        self._own = [each for each in evidence.exchanges if each.request.identity == OWN]
-        self._listings = [each for each in _listings(self._own) if _is_whole(each, self._resource)]
+        self._own = [exchange for exchange in evidence.exchanges if exchange.request.identity == OWN]
+        self._listings = [listing for listing in _listings(self._own) if _is_whole(listing, self._resource)]
 
     def note(self) -> None:
         evidence = self._evidence
-        evidence.markers |= {mark for each in evidence.exchanges for mark in marks_of(each)}
-        evidence.own |= {each.made_id for each in self._own if each.made_id and each.request.operation == "create"}
-        evidence.has_second_key = any(each.request.identity == OTHER for each in evidence.exchanges)
-        for each in evidence.exchanges:
-            if each.request.identity != OWN:
-                self._note_attempt(each)
-            elif each.request.operation in WRITES:
-                self._note_write(each)
+        evidence.markers |= {marker for exchange in evidence.exchanges for marker in marks_of(exchange)}
+        evidence.own |= {
+            exchange.made_id for exchange in self._own if exchange.made_id and exchange.request.operation == "create"
+        }
+        evidence.has_second_key = any(exchange.request.identity == OTHER for exchange in evidence.exchanges)
+        for exchange in evidence.exchanges:
+            if exchange.request.identity != OWN:
+                self._note_attempt(exchange)
+            elif exchange.request.operation in WRITES:
+                self._note_write(exchange)
         evidence.before_after += self._periods()
         evidence.paging_scans += self._scans()
 
@@ -61,9 +63,9 @@ class _Replay:
         evidence, request, texts = self._evidence, exchange.request, _texts(exchange)
         before, after = self._around(exchange)
         if request.operation == "delete":
-            updates = [each for each in self._since(exchange) if each.request.operation == "update"]
-            late = {"late_read": self._read(updates[0]), "late_list": self._around(updates[0])[1]} if updates else {}
-            evidence.removals.append(Removal(exchange, self._read(exchange), after, **late))  # type: ignore[arg-type]
+            updates = [step for step in self._since(exchange) if step.request.operation == "update"]
+            later = {"late_read": self._read(updates[0]), "late_list": self._around(updates[0])[1]} if updates else {}
+            evidence.removals.append(Removal(exchange, self._read(exchange), after, **later))  # type: ignore[arg-type]
         elif request.operation == "update":
             record = self._record(exchange)
             change = Change(exchange, texts, record or {}, self._read(exchange))
@@ -71,14 +73,14 @@ class _Replay:
                 (evidence.changes if request.shape == USUAL else evidence.shaped).append(change)
         elif missing := [name for name in self._resource.required if request.form and name not in request.form]:
             marker = next(iter(marks_of(exchange)), "")
-            known = {*before.ids, *evidence.own}
-            new = [row for row in after.rows if id_of(row) not in known] if after else []
-            came = [row for row in new if before.complete or shows(row, marker)]
-            evidence.omissions.append(Omission(missing[0], exchange, marker, tuple(came)))
+            known_ids = {*before.ids, *evidence.own}
+            new = [row for row in after.rows if id_of(row) not in known_ids] if after else []
+            appeared = [row for row in new if before.complete or shows(row, marker)]
+            evidence.omissions.append(Omission(missing[0], exchange, marker, tuple(appeared)))
         else:
-            made = exchange.made_id if request.operation == "create" else None
-            read = self._read(exchange) if made is not None else None
-            creation = Creation(exchange, texts, frozenset(before.ids), made, read)
+            created_id = exchange.made_id if request.operation == "create" else None
+            read = self._read(exchange) if created_id is not None else None
+            creation = Creation(exchange, texts, frozenset(before.ids), created_id, read)
             (evidence.creations if request.shape == USUAL else evidence.shaped).append(creation)
 
     def _note_attempt(self, exchange: Exchange) -> None:
@@ -97,68 +99,70 @@ class _Replay:
     def _periods(self) -> Iterator[BeforeAfter]:
         """The listings around each stretch of writes, once for each operation in it."""
         for before, after in zip([NOTHING, *self._listings], self._listings, strict=False):
-            begin, end = _last(before), after.pages[0].exchange.number
-            between = [each for each in self._own if begin < each.number < end and each.is_accepted]
+            start, end = _last(before), after.pages[0].exchange.number
+            writes = [exchange for exchange in self._own if start < exchange.number < end and exchange.is_accepted]
             ids = {
                 operation: frozenset(
-                    each.made_id if operation == "create" else each.request.identifier
-                    for each in between
-                    if each.request.operation == operation
+                    exchange.made_id if operation == "create" else exchange.request.identifier
+                    for exchange in writes
+                    if exchange.request.operation == operation
                 )
                 for operation in WRITES
             }
-            made, changed, removed = (ids[operation] for operation in ("create", "update", "delete"))
+            created, changed, removed = (ids[operation] for operation in ("create", "update", "delete"))
             for operation in [operation for operation in WRITES if ids[operation]]:
-                yield BeforeAfter(operation, before, after, made - removed, removed - made, changed)
+                yield BeforeAfter(operation, before, after, created - removed, removed - created, changed)
 
     def _scans(self) -> Iterator[PagingScan]:
         """Pages between two listings, while the account writes nothing."""
         for number, before in enumerate(self._listings):
-            writes = [each.number for each in self._own if each.request.operation in WRITES]
-            until = min((each for each in writes if each > _last(before)), default=None)
-            after = [each for each in self._listings[number + 1 :] if until is None or _last(each) < until]
+            writes = [exchange.number for exchange in self._own if exchange.request.operation in WRITES]
+            write = min((write_number for write_number in writes if write_number > _last(before)), default=None)
+            after = [listing for listing in self._listings[number + 1 :] if write is None or _last(listing) < write]
             if after:
-                pages = [each.page for each in self._own if each.expects is Expect.SUCCESS and each.page]
-                between = [
+                pages = [
+                    exchange.page for exchange in self._own if exchange.expects is Expect.SUCCESS and exchange.page
+                ]
+                scanned_pages = [
                     page for page in pages if _last(before) < page.exchange.number < after[-1].pages[0].exchange.number
                 ]
-                yield PagingScan(before, tuple(between), after[-1])
+                yield PagingScan(before, tuple(scanned_pages), after[-1])
                 return
 
     def _around(self, exchange: Exchange) -> tuple[Listing, Listing | None]:
         """The listings before and after a request; a listing without pages, and None, if there are none."""
-        before = [each for each in self._listings if _last(each) < exchange.number]
-        after = [each for each in self._listings if each.pages[0].exchange.number > exchange.number]
+        before = [listing for listing in self._listings if _last(listing) < exchange.number]
+        after = [listing for listing in self._listings if listing.pages[0].exchange.number > exchange.number]
         return before[-1] if before else NOTHING, after[0] if after else None
 
     def _since(self, exchange: Exchange) -> list[Exchange]:
         """The account's later requests about the same record."""
         identifier = exchange.made_id if exchange.request.operation == "create" else exchange.request.identifier
-        later = [each for each in self._own if each.number > exchange.number]
-        return [each for each in later if each.request.identifier == identifier and identifier is not None]
+        following = [step for step in self._own if step.number > exchange.number]
+        return [step for step in following if step.request.identifier == identifier and identifier is not None]
 
     def _read(self, exchange: Exchange) -> Exchange | None:
         """The first read of its record afterwards, before another write to it."""
-        since = self._since(exchange)
-        return since[0] if since and since[0].request.operation == "read" else None
+        later_requests = self._since(exchange)
+        return later_requests[0] if later_requests and later_requests[0].request.operation == "read" else None
 
     def _record(self, exchange: Exchange) -> Record | None:
         """Its record as last shown before."""
-        identifier, shown = exchange.request.identifier, None
-        for each in self._own:
-            if each.number < exchange.number and identifier is not None:
-                read = each.record if each.request.operation == "read" else None
-                rows: Sequence[Record] = each.page.rows if each.page else [read] if read else []
-                shown = next((row for row in rows if row.get("id") == identifier), shown)
-        return shown
+        identifier, shown_record = exchange.request.identifier, None
+        for earlier in self._own:
+            if earlier.number < exchange.number and identifier is not None:
+                read = earlier.record if earlier.request.operation == "read" else None
+                rows: Sequence[Record] = earlier.page.rows if earlier.page else [read] if read else []
+                shown_record = next((row for row in rows if row.get("id") == identifier), shown_record)
+        return shown_record
 
 
 def marked(text: str, mark_of: Callable[[str], str]) -> str:
     """A text with other marks in the place of a run's, in capitals where those are."""
 
     def other(found: re.Match[str]) -> str:
-        mark = mark_of(found[0].casefold())
-        return mark.upper() if str(found[0]).isupper() else mark
+        marker = mark_of(found[0].casefold())
+        return marker.upper() if str(found[0]).isupper() else marker
 
     return MARK.sub(other, text)
 
@@ -168,7 +172,7 @@ def marks_of(exchange: Exchange) -> list[str]:
     request = exchange.request
     body = request.body[1].decode("utf-8", "replace") if request.body else ""
     return list(
-        dict.fromkeys(found[0].casefold() for found in MARK.finditer("\n".join([*_texts(exchange).values(), body])))
+        dict.fromkeys(match[0].casefold() for match in MARK.finditer("\n".join([*_texts(exchange).values(), body])))
     )
 
 
@@ -183,7 +187,7 @@ def _listings(own: Sequence[Exchange]) -> Iterator[Listing]:
         page = exchange.page if exchange and exchange.expects is not Expect.OVERLOOKED else None
         follows = page and pages and (page.number, page.size) == (pages[-1].number + 1, pages[-1].size)
         if not follows and pages:
-            rows = sum(len(each.rows) for each in pages)
+            rows = sum(len(listed_page.rows) for listed_page in pages)
             yield Listing(tuple(pages), rows == pages[0].total or len(pages[-1].rows) < (pages[-1].size or 0))
             pages = []
         if page and (follows or page.number == 1):

@@ -254,9 +254,9 @@ class Run:
         self._next_look = time.monotonic() + SECONDS_BETWEEN
         self._shrunk: dict[str, tuple[str, Shrunk]] = {}
         self._lag = Lag(options.limits.lag / Limits.lag)
-        chosen = selected(contract, options)
+        chosen_rules = selected(contract, options)
         by_resource = {
-            name: [rule for rule, resource in chosen if resource.name == name] for name in contract.resources
+            name: [rule for rule, resource in chosen_rules if resource.name == name] for name in contract.resources
         }
         self.visits = [Visits(rules, contract.resources[name]) for name, rules in by_resource.items() if rules]
         keys = identities(options.api_key, options.second_api_key)
@@ -264,7 +264,7 @@ class Run:
         self._report = progress
         self.target.waiting = self._report_waiting
         self._chapter = "looking"
-        self.target.counted = lambda sent: progress(self._chapter, sent)
+        self.target.counted = lambda request_count: progress(self._chapter, request_count)
         if options.explore:  # Schemathesis is slow to load
             Thread(target=import_module, args=("contract_tests.exploration",), daemon=True).start()
 
@@ -282,7 +282,7 @@ class Run:
     def visit(self, visits: Visits) -> None:
         """Visit a resource and, if a rule that several requests decide seems violated, visit it again for that."""
         options, resource = self._options, visits.resource
-        chapters, further = self._first_plan(visits)
+        chapters, extra_steps = self._first_plan(visits)
         while True:
             evidence = Evidence(resource, options.base_url, public_base_url=options.public_base_url)
             visits.seen.append(evidence)
@@ -290,7 +290,7 @@ class Run:
             if options.splash_create_path and resource.name == "splash-pages":
                 visitor.create_path = options.splash_create_path
             try:
-                visit(visitor, chapters, further, partial(self._begin, visits))
+                visit(visitor, chapters, extra_steps, partial(self._begin, visits))
             finally:
                 visits.judge()
             doubted = doubts(visits.results, evidence) if len(visits.seen) == 1 else {}
@@ -298,49 +298,49 @@ class Run:
             if not doubted:
                 break
             if any(doubted.values()):  # in what only exploration shows, all before it may have a part
-                chapters, further = chapters | (needed(doubted) & CONTROL), [self._explore]
+                chapters, extra_steps = chapters | (needed(doubted) & CONTROL), [self._explore]
             else:
-                chapters, further = needed(doubted), []
+                chapters, extra_steps = needed(doubted), []
         visits.is_whole = True
 
     def shrink(self) -> None:
         """Try what was found again with fewer requests, of each rule for the first resource that breaks it."""
         target, limits = self.target, self._options.limits
-        most = target.sent // A_SHARE if self._options.shrink is None else self._options.shrink
+        limit = target.sent // A_SHARE if self._options.shrink is None else self._options.shrink
         slow = limits.interval > SLOW and self._options.shrink is None
-        if not most or slow or limits.read_only or target.enough or target.interrupted() or target.ledger.left:
+        if not limit or slow or limits.read_only or target.enough or target.interrupted() or target.ledger.left:
             return  # also if something could not be removed: then nothing more is made
-        found: dict[str, list[tuple[Rule, Violation]]] = {}
+        findings_by_resource: dict[str, list[tuple[Rule, Violation]]] = {}
         for result in first_violated(result for visits in self.visits for result in visits.results):
             if result.rule.decided_by != "round":
-                found.setdefault(result.resource, []).append((result.rule, result.findings[0]))
+                findings_by_resource.setdefault(result.resource, []).append((result.rule, result.findings[0]))
         self._chapter = "shrinking"
-        every = sum(map(len, found.values()))
-        for resource, findings in found.items():
+        finding_count = sum(map(len, findings_by_resource.values()))
+        for resource, findings in findings_by_resource.items():
             visitor = Visitor(target, self._contract.resources[resource], lag=self._lag)
             visitor.marker = f"ct{int(time.time())}{target.ledger.token}"
-            share = most * len(findings) // every
+            budget = limit * len(findings) // finding_count
             exchanges = sorted(target.exchanges, key=lambda exchange: exchange.number)
             shrinking = Shrinking(visitor, self._options.public_base_url)
             self._shrunk |= {
-                rule: (resource, shrunk) for rule, shrunk in shrinking.shrink(findings, exchanges, share).items()
+                rule: (resource, shortest) for rule, shortest in shrinking.shrink(findings, exchanges, budget).items()
             }
 
     def _first_plan(self, visits: Visits) -> tuple[Chapters, list[Further]]:
-        options, further = self._options, list[Further]()
+        options, extra_steps = self._options, list[Further]()
         if options.explore:
-            further.append(self._explore)
+            extra_steps.append(self._explore)
         if options.overlap and any(rule.decided_by == "round" for rule in visits.rules):
-            further.append(self._overlap)
-        return needed(visits.rules) - CONTROL if options.rules else options.chapters, further
+            extra_steps.append(self._overlap)
+        return needed(visits.rules) - CONTROL if options.rules else options.chapters, extra_steps
 
     @cached_property
     def exploration(self) -> Callable[[Visitor], Iterator[Callable[[], object]]]:
         """Yields what a visit does to explore."""
         from contract_tests.exploration import SEVERAL_TYPES, Exploration  # noqa: PLC0415
 
-        shares = sum(SEVERAL_TYPES if resource.types else 1 for resource in self._contract.resources.values())
-        return Exploration(self._contract, math.ceil(self._options.explore / shares), self._options.seed)
+        weights = sum(SEVERAL_TYPES if resource.types else 1 for resource in self._contract.resources.values())
+        return Exploration(self._contract, math.ceil(self._options.explore / weights), self._options.seed)
 
     def _explore(self, visitor: Visitor) -> Iterator[Step]:
         rule, steps = self._options.explore_until, self.exploration(visitor)
@@ -358,41 +358,41 @@ class Run:
         self._chapter = f"{visits.resource.name}: {chapter}"
         self._report(self._chapter, self.target.sent)
         is_awaited = self._certain or self._options.max_failures
-        if is_awaited and (began := time.monotonic()) > self._next_look:
+        if is_awaited and (started := time.monotonic()) > self._next_look:
             self._next_look = math.inf  # until this look is over
             visits.judge()
             self._note_certain(visits, [result for result in visits.results if result.is_certain_failure])
-            ended = time.monotonic()
-            self._next_look = ended + max(SECONDS_BETWEEN, TIMES_AS_LONG * (ended - began))
+            finished = time.monotonic()
+            self._next_look = finished + max(SECONDS_BETWEEN, TIMES_AS_LONG * (finished - started))
 
     def _note_certain(self, visits: Visits, results: list[Result]) -> None:
         """Report what nothing will change; once enough has failed, the target sends no more."""
         with self._lock:
             self._certain_results[visits.resource.name] = results
-            every = [result for some in self._certain_results.values() for result in some]
-            failed, most = sum(result.verdict is Verdict.FAIL for result in every), self._options.max_failures
-            if most and failed >= most and not self.target.enough:
-                self.target.enough = f"stopped, as {failed} checks failed and --max-failures is {most}"
+            confirmed = [result for resource_results in self._certain_results.values() for result in resource_results]
+            failed, limit = sum(result.verdict is Verdict.FAIL for result in confirmed), self._options.max_failures
+            if limit and failed >= limit and not self.target.enough:
+                self.target.enough = f"stopped, as {failed} checks failed and --max-failures is {limit}"
             if self._certain:
-                self._certain(self.outcome(every))
+                self._certain(self.outcome(confirmed))
 
     def outcome(self, results: list[Result]) -> Outcome:
         """The outcome of the results, with secrets masked and waived failures marked."""
         options, ledger, masking = self._options, self.target.ledger, self._masking
-        is_whole = all(visits.is_whole for visits in self.visits)
+        is_complete = all(visits.is_whole for visits in self.visits)
         exchanges = sorted(self.target.exchanges, key=lambda exchange: exchange.number)
         if options.limits.read_only:
-            results = [each for each in results if each.verdict is not Verdict.INCONCLUSIVE or each.findings]
+            results = [result for result in results if result.verdict is not Verdict.INCONCLUSIVE or result.findings]
         masked = [_masked(result, masking) for result in results]
-        marked, stale = apply_waivers(options.waivers, masked, self._contract, datetime.now(UTC).date())
-        not_run = possible(judged(self._contract, options)) - len(marked)
+        final_results, stale = apply_waivers(options.waivers, masked, self._contract, datetime.now(UTC).date())
+        not_run = possible(judged(self._contract, options)) - len(final_results)
         word, status = overall(
-            marked,
+            final_results,
             partial=not_run > 0,
             strict=options.strict,
             stale=bool(stale),
             left=bool(ledger.left),
-            interrupted=not is_whole,
+            interrupted=not is_complete,
         )
         return Outcome(
             base_url=options.base_url,
@@ -401,8 +401,8 @@ class Run:
             seconds=time.time() - self._began,
             word=word,
             status=status,
-            not_judged=tuple(map(masking.text, self._not_judged(marked, not_run, is_whole=is_whole))),
-            results=tuple(marked),
+            not_judged=tuple(map(masking.text, self._not_judged(final_results, not_run, is_whole=is_complete))),
+            results=tuple(final_results),
             exchanges=tuple(exchanges),
             requests=self.target.sent,
             not_run=not_run,
@@ -412,30 +412,30 @@ class Run:
             insecure=options.connection.insecure,
             notes=tuple(printable(masking.text(note)) for note in (*remarks(exchanges), *_unanswered(exchanges))),
             stale=tuple(stale),
-            interrupted=not is_whole,
+            interrupted=not is_complete,
             public_base_url=options.public_base_url,
             shrunk=self._shrunk,
             masking=masking,
         )
 
     def _not_judged(self, results: list[Result], not_run: int, *, is_whole: bool) -> list[str]:
-        why = "deselected, or in need of writes" if is_whole else "the run was interrupted"
-        left_out = [f"{not_run or 'some'} checks ({why})"] if not_run or not is_whole else []
-        rare = ["rarer input (--explore 0)"] if not self._options.explore else []
-        rare += ["overlapping requests (--overlap 0)"] if not self._options.overlap else []
+        reason = "deselected, or in need of writes" if is_whole else "the run was interrupted"
+        left_out = [f"{not_run or 'some'} checks ({reason})"] if not_run or not is_whole else []
+        options_off = ["rarer input (--explore 0)"] if not self._options.explore else []
+        options_off += ["overlapping requests (--overlap 0)"] if not self._options.overlap else []
         notes = [note for visits in self.visits for note in visits.notes]
-        return [*unjudged(results), *notes, *rare, *left_out]
+        return [*unjudged(results), *notes, *options_off, *left_out]
 
     @property
     def _masking(self) -> Masking:
         entries = self.target.ledger.entries
-        own = [
-            (each.resource, each.owner, each.identifier)
-            for each in entries
-            if each.seen and each.identifier is not None
+        records = [
+            (entry.resource, entry.owner, entry.identifier)
+            for entry in entries
+            if entry.seen and entry.identifier is not None
         ]
         return Masking.of(
-            _secrets(self._options), own, {marker for entry in entries for marker in entry.markers if marker}
+            _secrets(self._options), records, {marker for entry in entries for marker in entry.markers if marker}
         )
 
 
@@ -450,18 +450,18 @@ def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target)
     for step in steps:
         waiting.put(step)
     errors: list[BaseException] = []
-    ended, asked = Event(), target.interrupted
-    target.interrupted = lambda: ended.is_set() or asked()
+    end_event, was_interrupted = Event(), target.interrupted
+    target.interrupted = lambda: end_event.is_set() or was_interrupted()
 
     def work(is_done: Event) -> None:
         try:
-            while not ended.is_set():
+            while not end_event.is_set():
                 waiting.get_nowait()()
         except Empty:
             pass
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             errors.append(error)
-            ended.set()
+            end_event.set()
         finally:
             is_done.set()
 
@@ -472,9 +472,9 @@ def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target)
         _wait_for(working)
     except KeyboardInterrupt as error:
         errors.insert(0, error)
-        ended.set()
+        end_event.set()
         _wait_for(working)  # a second interrupt ends the tidying, too
-    target.interrupted = asked
+    target.interrupted = was_interrupted
     if errors:
         raise errors[0]
 
@@ -492,22 +492,22 @@ def selected(contract: Contract, options: Options) -> list[tuple[Rule, Resource]
     Raises:
         NothingSelectedError: if there are none.
     """
-    unused = [each for each in options.rules if not any(fnmatchcase(rule, each) for rule in contract.rules)]
+    unused = [pattern for pattern in options.rules if not any(fnmatchcase(rule, pattern) for rule in contract.rules)]
     if unused:
         areas = ", ".join(dict.fromkeys(f"{rule.partition('.')[0]}.*" for rule in contract.rules))
         raise NothingSelectedError(f'no rule of the contract matches "{unused[0]}"; choose from {areas}')
-    if any(each.startswith("concurrency") for each in options.rules) and not options.overlap:
+    if any(pattern.startswith("concurrency") for pattern in options.rules) and not options.overlap:
         raise NothingSelectedError("rules of overlapping requests are judged with --overlap N; give that too")
-    chosen = [
+    selection = [
         (rule, contract.resources[name])
         for rule in judged(contract, options)
         if not options.rules or any(fnmatchcase(rule.id, pattern) for pattern in options.rules)
         for name in rule.resources
         if not options.resources or name in options.resources
     ]
-    if not chosen:
+    if not selection:
         raise NothingSelectedError("no rule of the contract matches what was selected")
-    return chosen
+    return selection
 
 
 def judged(contract: Contract, options: Options) -> list[Rule]:
@@ -531,9 +531,11 @@ def _unanswered(exchanges: list[Exchange]) -> list[str]:
 def _secrets(options: Options) -> dict[str, str]:
     """What must not be reported, each with its replacement."""
     words = [word for value in options.connection.headers.values() for word in (value, *value.split())]
-    sent = identities(options.api_key, options.second_api_key)
-    nearly = [value.partition(" ")[2] or quote_plus(options.api_key) for name, value in sent.items() if name != WRONG]
-    secrets = dict.fromkeys(words, "[hidden]") | dict.fromkeys(nearly, "[nearly the key]") | {options.api_key: "[key]"}
+    headers = identities(options.api_key, options.second_api_key)
+    similar = [
+        value.partition(" ")[2] or quote_plus(options.api_key) for name, value in headers.items() if name != WRONG
+    ]
+    secrets = dict.fromkeys(words, "[hidden]") | dict.fromkeys(similar, "[nearly the key]") | {options.api_key: "[key]"}
     return secrets | ({options.second_api_key: "[second key]"} if options.second_api_key else {})
 
 

@@ -51,60 +51,60 @@ class Shrinking:
             exchanges: those of the run.
             most: how many requests may be sent, clean-up and one more try of each aside.
         """
-        found, target = dict[str, Shrunk](), self._visitor.target
+        shortest_by_rule, target = dict[str, Shrunk](), self._visitor.target
         end = target.sent + most
         try:
             for number, (rule, finding) in enumerate(findings):
-                share = max(LEAST, (end - target.sent) // (len(findings) - number))
+                request_share = max(LEAST, (end - target.sent) // (len(findings) - number))
                 steps = steps_to(rule, self._visitor.resource, finding, exchanges)
                 with suppress(_SpentError):
-                    for shrunk in self._smaller(rule, finding, steps, min(end, target.sent + share)):
-                        found[rule.id] = shrunk
-                last = found.get(rule.id)
+                    for shortest in self._smaller(rule, finding, steps, min(end, target.sent + request_share)):
+                        shortest_by_rule[rule.id] = shortest
+                last = shortest_by_rule.get(rule.id)
                 if last and not self._is_over and self._tried(rule, finding, last.exchanges, last.exchanges) is None:
-                    del found[rule.id]  # what somebody else did at that time may have looked like it
+                    del shortest_by_rule[rule.id]  # what somebody else did at that time may have looked like it
         except BudgetSpentError:
             pass
         finally:
             with target.cleaning_up(), suppress(BudgetSpentError):
                 self._forget_deleted()
                 remove_all(self._visitor)
-        return found
+        return shortest_by_rule
 
     def _forget_deleted(self) -> None:
         """Note which of the records that were deleted are gone, so that nobody deletes them again."""
-        seen = self._visitor.list_settled() if self._deleted else None
+        listing = self._visitor.list_settled() if self._deleted else None
         for identifier, entry in self._deleted.items():
-            if seen and seen.complete and identifier not in seen.ids:
+            if listing and listing.complete and identifier not in listing.ids:
                 self._visitor.target.ledger.forget(entry)
 
     def _smaller(self, rule: Rule, finding: Violation, steps: list[Exchange], end: int) -> Iterator[Shrunk]:
         """Ever fewer requests that show a finding."""
-        known, shrunk = list[Sequence[Exchange]](), Shrunk(finding, ())
+        tried_steps, shortest = list[Sequence[Exchange]](), Shrunk(finding, ())
 
         def shows(some: Sequence[Exchange]) -> bool:
-            nonlocal shrunk
-            if some in known or not some or self._is_over:
+            nonlocal shortest
+            if some in tried_steps or not some or self._is_over:
                 return False
             if self._visitor.target.sent + len(some) > end:
                 raise _SpentError
-            known.append(some)
-            tried = self._tried(rule, finding, some, steps)
-            shrunk = tried or shrunk
-            return tried is not None
+            tried_steps.append(some)
+            shorter = self._tried(rule, finding, some, steps)
+            shortest = shorter or shortest
+            return shorter is not None
 
-        left: Sequence[Exchange] = next((some for some in around(finding, steps) if shows(some)), ())
-        yield from [shrunk] if left else []
+        left: Sequence[Exchange] = next((attempt for attempt in around(finding, steps) if shows(attempt)), ())
+        yield from [shortest] if left else []
         for fewer in _fewer(left, shows):
             left = fewer
-            yield shrunk
+            yield shortest
         for number, step in enumerate(left):
             for form in _simpler(step.request, self._visitor.resource):
                 simpler = replace(step, request=replace(step.request, form=form))
-                some = [*left[:number], simpler, *left[number + 1 :]]
-                if shows(some):
-                    left = some
-                    yield shrunk
+                attempt = [*left[:number], simpler, *left[number + 1 :]]
+                if shows(attempt):
+                    left = attempt
+                    yield shortest
                     break
 
     def _tried(
@@ -114,15 +114,15 @@ class Shrinking:
         resource = self._visitor.resource
         before = len(self._visitor.target.ledger.entries)
         try:
-            sent = list(self._sent(some, {each.made_id for each in steps if each.request.operation == "create"}))
+            exchanges = list(self._sent(some, {step.made_id for step in steps if step.request.operation == "create"}))
         except (WriteRefusedError, LookupError):
             return None
         finally:
             self._delete(before)
         base_url = self._visitor.target.base_url
-        for each in judged_again(rule, resource, base_url, sent, self._public_base_url):
-            if isinstance(each, Violation) and _is_alike(each, finding):
-                return Shrunk(each, tuple(sent))
+        for observation in judged_again(rule, resource, base_url, exchanges, self._public_base_url):
+            if isinstance(observation, Violation) and _is_alike(observation, finding):
+                return Shrunk(observation, tuple(exchanges))
         return None
 
     def _delete(self, before: int) -> None:
@@ -147,13 +147,13 @@ class Shrinking:
         Raises:
             LookupError: if one is about a record that none of them has made.
         """
-        visitor, ids, marks = self._visitor, dict[Any, int](), dict[str, str]()
+        visitor, ids, new_markers = self._visitor, dict[Any, int](), dict[str, str]()
         for step in some:
-            request = self._renewed(step, marks)
+            request = self._renewed(step, new_markers)
             identifier = request.identifier
             if identifier in made:
-                there = request.path.replace(f"/{identifier}", f"/{ids[identifier]}")
-                request = replace(request, path=there, identifier=ids[identifier])
+                path = request.path.replace(f"/{identifier}", f"/{ids[identifier]}")
+                request = replace(request, path=path, identifier=ids[identifier])
             if request.operation == "create":
                 exchange = visitor.send(request, self._planned(step, request))
                 if exchange.made_id is not None:
@@ -184,13 +184,13 @@ class Shrinking:
     def _renewed(self, step: Exchange, marks: dict[str, str]) -> Request:
         """A request with marks of its own instead of those it had."""
         request = step.request
-        for mark in marks_of(step):
-            if mark not in marks:
+        for marker in marks_of(step):
+            if marker not in marks:
                 self._count += 1
-                marks[mark] = f"{self._visitor.marker}-{self._count}z"
+                marks[marker] = f"{self._visitor.marker}-{self._count}z"
 
         def renewed(text: str) -> str:
-            return marked(text, lambda mark: marks.get(mark, mark))
+            return marked(text, lambda marker: marks.get(marker, marker))
 
         form = request.form and {
             name: renewed(value) if isinstance(value, str) else value for name, value in request.form.items()
@@ -224,14 +224,14 @@ def _simpler(request: Request, resource: Resource) -> Iterator[Mapping[str, Form
         yield needed
     if len(optional) > 1 or (optional and not needed and len(form) > 1):
         for name in optional:
-            yield {each: value for each, value in form.items() if each != name}
+            yield {other: value for other, value in form.items() if other != name}
 
 
 def _is_alike(one: Violation, other: Violation) -> bool:
     """Whether two findings are about the same: the same operation, by the same client, and the same place in JSON."""
-    here, there = one.exchange.request, other.exchange.request
-    same = (here.operation, here.identity) == (there.operation, there.identity)
-    return same and _plain(one.at) == _plain(other.at)
+    request, other_request = one.exchange.request, other.exchange.request
+    is_same_operation = (request.operation, request.identity) == (other_request.operation, other_request.identity)
+    return is_same_operation and _plain(one.at) == _plain(other.at)
 
 
 def _plain(place: str) -> str:

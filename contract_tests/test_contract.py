@@ -21,15 +21,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def result(request: pytest.FixtureRequest, pair: tuple[str, str]) -> Result:
     """The verdict; without one, the test is skipped here or ends as an error."""
-    results = {(each["rule"], each["kind"]): each for each in results_of(request.config)["results"]}
+    results = {(entry["rule"], entry["kind"]): entry for entry in results_of(request.config)["results"]}
     if pair not in results:
         pytest.skip("not run: it was deselected, or needs writes")
-    found: Result = results[pair]
-    if found["verdict"] == Verdict.NOT_APPLICABLE or found["waived"]:
-        pytest.skip(explain(found))
-    if found["verdict"] == Verdict.INCONCLUSIVE:
-        pytest.fail(f"inconclusive: {explain(found)}", pytrace=False)
-    return found
+    entry_found: Result = results[pair]
+    if entry_found["verdict"] == Verdict.NOT_APPLICABLE or entry_found["waived"]:
+        pytest.skip(explain(entry_found))
+    if entry_found["verdict"] == Verdict.INCONCLUSIVE:
+        pytest.fail(f"inconclusive: {explain(entry_found)}", pytrace=False)
+    return entry_found
 
 
 def test_rule(result: Result, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:

@@ -29,7 +29,7 @@ def plan_of(rule: Rule, resource: Resource, exchanges: Sequence[Exchange], it: i
     plan = {
         "rule": rule.id,
         "resource": resource.name,
-        "it": next((number for number, each in enumerate(exchanges, 1) if each.number == it), 0),
+        "it": next((number for number, exchange in enumerate(exchanges, 1) if exchange.number == it), 0),
         "steps": [_as_json(exchange) for exchange in exchanges],
         "public_base_url": public_base_url,
     }
@@ -41,7 +41,7 @@ def _as_json(exchange: Exchange) -> dict[str, Any]:
     form: Any = request.form and {
         name: value if isinstance(value, str) else [value[0], value[2]] for name, value in request.form.items()
     }
-    whole = {
+    step = {
         "operation": request.operation,
         "identity": request.identity,
         "expects": exchange.expects,
@@ -50,7 +50,7 @@ def _as_json(exchange: Exchange) -> dict[str, Any]:
         "query": [list(pair) for pair in request.query],
         "shape": {name: value for name, value in asdict(request.shape).items() if value != getattr(USUAL, name)},
     }
-    return {name: value for name, value in whole.items() if value}
+    return {name: value for name, value in step.items() if value}
 
 
 def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: str) -> Violation | bool | None:
@@ -61,15 +61,15 @@ def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: 
     """
     resource, rule = contract.resources[plan["resource"]], contract.rules[plan["rule"]]
     exchanges = _exchanges(plan, resource, printed, mark)
-    seen = judged_again(rule, resource, base_url, exchanges, plan.get("public_base_url"))
-    broken = next((each for each in seen if isinstance(each, Violation)), None)
-    documented = [each for each in exchanges if each.expects is Expect.SUCCESS]
-    is_doubted = any(isinstance(each, Undecided) for each in seen)
-    answered = {each.number for each in exchanges}
-    if broken or plan["it"] not in answered or not all(each.succeeded for each in documented):
+    observations = judged_again(rule, resource, base_url, exchanges, plan.get("public_base_url"))
+    broken = next((observation for observation in observations if isinstance(observation, Violation)), None)
+    documented = [exchange for exchange in exchanges if exchange.expects is Expect.SUCCESS]
+    is_doubted = any(isinstance(observation, Undecided) for observation in observations)
+    answered = {exchange.number for exchange in exchanges}
+    if broken or plan["it"] not in answered or not all(exchange.succeeded for exchange in documented):
         return broken
-    is_satisfied = any(isinstance(each, Satisfied | NotApplicable) for each in seen)
-    is_read = all(each.json is not None for each in documented if each.request.operation != "delete")
+    is_satisfied = any(isinstance(observation, Satisfied | NotApplicable) for observation in observations)
+    is_read = all(exchange.json is not None for exchange in documented if exchange.request.operation != "delete")
     return is_satisfied or (is_read and not is_doubted and len(answered) == len(plan["steps"])) or None
 
 
@@ -98,25 +98,27 @@ def _exchanges(plan: Plan, resource: Resource, printed: bytes, mark: str) -> lis
 def _head(head: bytes) -> tuple[int | None, HTTPHeaderDict]:
     """The status in the head of an answer, and its headers."""
     status, *lines = head.decode("latin-1").split("\r\n")
-    found = re.match(r"HTTP/\S+ (\d+)", status)
+    status_match = re.match(r"HTTP/\S+ (\d+)", status)
     headers = HTTPHeaderDict((name, text.strip()) for name, _, text in (line.partition(":") for line in lines))
-    return int(found[1]) if found else None, headers
+    return int(status_match[1]) if status_match else None, headers
 
 
 def _request(step: Mapping[str, Any], resource: Resource, target: str, mark: str) -> Request:
     """A request as it was sent: with the script's mark, and the id in its path."""
 
-    def own(text: str) -> str:
+    def with_script_marker(text: str) -> str:
         return marked(text, lambda before: f"{mark}-{before.rpartition('-')[2]}")
 
     path = target.partition("?")[0]
     last = path.rpartition("/")[2]
     form: dict[str, FormValue] | None = step.get("form") and {
-        name: own(value) if isinstance(value, str) else (value[0], b"", value[1])
+        name: with_script_marker(value) if isinstance(value, str) else (value[0], b"", value[1])
         for name, value in step["form"].items()
     }
     body = step.get("body")
-    shape: Any = {name: tuple(each) if isinstance(each, list) else each for name, each in step.get("shape", {}).items()}
+    style: Any = {
+        name: tuple(member) if isinstance(member, list) else member for name, member in step.get("shape", {}).items()
+    }
     return Request(
         step["operation"],
         resource.name,
@@ -127,6 +129,6 @@ def _request(step: Mapping[str, Any], resource: Resource, target: str, mark: str
         step["identity"],
         int(last) if last.isdecimal() else None,
         Expect(step["expects"]),
-        body=body and (body[0], own(body[1]).encode("latin-1")),
-        shape=Shape(**shape) if shape else USUAL,
+        body=body and (body[0], with_script_marker(body[1]).encode("latin-1")),
+        shape=Shape(**style) if style else USUAL,
     )

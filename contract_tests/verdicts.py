@@ -121,7 +121,7 @@ class Outcome:
     @property
     def server_errors(self) -> int:
         """How many answers had a status of 5xx, those to earlier tries included."""
-        statuses = (status for each in self.exchanges for status in (*each.attempts, each.status))
+        statuses = (status for exchange in self.exchanges for status in (*exchange.attempts, exchange.status))
         return sum(status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR for status in statuses)
 
     @property
@@ -158,12 +158,12 @@ def is_violated(rule: Rule, evidence: Evidence) -> bool:
 
 def doubts(results: Iterable[Result], evidence: Evidence) -> dict[Rule, bool]:
     """The rules that several requests decide and that seem violated, each with whether only exploration shows it."""
-    found = {}
+    only_explored = {}
     for result in results:
         if result.rule.decided_by == "state" and result.findings:
             first = min(finding.exchange.number for finding in result.findings)
-            found[result.rule] = evidence.explored_from is not None and first > evidence.explored_from
-    return found
+            only_explored[result.rule] = evidence.explored_from is not None and first > evidence.explored_from
+    return only_explored
 
 
 def judge(rule: Rule, *visits: Evidence) -> Result:
@@ -171,31 +171,38 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
 
     A rule that several requests decide fails only if both visits show a violation.
     """
-    seen = [observe(rule, evidence) for evidence in visits]
-    every = [observation for observations in seen for observation in observations]
-    exchanges = {each.exchange.number: each.exchange for each in every if isinstance(each, Satisfied | Violation)}
-    findings = _once(observation for observation in every if isinstance(observation, Violation))
-    again = all(any(isinstance(each, Violation) for each in observations) for observations in seen) and len(seen) > 1
+    by_visit = [observe(rule, evidence) for evidence in visits]
+    pooled = [observation for observations in by_visit for observation in observations]
+    exchanges = {
+        observation.exchange.number: observation.exchange
+        for observation in pooled
+        if isinstance(observation, Satisfied | Violation)
+    }
+    findings = _once(observation for observation in pooled if isinstance(observation, Violation))
+    confirmed = (
+        all(any(isinstance(observation, Violation) for observation in observations) for observations in by_visit)
+        and len(by_visit) > 1
+    )
     result = Result(
         rule,
         visits[0].resource.name,
         Verdict.PASS,
-        witnesses=sum(isinstance(observation, Satisfied) for observation in every),
+        witnesses=sum(isinstance(observation, Satisfied) for observation in pooled),
         findings=findings,
         seconds=sum(exchange.seconds for exchange in exchanges.values()),
     )
-    if findings and (rule.decided_by != "state" or again):
+    if findings and (rule.decided_by != "state" or confirmed):
         return replace(result, verdict=Verdict.WARN if rule.level == "advisory" else Verdict.FAIL)
     if findings:
-        reason = f"it seemed broken in one visit, {_in_another(seen[1:])}"
+        reason = f"it seemed broken in one visit, {_in_another(by_visit[1:])}"
         return replace(result, verdict=Verdict.INCONCLUSIVE, reasons=(reason,))
     if result.witnesses:
         return result
-    absent = [observation for observation in every if isinstance(observation, NotApplicable)]
+    absent = [observation for observation in pooled if isinstance(observation, NotApplicable)]
     if absent:
         reasons = tuple(dict.fromkeys(observation.reason for observation in absent))
         return replace(result, verdict=Verdict.NOT_APPLICABLE, reasons=reasons, unjudged=absent[0].unjudged)
-    undecided = [observation.reason for observation in every if isinstance(observation, Undecided)]
+    undecided = [observation.reason for observation in pooled if isinstance(observation, Undecided)]
     reasons = tuple(dict.fromkeys([*undecided, *(note for evidence in visits for note in evidence.notes)]))
     return replace(
         result, verdict=Verdict.INCONCLUSIVE, reasons=reasons or ("nothing that this rule covers was observed",)
@@ -205,17 +212,19 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
 def _in_another(seen: list[list[Observation]]) -> str:
     if not seen:
         return "and there was no other"
-    is_satisfied = any(isinstance(each, Satisfied) for each in seen[0])
+    is_satisfied = any(isinstance(observation, Satisfied) for observation in seen[0])
     return "but not in another" if is_satisfied else "and another could not tell"
 
 
 def _once(findings: Iterable[Violation]) -> tuple[Violation, ...]:
     """Findings without repetitions of the same finding about the same request."""
-    once: dict[tuple[str, ...], Violation] = {}
-    for each in findings:
-        request = each.exchange.request
-        once.setdefault((request.method, request.target, request.identity, each.expected, each.received), each)
-    return tuple(once.values())
+    distinct: dict[tuple[str, ...], Violation] = {}
+    for finding in findings:
+        request = finding.exchange.request
+        distinct.setdefault(
+            (request.method, request.target, request.identity, finding.expected, finding.received), finding
+        )
+    return tuple(distinct.values())
 
 
 def overall(  # noqa: PLR0913 - each of these affects the one word
@@ -242,18 +251,20 @@ def _word(results: list[Result], *, partial: bool, strict: bool) -> tuple[str, i
     verdicts = {result.verdict for result in results if not result.waived}
     if Verdict.FAIL in verdicts or (strict and Verdict.WARN in verdicts):
         return "does not conform", FAILED
-    if any(each.verdict is Verdict.INCONCLUSIVE and (strict or each.rule.level != "advisory") for each in results):
+    if any(
+        result.verdict is Verdict.INCONCLUSIVE and (strict or result.rule.level != "advisory") for result in results
+    ):
         return "undecided", UNDECIDED
     if partial:
         return "partial: no claim", 0
-    return ("conforms but for what is waived" if any(each.waived for each in results) else "conforms"), 0
+    return ("conforms but for what is waived" if any(result.waived for result in results) else "conforms"), 0
 
 
 def unjudged(results: Iterable[Result]) -> list[str]:
     """What a verdict does not cover, though its word may be *conforms*: each with the reason in brackets."""
-    every = list(results)
-    missing = [f"{result.unjudged} ({result.reasons[0]})" for result in every if result.unjudged]
-    advisory = sum(each.verdict is Verdict.INCONCLUSIVE and each.rule.level == "advisory" for each in every)
+    result_list = list(results)
+    missing = [f"{result.unjudged} ({result.reasons[0]})" for result in result_list if result.unjudged]
+    advisory = sum(result.verdict is Verdict.INCONCLUSIVE and result.rule.level == "advisory" for result in result_list)
     return list(dict.fromkeys(missing)) + ([f"{advisory} advisory checks (undecided)"] if advisory else [])
 
 

@@ -50,9 +50,9 @@ def read_waivers(path: Path) -> list[Waiver]:
     if not isinstance(entries, list):
         raise UsageError(f"{path} holds no list of waivers; each has {', '.join(FIELDS)}")
     waivers = [_waiver(path, number, entry) for number, entry in enumerate(entries, 1)]
-    (place, count), *_ = Counter((each.rule, each.resource) for each in waivers).most_common(1) or [(("", ""), 0)]
+    (pair, count), *_ = Counter((waiver.rule, waiver.resource) for waiver in waivers).most_common(1) or [(("", ""), 0)]
     if count > 1:
-        raise UsageError(f"{path}: {place[0]}[{place[1]}] is waived {count} times; keep one of them")
+        raise UsageError(f"{path}: {pair[0]}[{pair[1]}] is waived {count} times; keep one of them")
     return waivers
 
 
@@ -76,7 +76,7 @@ def apply_waivers(
     Returns:
         The results, and what is wrong with the waivers: each of those fails the run.
     """
-    every = {(result.rule.id, result.resource): result for result in results}
+    by_pair = {(result.rule.id, result.resource): result for result in results}
     stale = []
     for waiver in waivers:
         rules = [rule for rule in contract.rules.values() if fnmatchcase(rule.id, waiver.rule)]
@@ -86,18 +86,18 @@ def apply_waivers(
             for resource in rule.resources
             if fnmatchcase(resource, waiver.resource)
         ]
-        judged = [every[place] for place in matching if place in every]
-        violated = [each for each in judged if each.verdict in VIOLATED]
+        matching_results = [by_pair[pair] for pair in matching if pair in by_pair]
+        violated = [result for result in matching_results if result.verdict in VIOLATED]
         if not matching:
             stale.append(f"{waiver}: the contract has no such rule for this resource")
         elif waiver.until < today:
             stale.append(f"{waiver}: its time is over")
-        elif len(judged) == len(matching) and all(each.verdict in MENDED for each in judged):
+        elif len(matching_results) == len(matching) and all(result.verdict in MENDED for result in matching_results):
             stale.append(f"{waiver}: nothing fails there any more; take it out")
         else:
             reason = f"{waiver.reason} (until {waiver.until})"
-            every |= {(each.rule.id, each.resource): replace(each, waived=reason) for each in violated}
-    return list(every.values()), stale
+            by_pair |= {(result.rule.id, result.resource): replace(result, waived=reason) for result in violated}
+    return list(by_pair.values()), stale
 
 
 class _Dumper(yaml.SafeDumper):
@@ -113,15 +113,19 @@ def write_waivers(path: Path, results: Iterable[Result], today: date, *, strict:
     Raises:
         OSError: if it cannot be written, for example since there is such a file already.
     """
-    until = today + timedelta(days=DAYS)
+    end_date = today + timedelta(days=DAYS)
     failing: dict[str, list[Result]] = {}
-    for each in results:
-        if not each.waived and (each.verdict is Verdict.FAIL or (strict and each.verdict is Verdict.WARN)):
-            failing.setdefault(each.rule.id, []).append(each)
+    for result in results:
+        if not result.waived and (result.verdict is Verdict.FAIL or (strict and result.verdict is Verdict.WARN)):
+            failing.setdefault(result.rule.id, []).append(result)
     entries = [
-        {"rule": rule, "kind": resource, "reason": "", "until": until}
-        for rule, some in failing.items()
-        for resource in (["*"] if 1 < len(some) == len(some[0].rule.resources) else [each.resource for each in some])
+        {"rule": rule, "kind": resource, "reason": "", "until": end_date}
+        for rule, violations in failing.items()
+        for resource in (
+            ["*"]
+            if 1 < len(violations) == len(violations[0].rule.resources)
+            else [result.resource for result in violations]
+        )
     ]
     with path.open("x", encoding="utf-8") as file:
         file.write("# Failures that are allowed for a time. Give each a reason: why, and who mends it.\n")

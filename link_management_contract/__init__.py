@@ -199,24 +199,24 @@ class Contract:
     def resolve(self, node: Any) -> Any:
         """Follow a reference within the document; what stands beside a reference to a schema is added."""
         while isinstance(node, dict) and "$ref" in node:
-            reference, beside = node["$ref"], {name: value for name, value in node.items() if name != "$ref"}
+            reference, siblings = node["$ref"], {name: value for name, value in node.items() if name != "$ref"}
             node = self.document
             for step in reference.removeprefix("#/").split("/"):
                 node = node[step.replace("~1", "/").replace("~0", "~")]
-            node = {**node, **beside} if beside else node
+            node = {**node, **siblings} if siblings else node
         return node
 
     def _resource(self, tag: str) -> Resource:
         operations = {name: (path, operation) for name, path, operation in self._operations(tag)}
         read = self.resolve(operations["read"][1]["responses"]["2XX"])["content"]["application/json"]["schema"]
-        shape, required = self._object(read["properties"]["data"])
+        record_schema, required = self._object(read["properties"]["data"])
         return Resource(
             name=tag,
             paths={name: path for name, (path, _) in operations.items()},
             link_collection=operations["list"][1]["x-link-collection"],
             fields=self._fields(operations["create"][1], operations["update"][1]),
-            shape=shape,
-            required_in_reads=tuple(name for name in shape if name in required),
+            shape=record_schema,
+            required_in_reads=tuple(name for name in record_schema if name in required),
             page_sizes=self.page_sizes,
             default_page_size=self.default_page_size,
         )
@@ -251,7 +251,7 @@ class Contract:
                 kind=_kind(schema),
                 values=tuple(schema["enum"]) if _kind(schema) == "text" and "enum" in schema else (),
                 applies_when=next(iter(schema.get("x-applies-when", {}).items()), None),
-                operations=frozenset(form for form, (known, _) in forms.items() if name in known),
+                operations=frozenset(form for form, (schemas, _) in forms.items() if name in schemas),
                 required=name in forms["create"][1],
             )
             for name, schema in properties.items()

@@ -63,18 +63,18 @@ class Tools(MCPServer[Any]):
         Raises:
             ToolError: if it can't be carried out; the message says why.
         """
-        known = {tool.name: sorted(tool.input_schema.get("properties", {})) for tool in await self.list_tools()}
-        for argument in arguments if name in known else ():
-            if argument not in known[name]:
-                takes = ", ".join(known[name]) or "none"
+        tools = {tool.name: sorted(tool.input_schema.get("properties", {})) for tool in await self.list_tools()}
+        for argument in arguments if name in tools else ():
+            if argument not in tools[name]:
+                takes = ", ".join(tools[name]) or "none"
                 raise ToolError(f'{name} has no argument "{printable(argument[:60])}"; it takes {takes}')
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             cause = error.__cause__
             if isinstance(cause, ValidationError):
-                told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in cause.errors()]
-                raise ToolError(cut("\n".join(told))) from error
+                problems = [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in cause.errors()]
+                raise ToolError(cut("\n".join(problems))) from error
             if isinstance(error, UnexpectedToolError) and isinstance(cause, self._mistakes):
                 raise ToolError(cut(printable(str(cause)))) from error
             raise
@@ -97,8 +97,8 @@ class Tools(MCPServer[Any]):
 def answer(**parts: Any) -> str:
     """Parts of a result as JSON; what is too long for it is cut, and says so."""
     text = ""
-    for most, longest in BOUNDS:
-        text = json.dumps(_bounded(parts, most, longest), ensure_ascii=False, indent=1)
+    for max_items, longest in BOUNDS:
+        text = json.dumps(_bounded(parts, max_items, longest), ensure_ascii=False, indent=1)
         if len(text.encode()) <= LONGEST:
             break
     return cut(text)
@@ -106,10 +106,10 @@ def answer(**parts: Any) -> str:
 
 def _bounded(value: Any, most: int, longest: int) -> Any:
     if isinstance(value, Mapping):
-        return {printable(str(name)): _bounded(each, most, longest) for name, each in value.items()}
+        return {printable(str(name)): _bounded(member, most, longest) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        more = [f"and {len(value) - most} more"] if len(value) > most else []
-        return [_bounded(each, most, longest) for each in value[:most]] + more
+        omission_note = [f"and {len(value) - most} more"] if len(value) > most else []
+        return [_bounded(item, most, longest) for item in value[:most]] + omission_note
     if isinstance(value, str):
         more_letters = f"... and {len(value) - longest} more characters" if len(value) > longest else ""
         return printable(value[:longest]) + more_letters

@@ -11,8 +11,8 @@ RULING = re.compile(r'^\d+\. <a id="r(\d+)"></a>\*\*(.*?)\*\* (.*?)(?=\n\d+\. |\
 
 def printable(text: str) -> str:
     """A text in which no character steers a terminal, and which no runner of CI takes for a command."""
-    shown = "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
-    return shown.replace("##[", "## [")
+    shown_text = "".join(letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text)
+    return shown_text.replace("##[", "## [")
 
 
 def escaped(secret: str, encoding: str = "utf-8") -> str:

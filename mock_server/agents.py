@@ -66,15 +66,15 @@ class Session:
         """Start the mock on this machine; where it answers, and its keys."""
         if self._mock:
             raise SettingsError(f"a mock runs at {self._mock.base_url}; `choose` and `reset` change it, `stop` ends it")
-        given = dict(self._settings) | _switched(choices, conditions, defects)
-        given |= {"fixture": fixture} if fixture else {}
-        mock = MockServer(port=port or (self._options.port if "port" in self._options.used else 0), **given)
+        settings = dict(self._settings) | _switched(choices, conditions, defects)
+        settings |= {"fixture": fixture} if fixture else {}
+        mock = MockServer(port=port or (self._options.port if "port" in self._options.used else 0), **settings)
         self._mock = mock.__enter__()  # until `stop`, or the end
         return self.state()
 
     def stop(self) -> str:
         """Stop the mock; it forgets everything."""
-        mistakes = [f"{rule}: {what}" for what, rule, _ in self._running.running.journal.most_remarked]
+        mistakes = [f"{rule}: {problem}" for problem, rule, _ in self._running.running.journal.most_remarked]
         self.end()
         return answer(stopped=True, remarks={QUOTED: mistakes})
 
@@ -105,21 +105,27 @@ class Session:
                 "defects": printed.defects,
             }
             entries = re.split(r"\n(?! )", texts[names]())  # an open point has its values below it, indented
-            found = [entry for entry in entries if matching.casefold() in entry.casefold()]
-            return cut("\n".join(found) or f'no name or text holds "{matching}"', "\n... cut; give `matching`")
+            lines = [entry for entry in entries if matching.casefold() in entry.casefold()]
+            return cut("\n".join(lines) or f'no name or text holds "{matching}"', "\n... cut; give `matching`")
         mock, running = self._running, self._running.running
-        known = running.service.accounts
-        accounts = {key: account for key in known.keys if (account := known.get(key))} | dict(known.sandboxes)
+        by_key = running.service.accounts
+        accounts = {key: account for key in by_key.keys if (account := by_key.get(key))} | dict(by_key.sandboxes)
         return answer(
             base_url=mock.base_url,
             console=f"{mock.origin}/",
             accounts=[
-                {"key": key, "name": each.name, **{name: kept.total for name, kept in each.collections.items()}}
-                for key, each in accounts.items()
+                {
+                    "key": key,
+                    "name": account.name,
+                    **{name: collection.total for name, collection in account.collections.items()},
+                }
+                for key, account in accounts.items()
             ],
             more_keys="sandbox-ANYTHING is a private copy of the first account",
             switches={name: value for name, value in told(running.settings).items() if value},
-            forced=[f"{each.number}: {each.what} on {each.method} {each.path}" for each in running.effects.every],
+            forced=[
+                f"{effect.number}: {effect.what} on {effect.method} {effect.path}" for effect in running.effects.every
+            ],
             journal={"requests": len(running.journal.find()), "kinds of remarks": len(running.journal.remarked)},
         )
 
@@ -159,10 +165,10 @@ class Session:
         if take_back:
             running.effects.remove()
             return self.state()
-        asked = {"prefer": prefer, "status": status, "body": body, "headers": headers, "field": field}
-        effect = {name: value for name, value in asked.items() if value not in (None, "")}
-        forced = running.force(effect | {"method": method, "path": path, "account": account, "times": times})
-        return answer(number=forced.number, forced=forced.what, method=method, path=path, times=times)
+        parts = {"prefer": prefer, "status": status, "body": body, "headers": headers, "field": field}
+        effect = {name: value for name, value in parts.items() if value not in (None, "")}
+        added = running.force(effect | {"method": method, "path": path, "account": account, "times": times})
+        return answer(number=added.number, forced=added.what, method=method, path=path, times=times)
 
     def journal(
         self,
@@ -179,17 +185,17 @@ class Session:
                 raise SettingsError(f"request {number} is not in the journal; leave number out to see which are")
             return answer(number=number, **{QUOTED: asdict(entry)})
         filters = {"path": path or "*"} | ({"remarks": "1"} if only_remarked else {})
-        found = journal.find(after=str(after), **filters)
+        entries_found = journal.find(after=str(after), **filters)
         entries = [
             {
-                "number": each.number,
-                "request": f"{each.method} {each.target}",
-                "status": each.status,
-                "remarks": [f"{remark.rule}: {remark.what}" for remark in each.remarks],
+                "number": entry.number,
+                "request": f"{entry.method} {entry.target}",
+                "status": entry.status,
+                "remarks": [f"{remark.rule}: {remark.what}" for remark in entry.remarks],
             }
-            for each in found[-SHOWN:]
+            for entry in entries_found[-SHOWN:]
         ]
-        return answer(found=len(found), latest={QUOTED: entries})
+        return answer(found=len(entries_found), latest={QUOTED: entries})
 
     def choose(self, choices: Choices = None, conditions: Conditions = None, defects: Defects = None) -> str:
         """Switch how the mock behaves, and keep its records; each switch that is given replaces the present one."""
@@ -224,14 +230,14 @@ def _switched(
     choices: dict[str, str] | None, conditions: dict[str, float] | None, defects: list[str] | None
 ) -> dict[str, Any]:
     """The switches that are given."""
-    every = {"choices": choices, "conditions": conditions, "defects": defects}
-    return {name: value for name, value in every.items() if value is not None}
+    switches = {"choices": choices, "conditions": conditions, "defects": defects}
+    return {name: value for name, value in switches.items() if value is not None}
 
 
 def _tried(results: Mapping[str, Any]) -> str:
     """What a trial found, the servers that the client fails with first."""
-    counts = Counter(f"{each['kind']}: {each['result']}" for each in results["variations"])
-    failed = [each for each in results["variations"] if each["result"] == FAILED]
+    counts = Counter(f"{variation['kind']}: {variation['result']}" for variation in results["variations"])
+    failed = [variation for variation in results["variations"] if variation["result"] == FAILED]
     return answer(
         exit_status=results["status"],
         runs=results["runs"],
@@ -240,11 +246,11 @@ def _tried(results: Mapping[str, Any]) -> str:
         counts=counts,
         fails_with=[
             {
-                "name": each["name"],
-                **{name: each[name] for name in ("value", "usual", "what") if name in each},
-                QUOTED: {"findings": each["findings"][:2], "output": each["output"][-300:]},
+                "name": variation["name"],
+                **{name: variation[name] for name in ("value", "usual", "what") if name in variation},
+                QUOTED: {"findings": variation["findings"][:2], "output": variation["output"][-300:]},
             }
-            for each in failed
+            for variation in failed
         ],
         **{QUOTED: {"output": results["output"][-300:], "notes": results["notes"]}},
     )

@@ -73,15 +73,15 @@ class _Routes(MapAdapter):
         """Where a request leads, if Flask asks for just that."""
         if asked or named != {"return_rule": True}:
             return super().match(*asked, **named)
-        here = self.default_method, self.path_info
-        found = self.known.get(here)
-        if found is None:
-            found = super().match(return_rule=True)
+        route_key = self.default_method, self.path_info
+        route_match = self.known.get(route_key)
+        if route_match is None:
+            route_match = super().match(return_rule=True)
             if len(self.path_info) <= LONGEST_KNOWN:
                 if len(self.known) >= MOST_KNOWN:
                     self.known.clear()
-                self.known[here] = found
-        rule, arguments = found
+                self.known[route_key] = route_match
+        rule, arguments = route_match
         return rule, {**arguments}
 
 
@@ -187,9 +187,9 @@ def create_app(
     _add_api(app, service)
     if settings.extend:
         extend(app, settings.extend)
-    another = partial(_another, replace(settings, conditions={}), service)
+    build_replica = partial(_another, replace(settings, conditions={}), service)
     surrounded: WSGIApplication = app.wsgi_app
-    for layer in reversed(list(_layers(app.url_map, service, recording, another))):
+    for layer in reversed(list(_layers(app.url_map, service, recording, build_replica))):
         surrounded = layer(surrounded)
     app.wsgi_app = surrounded  # type: ignore[assignment, method-assign]
     return app
@@ -197,8 +197,8 @@ def create_app(
 
 def _add_api(app: Flask, service: Service) -> None:
     base_path = service.settings.base_path
-    elsewhere = create_elsewhere(service.contract.resources.values(), service.choices, base_path)
-    for routes in (create_blueprint(service), elsewhere):
+    redirects = create_elsewhere(service.contract.resources.values(), service.choices, base_path)
+    for routes in (create_blueprint(service), redirects):
         app.register_blueprint(routes, url_prefix=base_path or None)
     app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
 
@@ -217,18 +217,18 @@ def _add_contract(app: Flask, service: Service) -> None:
 
 def _in_front(app: Flask, service: Service, deployment: Deployment) -> Flask:
     """An application that notes which requests are to be forwarded, and answers with the contract itself."""
-    settings, own = service.settings, [rule.rule for rule in app.url_map.iter_rules()]
-    front: WSGIApplication = Front(app.wsgi_app, deployment, settings.base_path, own)
-    front = EffectLayer(front, app.url_map, service, measures=settings.conditions)
-    app.wsgi_app = _cors(settings)(front)  # type: ignore[assignment, method-assign]
+    settings, own_paths = service.settings, [rule.rule for rule in app.url_map.iter_rules()]
+    forward_marker: WSGIApplication = Front(app.wsgi_app, deployment, settings.base_path, own_paths)
+    forward_marker = EffectLayer(forward_marker, app.url_map, service, measures=settings.conditions)
+    app.wsgi_app = _cors(settings)(forward_marker)  # type: ignore[assignment, method-assign]
     return app
 
 
 def _service(settings: Settings, before: Service | None, space: Space | None) -> Service:
     """What the operations work with."""
     contract = contract_of(settings)
-    chosen = {**settings.choices, **needs(defects_named(settings.defects), settings.choices)}
-    choices = Choices(contract.open_points, chosen, settings.grease)
+    chosen_values = {**settings.choices, **needs(defects_named(settings.defects), settings.choices)}
+    choices = Choices(contract.open_points, chosen_values, settings.grease)
     new_records = NewRecords(choices, settings.seed)
     representations = Representations(choices, None if settings.grease is None else Voice(settings.grease))
     uploads = before.forms.uploads if before else SharedUploads(space) if space else Uploads()
@@ -315,11 +315,11 @@ def _refuse() -> None:
         Refusal: if a layer around the application has refused the request.
         HTTPException: if only another spelling of its path is known; Flask would redirect to it.
     """
-    asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - once, because this is asked a lot
-    if refusal := asked.environ.get(REFUSAL):
+    incoming = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - once, because this is asked a lot
+    if refusal := incoming.environ.get(REFUSAL):
         raise refusal
-    if isinstance(asked.routing_exception, RequestRedirect):
-        here = [rule.methods or set() for rule in current_app.url_map.iter_rules() if rule.rule == asked.path]
-        raise MethodNotAllowed(sorted(set().union(*here))) if here else NotFound
-    if asked.environ["REQUEST_METHOD"] != asked.method and not asked.routing_exception:  # methods have a case
-        raise MethodNotAllowed(asked.url_rule.methods if asked.url_rule else ())
+    if isinstance(incoming.routing_exception, RequestRedirect):
+        methods = [rule.methods or set() for rule in current_app.url_map.iter_rules() if rule.rule == incoming.path]
+        raise MethodNotAllowed(sorted(set().union(*methods))) if methods else NotFound
+    if incoming.environ["REQUEST_METHOD"] != incoming.method and not incoming.routing_exception:  # methods have a case
+        raise MethodNotAllowed(incoming.url_rule.methods if incoming.url_rule else ())

@@ -67,10 +67,8 @@ def ticking(start: datetime, seed: int | None) -> Ticking:
     """A clock that advances by a second each time it is read; with a seed, by nothing, or by up to about a day."""
     if seed is None:
         return Ticking(start)
-    chance = _chance(seed, "clock")
-    return Ticking(
-        start, lambda: timedelta(seconds=chance.choice((0, 1, 1, 1, 1, 1, 1, chance.randrange(1, LONGEST_GAP))))
-    )
+    rng = _chance(seed, "clock")
+    return Ticking(start, lambda: timedelta(seconds=rng.choice((0, 1, 1, 1, 1, 1, 1, rng.randrange(1, LONGEST_GAP)))))
 
 
 class Voice:
@@ -88,12 +86,12 @@ class Voice:
         """The payload to write as JSON instead."""
         if not isinstance(payload, dict):
             return payload
-        chance = _chance(self._seed, "voice", next(self._numbers))
-        turned = _turned(payload, chance.randrange(MOST_KEYS))
-        for error in [turned, *(turned.get("errors") or ())]:
+        rng = _chance(self._seed, "voice", next(self._numbers))
+        reordered = _turned(payload, rng.randrange(MOST_KEYS))
+        for error in [reordered, *(reordered.get("errors") or ())]:
             if "title" in error and "status" in error:
-                error["title"] = chance.choice(WORDS)
-        return turned
+                error["title"] = rng.choice(WORDS)
+        return reordered
 
 
 class Grease:
@@ -111,13 +109,13 @@ class Grease:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
-        chance = _chance(self._seed, "headers", next(self._numbers))
-        further = [(name, chance.choice(HEADERS[name])) for name in chance.sample(list(HEADERS), chance.randrange(3))]
+        rng = _chance(self._seed, "headers", next(self._numbers))
+        added = [(name, rng.choice(HEADERS[name])) for name in rng.sample(list(HEADERS), rng.randrange(3))]
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Callable[[bytes], object]:
             if any(name == HEADER for name, _ in headers):  # a second mock behind this one has added them
                 return start_response(status, headers, *rest)
-            return start_response(status, [*headers, *further, (HEADER, str(self._seed))], *rest)
+            return start_response(status, [*headers, *added, (HEADER, str(self._seed))], *rest)
 
         return self._app(environ, start)
 
@@ -128,7 +126,7 @@ def _turned(value: Any, by: int) -> Any:
         names = list(value)
         at = by % max(1, len(names))
         return {name: _turned(value[name], by) for name in names[at:] + names[:at]}
-    return [_turned(each, by) for each in value] if isinstance(value, list) else value
+    return [_turned(item, by) for item in value] if isinstance(value, list) else value
 
 
 def _chance(*of: object) -> random.Random:
@@ -154,11 +152,11 @@ class Choices(dict[str, str]):
             if name not in points:
                 raise SettingsError(f'no open point "{name}"; {_hint(name, points)}')
             if value not in points[name].values:
-                known = ", ".join(points[name].values)
-                raise SettingsError(f'open point "{name}" has no value "{value}"; it takes {known}')
+                known_values = ", ".join(points[name].values)
+                raise SettingsError(f'open point "{name}" has no value "{value}"; it takes {known_values}')
             self[name] = value
 
 
 def _hint(name: str, points: Mapping[str, OpenPoint]) -> str:
-    near = get_close_matches(name, points, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}?" if near else "`mock-server list open` names them all"
+    close_names = get_close_matches(name, points, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(close_names)}?" if close_names else "`mock-server list open` names them all"

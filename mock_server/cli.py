@@ -75,10 +75,10 @@ class _Group(_Command, click.Group):
 
 def _shown(*flags: str, groups: Sequence[str] = ()) -> list[click.Parameter]:
     """Options by flag or heading, none of which is hidden."""
-    found = [copy(option) for option in OPTIONS if option.flag in flags or option.group in groups]
-    for option in found:
+    options = [copy(option) for option in OPTIONS if option.flag in flags or option.group in groups]
+    for option in options:
         option.hidden = False
-    return list(found)
+    return list(options)
 
 
 def _variable(text: str) -> tuple[str, str]:
@@ -191,14 +191,16 @@ def parse(arguments: Sequence[str] | None = None) -> SimpleNamespace:
     click.version_option(_version(), prog_name="mock-server", message="%(prog)s %(version)s")(group)
     for name, (text, parameters) in COMMANDS.items():
         group.add_command(_Command(name, params=parameters, callback=_note, help=text))
-    given = SimpleNamespace(used=set(), what="", client=None)
+    args = SimpleNamespace(used=set(), what="", client=None)
     line = sys.argv[1:] if arguments is None else list(arguments)
-    with group.make_context("mock-server", line, obj=given) as context:
+    with group.make_context("mock-server", line, obj=args) as context:
         group.invoke(context)
-    given.of_try = ["try" if each == "mcp" else each for each in line]  # what its tool `try` has in common with it
-    if given.what:
-        setattr(given, f"list_{given.what}", True)
-    return given
+    args.of_try = [
+        "try" if argument == "mcp" else argument for argument in line
+    ]  # what its tool `try` has in common with it
+    if args.what:
+        setattr(args, f"list_{args.what}", True)
+    return args
 
 
 @click.pass_context
@@ -228,8 +230,8 @@ def settings_of(given: SimpleNamespace) -> dict[str, Any]:
     """
     if given.rate_limit and "rate-limit" in dict(given.condition):
         raise SettingsError("--rate-limit and --condition rate-limit are the same; give one of them")
-    if not given.store and (used := [option.flag for option in _used(given) if option.group == SHARED]):
-        raise SettingsError(f"{used[0]} goes with --store URL; give both")
+    if not given.store and (used_options := [option.flag for option in _used(given) if option.group == SHARED]):
+        raise SettingsError(f"{used_options[0]} goes with --store URL; give both")
     if given.cors == "off" and given.cors_origin:
         raise SettingsError("--cors off and --cors-origin contradict each other; give one of them")
     return {
@@ -248,13 +250,13 @@ def _deployment(given: SimpleNamespace) -> Deployment | None:
     Raises:
         SettingsError: if an option does not go with that.
     """
-    used = _used(given)
+    used_options = _used(given)
     if given.forward_to is None:
-        for option in used:
+        for option in used_options:
             if option.group == FRONT:
                 raise SettingsError(f"{option.flag} goes with `mock-server forward URL`; give both")
         return None
-    for option in used:
+    for option in used_options:
         if option.group in (DATA, BEHAVIOUR, SHARED) and option.flag not in OF_BOTH:
             raise SettingsError(f"{option.flag} does not apply: {FORWARDS.format(shown_url(given.forward_to))}")
     if given.verbatim and not given.record:
@@ -304,22 +306,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.command == "mcp":
         return _serve_tools(options)
     for number in (signal.SIGINT, signal.SIGTERM):  # until it listens, there is nothing to tidy up
-        signal.signal(number, signal.SIG_DFL if os.getpid() != FIRST else lambda given, _: os._exit(128 + given))
+        signal.signal(number, signal.SIG_DFL if os.getpid() != FIRST else lambda code, _: os._exit(128 + code))
     handler = _log(options.log_level)
     try:
-        given = _given(options)
+        server_arguments = _given(options)
         listener = listen(options.host, options.port) if options.workers > 1 else None
-        server = MockServer(**given, listener=listener)
+        server = MockServer(**server_arguments, listener=listener)
         with server:
-            came: list[int] = []  # an event's lock may be held by the first signal when a second arrives
+            signals: list[int] = []  # an event's lock may be held by the first signal when a second arrives
             for number in (signal.SIGINT, signal.SIGTERM, *HANGUP):
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
-                    signal.signal(number, lambda *_: came.append(1))
+                    signal.signal(number, lambda *_: signals.append(1))
             options.began = _began(server, options) if options.save else None
-            watched = _watched(server, options)
+            files = _watched(server, options)
             printed.say(printed.ready(server) if options.ready_json else printed.banner(server))
-            with Workers(options.workers - 1, listener, partial(_log, options.log_level), given) as workers:
-                _serve(watched, came, workers)
+            with Workers(options.workers - 1, listener, partial(_log, options.log_level), server_arguments) as workers:
+                _serve(files, signals, workers)
     except (SettingsError, Refusal) as error:  # a refusal by the store
         _end(error)
     handler.finish()
@@ -363,15 +365,15 @@ def _end(error: Exception, status: int = USAGE_ERROR) -> NoReturn:
 def _finish(server: MockServer, options: SimpleNamespace) -> int:
     """Write and say what is asked for at the end, and return the exit status."""
     try:
-        written = list(_written(server, options))
-        for line, _ in written:
+        write_results = list(_written(server, options))
+        for line, _ in write_results:
             printed.say(line)
         printed.say(printed.remarks(server) or "Stopped.")
         is_remarked = options.fail_on_remarks and server.running.journal.remarked
     except Refusal:
         printed.say("Stopped. The store does not answer, so nothing can be said of the requests.")
         return REMARKED
-    return REMARKED if is_remarked or not all(is_written for _, is_written in written) else 0
+    return REMARKED if is_remarked or not all(is_written for _, is_written in write_results) else 0
 
 
 def _written(server: MockServer, options: SimpleNamespace) -> Iterator[tuple[str, bool]]:
@@ -436,14 +438,14 @@ def _check_saving(options: SimpleNamespace) -> None:
     """
     if options.fixture in SHIPPED:
         raise SettingsError("--save writes to a file; name it with --fixture FILE")
-    for name, why in (
+    for name, reason in (
         ("watch", "which reads the file that --save writes"),
         ("store", "which keeps everything already"),
         ("records", "whose records would be in the file, and be added once more"),
         ("api_key", "whose account would be in the file, and be added once more"),
     ):
         if getattr(options, name):
-            raise SettingsError(f"--save does not go with --{name.replace('_', '-')}, {why}; leave one of them out")
+            raise SettingsError(f"--save does not go with --{name.replace('_', '-')}, {reason}; leave one of them out")
     printed.check_writable(Path(options.fixture))
 
 
@@ -454,20 +456,20 @@ def _began(server: MockServer, options: SimpleNamespace) -> tuple[str, tuple[int
 
 def _watched(server: MockServer, options: SimpleNamespace) -> dict[Path, tuple[Callable[[], None], object]]:
     """The files that are watched: what reads each again, and the state that was read."""
-    watched: dict[Path, Callable[[], None]] = {}
+    files: dict[Path, Callable[[], None]] = {}
     if options.watch:
-        watched[Path(options.fixture)] = server.running.reload
+        files[Path(options.fixture)] = server.running.reload
     if options.extend:
-        watched[options.extend] = server.running.change
-    return {file: (read_again, _state(file)) for file, read_again in watched.items()}
+        files[options.extend] = server.running.change
+    return {file: (read_again, _state(file)) for file, read_again in files.items()}
 
 
 def _serve(watched: dict[Path, tuple[Callable[[], None], object]], came: list[int], workers: Workers) -> None:
     """Serve until a signal comes; read the files again that are watched, when they have changed."""
     while not came:
         time.sleep(SECONDS_TO_NOTICE)
-        for ended in workers.replaced():
-            printed.say(f"Process {ended} has ended; another takes its place.")
+        for ended_process in workers.replaced():
+            printed.say(f"Process {ended_process} has ended; another takes its place.")
         for file, (read_again, before) in watched.items():
             now = _state(file)
             if now and now != before:
@@ -478,10 +480,10 @@ def _serve(watched: dict[Path, tuple[Callable[[], None], object]], came: list[in
 def _state(file: Path) -> tuple[int, int] | None:
     """What changes with a file; None while it is not there, as when an editor replaces it."""
     try:
-        found = file.stat()
+        file_stat = file.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return file_stat.st_mtime_ns, file_stat.st_size
 
 
 def _reloaded(file: Path, read_again: Callable[[], None]) -> str:
@@ -511,8 +513,8 @@ def _asked_for(options: SimpleNamespace) -> str | None:
 
 def _base_url(options: SimpleNamespace) -> str:
     """The base URL that a mock with these options has."""
-    here = origin(options.host, options.port, is_secure=bool(options.tls_cert))
-    return options.public_base_url or f"{here}{options.base_path}"
+    mock_origin = origin(options.host, options.port, is_secure=bool(options.tls_cert))
+    return options.public_base_url or f"{mock_origin}{options.base_path}"
 
 
 def _token(options: SimpleNamespace) -> str | None:
@@ -521,12 +523,12 @@ def _token(options: SimpleNamespace) -> str | None:
     Raises:
         SettingsError: if it is given in more than one way, or its file cannot be read.
     """
-    given = [each for each in (options.control_token, os.environ.get(ENVIRONMENT)) if each is not None]
+    tokens = [token for token in (options.control_token, os.environ.get(ENVIRONMENT)) if token is not None]
     if options.control_token_file:
         try:
-            given.append(options.control_token_file.read_text("utf-8").strip())
+            tokens.append(options.control_token_file.read_text("utf-8").strip())
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"the file of the control token cannot be read: {error}") from error
-    if len(given) > 1:
+    if len(tokens) > 1:
         raise SettingsError(f"the control token is given twice; give one of --control-token, its file, ${ENVIRONMENT}")
-    return given[0] if given else None
+    return tokens[0] if tokens else None

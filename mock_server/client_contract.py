@@ -40,8 +40,8 @@ DROPPED = frozenset({"not", "contentMediaType", "links", "encoding"})
 def client_contract(contract: Contract) -> dict[str, Any]:
     """The rendering of a contract, an OpenAPI 3.0 document; its base URL is that of the contract's examples."""
     document = contract.document
-    named = document["components"]["schemas"] | ERRORS
-    schemas = {name: _schema(contract, schema) for name, schema in named.items()}
+    named_schemas = document["components"]["schemas"] | ERRORS
+    schemas = {name: _schema(contract, schema) for name, schema in named_schemas.items()}
     paths = {path: _path(contract, item) for path, item in document["paths"].items()}
     for operation in (operation for path in paths.values() for operation in path.values()):
         for answer in operation["responses"].values():
@@ -64,19 +64,19 @@ def client_contract(contract: Contract) -> dict[str, Any]:
 
 
 def _path(contract: Contract, item: Mapping[str, Any]) -> dict[str, Any]:
-    shared = [contract.resolve(each) for each in item.get("parameters", ())]
+    shared = [contract.resolve(parameter) for parameter in item.get("parameters", ())]
     return {
         method: _operation(contract, operation, shared) for method, operation in item.items() if method != "parameters"
     }
 
 
 def _operation(contract: Contract, operation: Mapping[str, Any], shared: list[Any]) -> dict[str, Any]:
-    kind = next(each for each in OPERATIONS if operation["operationId"].startswith(each))
+    kind = next(name for name in OPERATIONS if operation["operationId"].startswith(name))
     answer = _answer(contract, operation["responses"]["2XX"])
     rendered = {name: operation[name] for name in ("operationId", "tags", "summary", "description")}
-    parameters = [*shared, *(contract.resolve(each) for each in operation.get("parameters", ()))]
+    parameters = [*shared, *(contract.resolve(parameter) for parameter in operation.get("parameters", ()))]
     if parameters:
-        rendered["parameters"] = [_schema(contract, each) for each in parameters]
+        rendered["parameters"] = [_schema(contract, parameter) for parameter in parameters]
     if "requestBody" in operation:
         form = operation["requestBody"]["content"]["multipart/form-data"]["schema"]
         rendered["requestBody"] = {"required": True, "content": {"multipart/form-data": {"schema": form}}}
@@ -85,17 +85,17 @@ def _operation(contract: Contract, operation: Mapping[str, Any], shared: list[An
 
 
 def _answer(contract: Contract, response: Any) -> dict[str, Any]:
-    found = contract.resolve(response)
-    content = found.get("content", {}).get("application/json")
+    resolved = contract.resolve(response)
+    content = resolved.get("content", {}).get("application/json")
     if not content:
-        return {"description": found["description"]}
-    return _described(found["description"], _schema(contract, content["schema"]), content["example"])
+        return {"description": resolved["description"]}
+    return _described(resolved["description"], _schema(contract, content["schema"]), content["example"])
 
 
 def _failed(contract: Contract) -> dict[str, Any]:
-    refused = contract.document["components"]["responses"]["ClientError"]["content"]["*/*"]
+    client_error = contract.document["components"]["responses"]["ClientError"]["content"]["*/*"]
     schema = {"$ref": "#/components/schemas/ErrorEnvelope"}
-    return _described("The request was refused, or the service failed.", schema, refused["example"])
+    return _described("The request was refused, or the service failed.", schema, client_error["example"])
 
 
 def _described(description: str, schema: Any, example: Any) -> dict[str, Any]:
@@ -118,20 +118,20 @@ def _illustrate(schemas: Mapping[str, Any], schema: dict[str, Any], example: Any
 def _schema(contract: Contract, node: Any) -> Any:
     """A schema, or what holds one, in OpenAPI 3.0: no `not`, no `allOf`, no list of types, no `x-` key."""
     if isinstance(node, list):
-        return [_schema(contract, each) for each in node]
+        return [_schema(contract, item) for item in node]
     if not isinstance(node, dict):
         return node
     if "allOf" in node:
         node = _merged(contract, node)
     rendered = {
-        name: {key: _schema(contract, each) for key, each in value.items()}
+        name: {key: _schema(contract, member) for key, member in value.items()}
         if name == "properties"
         else _schema(contract, value)
         for name, value in node.items()
         if name not in DROPPED and not name.startswith("x-")
     }
     if isinstance(rendered.get("type"), list):
-        rendered |= {"type": next(each for each in rendered["type"] if each != "null"), "nullable": True}
+        rendered |= {"type": next(type_name for type_name in rendered["type"] if type_name != "null"), "nullable": True}
     if isinstance(rendered.get("examples"), list):
         rendered["example"] = rendered.pop("examples")[0]
     return rendered
@@ -140,7 +140,7 @@ def _schema(contract: Contract, node: Any) -> Any:
 def _merged(contract: Contract, schema: Mapping[str, Any]) -> dict[str, Any]:
     """An object schema with the properties and required names of all its parts."""
     parts = [contract.resolve(part) for part in schema["allOf"]]
-    own = {name: value for name, value in schema.items() if name != "allOf"}
+    own_members = {name: value for name, value in schema.items() if name != "allOf"}
     properties = {name: value for part in parts for name, value in part.get("properties", {}).items()}
     required = [name for part in parts for name in part.get("required", ())]
-    return own | {"type": "object", "properties": properties} | ({"required": required} if required else {})
+    return own_members | {"type": "object", "properties": properties} | ({"required": required} if required else {})

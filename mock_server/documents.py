@@ -25,8 +25,8 @@ class _Loader(SafeLoader):
     """Reads numbers as people write them: no octal, no base 60, no numbers of a thousand digits."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - a table of PyYAML's, replaced as a whole
-        first: [(tag, pattern) for tag, pattern in known if not tag.endswith((":int", ":float", ":merge", ":value"))]
-        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        first: [(tag, pattern) for tag, pattern in pairs if not tag.endswith((":int", ":float", ":merge", ":value"))]
+        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
 
@@ -63,7 +63,7 @@ def read_document(text: str) -> Any:
 def lines_of(text: str, places: Iterable[tuple[str | int, ...]]) -> dict[tuple[str | int, ...], int]:
     """The lines, counted from 1, on which places of a document begin; places are the keys and positions on the way."""
     root = yaml.compose(text, Loader=SafeLoader)
-    return {place: _node(root, place).start_mark.line + 1 for place in places}
+    return {node_path: _node(root, node_path).start_mark.line + 1 for node_path in places}
 
 
 def _node(node: Any, place: tuple[str | int, ...]) -> Any:
@@ -92,10 +92,10 @@ def _check(text: str) -> None:
     event: Any
     for event in yaml.parse(text, Loader=SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        found = "it is nested" if depth > DEEPEST else _refused(event)
-        if found:
-            more = f" more than {DEEPEST} deep" if depth > DEEPEST else ", which is not read here; write it out"
-            raise SettingsError(f"line {event.start_mark.line + 1}: {found}{more}")
+        problem = "it is nested" if depth > DEEPEST else _refused(event)
+        if problem:
+            explanation = f" more than {DEEPEST} deep" if depth > DEEPEST else ", which is not read here; write it out"
+            raise SettingsError(f"line {event.start_mark.line + 1}: {problem}{explanation}")
 
 
 def _refused(event: Any) -> str:

@@ -58,10 +58,10 @@ class SettingsError(ValueError):
 
 def shown_url(url: str) -> str:
     """A URL without its user, password and query, so a message can show it."""
-    scheme, separator, rest = url.partition("://")
+    scheme, separator, remainder = url.partition("://")
     if not separator:  # perhaps a URL without its scheme
-        scheme, rest = "", url
-    address = rest.rpartition("@")[2]  # a password may hold any character, so everything before the last @ goes
+        scheme, remainder = "", url
+    address = remainder.rpartition("@")[2]  # a password may hold any character, so everything before the last @ goes
     return f"{scheme}{separator}{address.partition('?')[0].partition('#')[0]}"
 
 

@@ -30,8 +30,8 @@ def extend(app: Flask, path: Path) -> None:
         if function is not None:
             function(app)
     except (Exception, SystemExit) as error:
-        why = error.msg if isinstance(error, SyntaxError) else error
-        raise SettingsError(f"{path}{_line(error, path)}: {type(error).__name__}: {why}") from error
+        reason = error.msg if isinstance(error, SyntaxError) else error
+        raise SettingsError(f"{path}{_line(error, path)}: {type(error).__name__}: {reason}") from error
     if function is None:
         raise SettingsError(f"{path} has no function `extend(app)`; define one")
 
@@ -40,5 +40,5 @@ def _line(error: BaseException, path: Path) -> str:
     """The line of a file in which an error came about, for people; empty if it is in none."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f", line {error.lineno}"
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == str(path)]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     return f", line {frames[-1].lineno}" if frames else ""

@@ -54,7 +54,7 @@ def banner(server: MockServer) -> str:
             else [f"Grease       seed {server.settings.grease}, in each answer's {HEADER}"]
         ),
         *(f"Defect       {name}: {DEFECTS[name].what} ({DEFECTS[name].rule})" for name in server.settings.defects),
-        *(f"Condition    {name}={measure:g}" for name, measure in server.settings.conditions.items()),
+        *(f"Condition    {name}={amount:g}" for name, amount in server.settings.conditions.items()),
         *([f"Store        {shown_url(server.settings.store)}"] if server.settings.store else []),
         f"Console      {server.origin}/" if server.is_controlled else NO_CONSOLE,
         f"Contract     {server.base_url}/openapi.yaml",
@@ -84,7 +84,7 @@ def _banner_in_front(server: MockServer, deployment: Deployment) -> Iterator[str
     if not is_loopback(urlsplit(server.origin).hostname or ""):
         yield "WARNING      others can reach this server, and by it the deployment"
     yield f"Try          curl -H 'Authorization: Bearer KEY' '{server.base_url}/api/domains/?results_per_page=10'"
-    yield from (f"Condition    {name}={measure:g}" for name, measure in server.settings.conditions.items())
+    yield from (f"Condition    {name}={amount:g}" for name, amount in server.settings.conditions.items())
     yield f"Console      {server.origin}/" if server.is_controlled else NO_CONSOLE
     yield "Stop         Ctrl-C"
 
@@ -117,8 +117,8 @@ def say(text: str, stream: TextIO | None = None) -> None:
 def wrote(file: Path, text: str, hint: str) -> tuple[str, bool]:
     """Write a file at the end; what is said of it, and whether it could be written."""
     try:
-        with open(file, "w", encoding="utf-8", opener=_private) as opened:
-            opened.write(text)
+        with open(file, "w", encoding="utf-8", opener=_private) as stream:
+            stream.write(text)
     except OSError as error:
         return printable(f"{file} cannot be written: {error.strerror}"), False
     return printable(f"Wrote {file}. {hint}"), True
@@ -147,8 +147,8 @@ def saved(file: Path, before: str, fixture: Mapping[str, Any], *, is_changed: bo
         with suppress(OSError):
             unfinished.unlink()
         return printable(f"{other} cannot be written: {error.strerror}. It is as it was."), False
-    why = f", because {file} was changed meanwhile" if is_changed else ""
-    return printable(f"Saved the records in {other}{why}."), True
+    reason = f", because {file} was changed meanwhile" if is_changed else ""
+    return printable(f"Saved the records in {other}{reason}."), True
 
 
 def _private(path: str, flags: int) -> int:
@@ -162,31 +162,31 @@ def _private(path: str, flags: int) -> int:
 def recorded(file: Path, sightings: Sightings, *, verbatim: bool) -> tuple[str, bool]:
     """Write what a deployment has shown as a fixture; what is said of it, and whether it could be written."""
     counts = [
-        f"  {account}, {resource}: {shown} of {total} records" for account, resource, shown, total in sightings.counts
+        f"  {account}, {resource}: {count} of {total} records" for account, resource, count, total in sightings.counts
     ]
     if not counts:
         return printable(f"{file} was not written: no list or read of a record was answered."), True
     fixture = write_document(sightings.fixture(verbatim=verbatim))
-    told, is_written = wrote(file, fixture, f"Serve it: mock-server --fixture {file}")
-    return "\n".join([told, *(counts if is_written else [])]), is_written
+    message, is_written = wrote(file, fixture, f"Serve it: mock-server --fixture {file}")
+    return "\n".join([message, *(counts if is_written else [])]), is_written
 
 
 def remarks(server: MockServer) -> str:
     """The remarks about all requests, the most frequent first."""
     running = server.running
-    made = running.journal.most_remarked
+    counted = running.journal.most_remarked
     lines = [
         line
-        for what, rule, count in made[:MOST_TOLD]
+        for text, rule, count in counted[:MOST_TOLD]
         for line in (
-            f"{count.times:6}  {rule}: {' '.join(what.split())}",
+            f"{count.times:6}  {rule}: {' '.join(text.split())}",
             f"        {count.request[:LONGEST_REQUEST]}{f'  ({count.account})' if count.account else ''}",
         )
     ]
-    lines += [f"        and {len(made) - MOST_TOLD} other remarks"] if len(made) > MOST_TOLD else []
+    lines += [f"        and {len(counted) - MOST_TOLD} other remarks"] if len(counted) > MOST_TOLD else []
     lines += [f"        {remark.what} This may be intended." for remark in running.remarks.unread[:MOST_TOLD]]
-    told = "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
-    return printable(told)
+    summary = "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
+    return printable(summary)
 
 
 def open_points(chosen: Mapping[str, str], grease: int | None) -> str:
@@ -205,9 +205,9 @@ def open_points(chosen: Mapping[str, str], grease: int | None) -> str:
     for point in points.values():
         lines.append(f"{point.name}: {point.statement}")
         for value, meaning in point.values.items():
-            marks = ["default"] if value == point.default else []
-            marks += ["chosen"] if value == choices[point.name] != point.default else []
-            lines.append(f"  {value}{_marked(marks)}: {meaning}")
+            notes = ["default"] if value == point.default else []
+            notes += ["chosen"] if value == choices[point.name] != point.default else []
+            lines.append(f"  {value}{_marked(notes)}: {meaning}")
     return "\n".join(lines)
 
 
@@ -217,12 +217,12 @@ def _marked(marks: list[str]) -> str:
 
 def defects() -> str:
     """The defects with the rules they break."""
-    return "\n".join(f"{each.name}: {each.what} ({each.rule})" for each in DEFECTS.values())
+    return "\n".join(f"{defect.name}: {defect.what} ({defect.rule})" for defect in DEFECTS.values())
 
 
 def conditions() -> str:
     """The conditions, each with its usual measure."""
-    return "\n".join(f"{name}={each.measures[0]:g}: {each.what}" for name, each in CONDITIONS.items())
+    return "\n".join(f"{name}={condition.measures[0]:g}: {condition.what}" for name, condition in CONDITIONS.items())
 
 
 def contract(form: str, base_url: str) -> str:
@@ -241,12 +241,12 @@ def wrote_fixture(file: Path) -> str:
     if not file.name:
         raise SettingsError(f'"{file}" is not the name of a file; give one such as mine.yaml')
     schema = file.with_suffix(".schema.json")
-    told = json.dumps(fixture_schema(shipped_contract().resources.values()), indent=2) + "\n"
+    schema_text = json.dumps(fixture_schema(shipped_contract().resources.values()), indent=2) + "\n"
     try:
         for path in (file, schema):
             if path.exists():
                 raise SettingsError(f"{path} is there already; give the name of a new file")
-        for path, text in ((file, beginning(file.name, schema.name)), (schema, told)):
+        for path, text in ((file, beginning(file.name, schema.name)), (schema, schema_text)):
             path.write_text(text, "utf-8")
     except OSError as error:
         raise SettingsError(f"{error.filename} cannot be written: {error.strerror}") from error
@@ -302,7 +302,7 @@ class BatchHandler(logging.StreamHandler):  # type: ignore[type-arg]
     def _write_waiting(self) -> None:
         records = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
-            self.stream.write("".join([f"{self.format(each)}{self.terminator}" for each in records]))
+            self.stream.write("".join([f"{self.format(log_record)}{self.terminator}" for log_record in records]))
             self.stream.flush()
         except Exception:  # noqa: BLE001 - whatever a line or a stream does, the thread goes on
             self.handleError(records[-1])

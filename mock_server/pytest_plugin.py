@@ -29,9 +29,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         from link_management_contract import shipped_contract  # noqa: PLC0415 - as below
 
         points = shipped_contract().open_points.values()
-        others = [(point.name, value) for point in points for value in point.values if value != point.default]
-        names = ["default choices", *map("=".join, others)]
-        metafunc.parametrize("mock_server", [None, *others], indirect=True, ids=names, scope="session")
+        other_choices = [(point.name, value) for point in points for value in point.values if value != point.default]
+        names = ["default choices", *map("=".join, other_choices)]
+        metafunc.parametrize("mock_server", [None, *other_choices], indirect=True, ids=names, scope="session")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,28 +52,28 @@ def mock_server(request: pytest.FixtureRequest) -> Iterator[MockServer]:
 @pytest.fixture
 def mock_account(mock_server: MockServer, request: pytest.FixtureRequest) -> Iterator[MockAccount]:
     """An account that no other test has; the test fails if its client makes a mistake that is not marked as meant."""
-    marks = request.node.iter_markers("mock_meant")
-    meant = tuple(rule for mark in marks for rule in _rules(mark))
-    account = MockAccount(mock_server, f"sandbox-{re.sub(r'[^!-~]', '-', request.node.nodeid)[-180:]}", meant)
+    markers = request.node.iter_markers("mock_meant")
+    ignored_rules = tuple(rule for marker in markers for rule in _rules(marker))
+    account = MockAccount(mock_server, f"sandbox-{re.sub(r'[^!-~]', '-', request.node.nodeid)[-180:]}", ignored_rules)
     account.reset()
     first = len(account.requests())
     yield account
-    made = [
-        f"{each.rule}: {each.what}"
+    mistakes = [
+        f"{remark.rule}: {remark.what}"
         for entry in account.requests()[first:]
-        for each in entry.remarks
-        if not each.is_meant
+        for remark in entry.remarks
+        if not remark.is_meant
     ]
     mock_server.running.effects.remove_of(account.api_key)
-    if made:
+    if mistakes:
         pytest.fail(
-            "the client made mistakes; where they are meant, mark the test with mock_meant:\n" + "\n".join(made)
+            "the client made mistakes; where they are meant, mark the test with mock_meant:\n" + "\n".join(mistakes)
         )
 
 
 def _rules(mark: pytest.Mark) -> list[str]:
     """The rules that a marker names, one by one or as a list; without any, every mistake is meant."""
-    return [rule for each in mark.args or ("*",) for rule in ([each] if isinstance(each, str) else each)]
+    return [rule for pattern in mark.args or ("*",) for rule in ([pattern] if isinstance(pattern, str) else pattern)]
 
 
 @dataclass(frozen=True)

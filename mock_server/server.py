@@ -103,7 +103,7 @@ class MockServer:
         control_origins: Sequence[str] = (),
         tls: tuple[Path, Path] | None = None,
         listener: socket.socket | None = None,
-        around: Callable[[Site], Site] = lambda site: site,
+        around: Callable[[Site], Site] = lambda wsgi_site: wsgi_site,
         **settings: Any,
     ) -> None:
         self.settings = Settings(**settings)
@@ -187,8 +187,8 @@ def _gateway(site: Site, running: Instance, token: str | None) -> Gateway:
         raise SettingsError(
             f"`mock-server forward` needs aiohttp 3.14 or later; install it, or the extra [forward]: {error}"
         ) from error
-    kept = running.keeper, running.sightings
-    gateway: Gateway = forwarding.ForwardingGateway(site, running.settings, deployment, *kept, token)
+    recorders = running.keeper, running.sightings
+    gateway: Gateway = forwarding.ForwardingGateway(site, running.settings, deployment, *recorders, token)
     return gateway
 
 
@@ -231,17 +231,17 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         reason = getattr(error, "strerror", None) or error
-        who = f", by {_who_answers(host, port)}" if getattr(error, "errno", 0) == errno.EADDRINUSE else ""
+        occupant = f", by {_who_answers(host, port)}" if getattr(error, "errno", 0) == errno.EADDRINUSE else ""
         raise SettingsError(
-            f"cannot listen on {host}, port {port}: {reason}{who}; try another, or 0 for a free port"
+            f"cannot listen on {host}, port {port}: {reason}{occupant}; try another, or 0 for a free port"
         ) from error
     return listener
 
 
 def _who_answers(host: str, port: int) -> str:
     """What is in the way of a mock: another one, with its console, or some other program."""
-    here = "127.0.0.1" if host in ("0.0.0.0", "") else host  # noqa: S104 - nothing is bound to it here
-    connection = HTTPConnection(here, port, timeout=SECONDS_TO_ASK)
+    local_host = "127.0.0.1" if host in ("0.0.0.0", "") else host  # noqa: S104 - nothing is bound to it here
+    connection = HTTPConnection(local_host, port, timeout=SECONDS_TO_ASK)
     try:
         connection.request("GET", "/_mock/state")
         answer = connection.getresponse()
@@ -252,7 +252,7 @@ def _who_answers(host: str, port: int) -> str:
         is_mock = False
     finally:
         connection.close()
-    return f"a mock whose console is at {origin(here, port, is_secure=False)}/" if is_mock else "another program"
+    return f"a mock whose console is at {origin(local_host, port, is_secure=False)}/" if is_mock else "another program"
 
 
 SECONDS_TO_STOP = 3
@@ -306,15 +306,15 @@ class Workers:
 
         Processes that end as soon as they start are replaced with increasing delays, up to a minute.
         """
-        ended = []
+        ended_pids = []
         for position, worker in enumerate(self._running):
             age = time.monotonic() - worker.started
             if worker.process.is_alive():
                 worker.delay = SECONDS_BETWEEN if age > SECONDS_TO_PROVE_ITSELF else worker.delay
             elif age > worker.delay:
-                ended.append(worker.process.pid or 0)
+                ended_pids.append(worker.process.pid or 0)
                 self._running[position] = self._start(min(2 * worker.delay, MOST_SECONDS_BETWEEN))
-        return ended
+        return ended_pids
 
     def _start(self, delay: float) -> _Process:
         process = self._context.Process(target=_work, args=self._arguments, daemon=True)

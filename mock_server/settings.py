@@ -144,9 +144,9 @@ class Settings:
                 raise SettingsError(
                     f'invalid origin "{origin}": expected something like http://localhost:5173, without a path'
                 )
-        for name, least in (("records", 0), ("sandboxes", 1), ("journal", 0), ("max_body", 1), ("store_lifetime", 0)):
-            if getattr(self, name) < least:
-                raise SettingsError(f"{name} is {getattr(self, name)}; give {least} or more")
+        for name, minimum in (("records", 0), ("sandboxes", 1), ("journal", 0), ("max_body", 1), ("store_lifetime", 0)):
+            if getattr(self, name) < minimum:
+                raise SettingsError(f"{name} is {getattr(self, name)}; give {minimum} or more")
         if self.deployment:
             self._refuse_what_needs_records()
 

@@ -79,17 +79,17 @@ class Regression:
     @classmethod
     def of(cls, before: Mapping[str, Any], now: Mapping[str, Any]) -> Self:
         """Compare two runs' results, as `results.json` holds them; what is waived fails no less."""
-        then, today = (
+        old, new = (
             {results.name_of(result): Verdict(result["verdict"]) for result in run["results"]} for run in (before, now)
         )
-        both = {name: (then[name], verdict) for name, verdict in today.items() if name in then}
-        lines = {name: f"{name}: {one}, now {other}" for name, (one, other) in both.items()}
+        pairs = {name: (old[name], verdict) for name, verdict in new.items() if name in old}
+        lines = {name: f"{name}: {one}, now {other}" for name, (one, other) in pairs.items()}
         rank = STRONGEST_FIRST.index
         return cls(
-            tuple(lines[name] for name, (one, other) in both.items() if other in GATING and rank(other) < rank(one)),
-            tuple(lines[name] for name, (one, other) in both.items() if one in GATING and rank(other) > rank(one)),
-            tuple(f"{name}: {verdict}" for name, verdict in today.items() if name not in then),
-            tuple(f"{name}: was {verdict}" for name, verdict in then.items() if name not in today),
+            tuple(lines[name] for name, (one, other) in pairs.items() if other in GATING and rank(other) < rank(one)),
+            tuple(lines[name] for name, (one, other) in pairs.items() if one in GATING and rank(other) > rank(one)),
+            tuple(f"{name}: {verdict}" for name, verdict in new.items() if name not in old),
+            tuple(f"{name}: was {verdict}" for name, verdict in old.items() if name not in new),
         )
 
     @property

@@ -36,17 +36,17 @@ def judge_command(contract: Contract, options: SimpleNamespace) -> int:
 
 def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public_base_url: str | None) -> Outcome:
     """The outcome of recorded exchanges; a rule that they do not decide counts as not run."""
-    seen = {
+    evidence_by_resource = {
         name: Evidence(resource, recording.base_url, list(recording.exchanges), public_base_url=public_base_url)
         for name, resource in contract.resources.items()
     }
-    judged = [
-        judge(rule, seen[name])
+    results = [
+        judge(rule, evidence_by_resource[name])
         for rule in contract.rules.values()
         if rule.decided_by == "exchange"
         for name in rule.resources
     ]
-    decided = [result for result in judged if result.verdict in (Verdict.PASS, *VIOLATED)]
+    decided = [result for result in results if result.verdict in (Verdict.PASS, *VIOLATED)]
     word, status = overall(decided, partial=True, strict=strict)
     left_out = possible(contract.rules.values()) - len(decided)
     return Outcome(

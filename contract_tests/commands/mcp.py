@@ -87,14 +87,14 @@ class Session:
         async with self._is_free:
             self._begun += 1
             folder = self._folder / f"run-{os.getpid()}-{self._begun}"
-            chosen = [
+            run_options = [
                 f"--base-url={url}",
                 f"--resources={','.join(resources or ())}",
                 f"--rules={','.join(rules or ())}",
             ]
-            chosen += [] if explore is None else [f"--explore={explore}"]
-            chosen += [f"--overlap={overlap}", f"--report-dir={folder}", "--quiet"]
-            arguments = ["run", f"--deadline={LONGEST_RUN}", *self._options.arguments, *chosen]
+            run_options += [] if explore is None else [f"--explore={explore}"]
+            run_options += [f"--overlap={overlap}", f"--report-dir={folder}", "--quiet"]
+            arguments = ["run", f"--deadline={LONGEST_RUN}", *self._options.arguments, *run_options]
             status, complaint = await carried_out("contract_tests", arguments, context)
             document = results.read(folder / results.FILE) if (folder / results.FILE).exists() else {"status": None}
             if status in (UsageError.status, NothingSelectedError.status):
@@ -129,10 +129,10 @@ class Session:
         """The next cause of failures in the last run, or all that was found about one rule."""
         last = self._last
         if rule:
-            found = [each for each in last["results"] if each["rule"] == rule]
-            if not found:
+            rows = [result for result in last["results"] if result["rule"] == rule]
+            if not rows:
                 raise UsageError(f'the last run judged no rule "{rule}"; `explain` finds rules by patterns')
-            return answer(rule=rule, required=found[0]["statement"], results=[_result(each) for each in found])
+            return answer(rule=rule, required=rows[0]["statement"], results=[_result(result) for result in rows])
         causes = groups(last["results"])
         if self.shown >= len(causes):
             self.shown = 0
@@ -153,10 +153,10 @@ class Session:
         """
         last = self._last
         path = Path(last["folder"]) / file_of(rule)
-        failed = [each["rule"] for each in last["results"] if each["verdict"] in VIOLATED]
+        failed = [result["rule"] for result in last["results"] if result["verdict"] in VIOLATED]
         if rule not in failed or not path.exists():
-            known = ", ".join(dict.fromkeys(failed)) or "none"
-            raise UsageError(f'the last run has no script for "{rule}"; rules that failed: {known}')
+            failed_rules = ", ".join(dict.fromkeys(failed)) or "none"
+            raise UsageError(f'the last run has no script for "{rule}"; rules that failed: {failed_rules}')
         keys = "CONTRACT_API_KEY=... CONTRACT_SECOND_API_KEY=..."
         head = answer(run=f"{keys} sh {path}", statuses={0: "fixed", 1: "broken", 125: "neither"})
         steps = BOILERPLATE.sub("# ...\n", path.read_text("utf-8"))
@@ -169,7 +169,7 @@ class Session:
         before, now = self.runs[-2:]
         change = Regression.of(before, now)
         warned = [
-            {results.name_of(each) for each in run["results"] if each["verdict"] == Verdict.WARN}
+            {results.name_of(result) for result in run["results"] if result["verdict"] == Verdict.WARN}
             for run in (before, now)
         ]
         return answer(
@@ -190,9 +190,9 @@ class Session:
 
     def _judged(self) -> str:
         run, before = self._last, self.runs[-2] if len(self.runs) > 1 else {"notes": []}
-        found = groups(run["results"])
-        failed = sum(each["verdict"] == Verdict.FAIL for each in run["results"])
-        unjudged = undecided(run["results"], found)
+        causes = groups(run["results"])
+        failed = sum(result["verdict"] == Verdict.FAIL for result in run["results"])
+        unjudged = undecided(run["results"], causes)
         return answer(
             verdict=run["verdict"],
             counts={
@@ -202,23 +202,26 @@ class Session:
                 "seconds": run["seconds"],
                 "checks": len(run["results"]),
                 "failed": failed,
-                "causes": len(found),
+                "causes": len(causes),
                 "not judged": sum(map(len, unjudged.values())),
             },
             **(
                 {"left_behind": len(run["left"]), "such as": {QUOTED: run["left"][:MOST_LISTED]}} if run["left"] else {}
             ),
-            fix_this_first=_cause(found[0]) if found else None,
-            then=[_brief(group) for group in found[1:]],
+            fix_this_first=_cause(causes[0]) if causes else None,
+            then=[_brief(group) for group in causes[1:]],
             not_judged=[
                 {
-                    "checks": len(some),
-                    "such as": list(map(results.name_of, some[:MOST_LISTED])),
-                    QUOTED: {"why": why, "seemed broken": [_quotes(each) for each in some[0]["findings"][:1]]},
+                    "checks": len(checks),
+                    "such as": list(map(results.name_of, checks[:MOST_LISTED])),
+                    QUOTED: {
+                        "why": reason,
+                        "seemed broken": [_quotes(finding) for finding in checks[0]["findings"][:1]],
+                    },
                 }
-                for why, some in unjudged.items()
+                for reason, checks in unjudged.items()
             ],
-            notes={QUOTED: [note for note in run["notes"] if not found or note not in before["notes"]]},
+            notes={QUOTED: [note for note in run["notes"] if not causes or note not in before["notes"]]},
             more="next_finding for the next cause, or for any rule, even one that was not judged; script for a failure"
             f" alone; a person opens {run['folder']}/report.html",
         )
@@ -237,7 +240,7 @@ def _brief(group: Group) -> dict[str, Any]:
 def _cause(group: Group) -> dict[str, Any]:
     """A cause with its first finding, and the names of what follows from it."""
     first = group.results[0]
-    further = sum(len(result["findings"]) + result["further_findings"] for result in group.results) - 1
+    further_count = sum(len(result["findings"]) + result["further_findings"] for result in group.results) - 1
     return {
         "rule": group.rule,
         "verdict": first["verdict"],
@@ -245,7 +248,7 @@ def _cause(group: Group) -> dict[str, Any]:
         "required": first["statement"],
         "source": results.source_of(first),
         QUOTED: _quotes(first["findings"][0]),
-        "further_findings": further,
+        "further_findings": further_count,
         "follows": list(dict.fromkeys(result["rule"] for result in group.follows)),
     }
 
@@ -257,6 +260,6 @@ def _quotes(finding: Mapping[str, Any]) -> dict[str, str]:
 def _result(result: Mapping[str, Any]) -> dict[str, Any]:
     """All that is known of a rule for one resource."""
     findings = [_quotes(finding) for finding in result["findings"][:MOST_FINDINGS]]
-    further = len(result["findings"]) + result["further_findings"] - len(findings)
+    further_count = len(result["findings"]) + result["further_findings"] - len(findings)
     quotes = {"reasons": result["reasons"], "findings": findings}
-    return {"resource": result["kind"], "verdict": result["verdict"], "further_findings": further, QUOTED: quotes}
+    return {"resource": result["kind"], "verdict": result["verdict"], "further_findings": further_count, QUOTED: quotes}

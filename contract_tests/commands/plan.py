@@ -35,23 +35,23 @@ class Rehearsal:
 def show(contract: Contract, options: Options, console: Console) -> None:
     """Print what a run with these options would do, on an account with some records and on an empty one."""
     with serving() as [base_url]:
-        rehearsals = [_rehearse(contract, options, base_url, records) for records in SIZES]
+        trial_runs = [_rehearse(contract, options, base_url, records) for records in SIZES]
     console.print(f"Nothing was sent to {options.base_url}. A run would send, about:\n")
-    console.print(_requests(rehearsals, options))
+    console.print(_requests(trial_runs, options))
     if options.shrink != 0 and not options.limits.read_only:
-        most = "a quarter more" if options.shrink is None else f"{options.shrink} more"
-        console.print(f"If something fails: up to {most}, for shorter ways to it (--shrink).")
+        extra_requests = "a quarter more" if options.shrink is None else f"{options.shrink} more"
+        console.print(f"If something fails: up to {extra_requests}, for shorter ways to it (--shrink).")
     if not options.limits.read_only:
         console.print("\nIt would create, change and delete records of its own, and leave none:\n")
-        console.print(_records(rehearsals))
+        console.print(_records(trial_runs))
         console.print("\nNames begin with ct, a free number and a few letters of the run's own.")
         console.print("Hosts and addresses are all under example.com:\n")
-        console.print(Text("\n".join(f"  {address}" for address in sorted(set(_addresses(rehearsals))))))
+        console.print(Text("\n".join(f"  {address}" for address in sorted(set(_addresses(trial_runs))))))
 
 
 def _rehearse(contract: Contract, options: Options, base_url: str, records: int) -> Rehearsal:
     reset(base_url, fixture="empty", records=records)
-    rehearsed = replace(
+    trial_options = replace(
         options,
         base_url=base_url,
         api_key=KEY,
@@ -62,12 +62,12 @@ def _rehearse(contract: Contract, options: Options, base_url: str, records: int)
         connection=Connection(),
         jobs=1,
     )
-    began: list[tuple[str, int]] = []
+    starts: list[tuple[str, int]] = []
     ledger = Ledger()
-    outcome = run(contract, rehearsed, ledger, lambda chapter, sent: began.append((chapter, sent)))
-    chapters: Counter[str] = Counter({FIRST: began[0][1]})
-    ends = [sent for _, sent in began[1:]] + [outcome.requests]
-    for (chapter, start), end in zip(began, ends, strict=True):
+    outcome = run(contract, trial_options, ledger, lambda chapter, requests: starts.append((chapter, requests)))
+    chapters: Counter[str] = Counter({FIRST: starts[0][1]})
+    ends = [requests for _, requests in starts[1:]] + [outcome.requests]
+    for (chapter, start), end in zip(starts, ends, strict=True):
         chapters[chapter.partition(": ")[2] or FIRST] += end - start
     created = Counter(entry.resource for entry in ledger.entries if entry.identifier is not None)
     return Rehearsal(chapters, created, outcome.exchanges)
@@ -84,8 +84,8 @@ def _table(title: str) -> Table:
 def _requests(rehearsals: list[Rehearsal], options: Options) -> Table:
     table = _table("chapter")
     for chapter in rehearsals[0].chapters | rehearsals[1].chapters:
-        table.add_row(f"  {chapter}", *(str(rehearsal.chapters[chapter]) for rehearsal in rehearsals))
-    totals = [rehearsal.chapters.total() for rehearsal in rehearsals]
+        table.add_row(f"  {chapter}", *(str(trial_run.chapters[chapter]) for trial_run in rehearsals))
+    totals = [trial_run.chapters.total() for trial_run in rehearsals]
     table.add_row("  all", *map(str, totals), style="bold")
     if options.limits.interval:
         seconds = [round(total * options.limits.interval) for total in totals]
@@ -96,11 +96,11 @@ def _requests(rehearsals: list[Rehearsal], options: Options) -> Table:
 def _records(rehearsals: list[Rehearsal]) -> Table:
     table = _table("records created")
     for resource in rehearsals[0].created | rehearsals[1].created:
-        table.add_row(f"  {resource}", *(str(rehearsal.created[resource]) for rehearsal in rehearsals))
+        table.add_row(f"  {resource}", *(str(trial_run.created[resource]) for trial_run in rehearsals))
     return table
 
 
 def _addresses(rehearsals: list[Rehearsal]) -> Iterator[str]:
-    forms = (exchange.request.form or {} for rehearsal in rehearsals for exchange in rehearsal.exchanges)
+    forms = (exchange.request.form or {} for trial_run in rehearsals for exchange in trial_run.exchanges)
     for text in (text for form in forms for text in form.values() if isinstance(text, str)):
         yield from (NAME.sub("ct…", address)[:LONGEST] for address in RESERVED.findall(text))

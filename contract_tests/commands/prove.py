@@ -62,15 +62,15 @@ def prove_command(contract: Contract, options: SimpleNamespace) -> int:
         StoppedError: if a worker process died.
     """
     Interrupts()
-    whole = not options.defect and not options.short and options.seeds >= ENOUGH_SEEDS
+    is_complete = not options.defect and not options.short and options.seeds >= ENOUGH_SEEDS
     workers = options.jobs or WORKERS_A_CORE * (os.cpu_count() or 1)
     if options.defect:
         workers = min(workers, len(options.defect) * options.seeds)
     with serving(workers) as base_urls:
-        known = defects(base_urls[0])
-        trials = _trials(contract, options, known, conditions(base_urls[0]))
-        judged = _watched(_judged(base_urls, trials), len(trials))
-        proof = Proof.of(contract.rules, known, judged, whole=whole)
+        defects_by_name = defects(base_urls[0])
+        servers = _trials(contract, options, defects_by_name, conditions(base_urls[0]))
+        judgements = _watched(_judged(base_urls, servers), len(servers))
+        proof = Proof.of(contract.rules, defects_by_name, judgements, whole=is_complete)
     show(proof, Screen(), by_defect=bool(options.defect))
     return _write(proof, options) or int(bool(proof.failures))
 
@@ -80,32 +80,32 @@ def _trials(
 ) -> list[Trial]:
     unknown = [name for name in options.defect if name not in known]
     if unknown:
-        near = get_close_matches(unknown[0], known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server list defects` names them all"
+        similar = get_close_matches(unknown[0], known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(similar)}?" if similar else "`mock-server list defects` names them all"
         raise UsageError(f'no defect "{unknown[0]}"; {hint}')
     resources = tuple(contract.resources)
-    chosen = options.defect or (list(known)[::SHORT_DEFECTS] if options.short else list(known))
-    wrong = [
-        trial
-        for number, name in enumerate(chosen)
-        for trial in trials_of(known[name], contract, [number] if options.short else range(options.seeds))
+    names = options.defect or (list(known)[::SHORT_DEFECTS] if options.short else list(known))
+    faulty = [
+        server
+        for number, name in enumerate(names)
+        for server in trials_of(known[name], contract, [number] if options.short else range(options.seeds))
     ]
     if options.defect:
-        return wrong
-    under = [
-        hostile(name, measures[seed % len(measures)], seed, resources)
-        for name, measures in measures_of.items()
-        for seed in range(1 if options.short else len(measures))
+        return faulty
+    hostile_servers = [
+        hostile(name, amounts[seed % len(amounts)], seed, resources)
+        for name, amounts in measures_of.items()
+        for seed in range(1 if options.short else len(amounts))
     ]
-    right = [greased(seed, resources) for seed in range(1, (SHORT_GREASE if options.short else options.grease) + 1)]
-    return _spread(under, [*right, *wrong])
+    correct = [greased(seed, resources) for seed in range(1, (SHORT_GREASE if options.short else options.grease) + 1)]
+    return _spread(hostile_servers, [*correct, *faulty])
 
 
 def _spread(few: list[Trial], many: list[Trial]) -> list[Trial]:
     """Spread the few trials, most of which wait, over the first half of the many."""
     mixed = list(many)
-    for number, each in enumerate(few):
-        mixed.insert(number * len(many) // (2 * len(few)), each)
+    for number, server in enumerate(few):
+        mixed.insert(number * len(many) // (2 * len(few)), server)
     return mixed
 
 
@@ -114,8 +114,8 @@ def _judged(base_urls: Sequence[str], trials: Sequence[Trial]) -> Iterator[Judge
     context = get_context("spawn")
     tasks, results = context.Queue(), context.Queue()
     tasks.cancel_join_thread()  # when the command ends, trials still in the queue are dropped
-    for trial in [*trials, *[None] * len(base_urls)]:
-        tasks.put(trial)
+    for server in [*trials, *[None] * len(base_urls)]:
+        tasks.put(server)
     workers = [context.Process(target=_work, args=(url, tasks, results)) for url in base_urls]
     with _running(workers):
         for _ in trials:
@@ -135,7 +135,7 @@ def _next(results: Any, workers: Sequence[BaseProcess]) -> Judged:
             if isinstance(answer, RuntimeError):
                 raise answer
             return answer
-        dead = [each.exitcode for each in workers if each.exitcode]
+        dead = [worker.exitcode for worker in workers if worker.exitcode]
         if dead:
             raise StoppedError(f"a worker died with status {dead[0]}; if memory was short, try again with fewer --jobs")
 
@@ -179,25 +179,25 @@ def _work(base_url: str, tasks: Any, results: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command itself is interrupted, and ends the workers
     gc.set_threshold(100_000, 20, 20)  # the evidence of a trial is discarded as a whole
     contract = shipped_contract()
-    for trial in iter(tasks.get, None):
+    for server in iter(tasks.get, None):
         try:
-            results.put(judge(contract, base_url, trial))
+            results.put(judge(contract, base_url, server))
         except Exception as error:  # noqa: BLE001 - the command must fail, not wait forever
-            error.add_note(f"in the trial of {trial.name or 'a server that is right'}, seed {trial.seed}")
+            error.add_note(f"in the trial of {server.name or 'a server that is right'}, seed {server.seed}")
             results.put(RuntimeError(f"{error!r} {error.__notes__[0]}"))
 
 
 def _watched(judged: Iterator[Judged], total: int) -> Iterator[Judged]:
     """Yield what was judged, and show how far that is: continuously on a terminal, elsewhere a line now and then."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console, began = Console(stderr=True), time.monotonic()
-    next_line = began + SECONDS_BETWEEN_LINES
+    console, started = Console(stderr=True), time.monotonic()
+    next_line = started + SECONDS_BETWEEN_LINES
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("judging", total=total)
         for count, result in enumerate(judged, 1):
             progress.update(task, advance=1, description=result.trial.name or f"grease {result.trial.seed}")
             if not console.is_terminal and (now := time.monotonic()) > next_line:
-                complain(f"{count} of {total} servers judged  ·  {now - began:.0f} s")
+                complain(f"{count} of {total} servers judged  ·  {now - started:.0f} s")
                 next_line = now + SECONDS_BETWEEN_LINES
             yield result
 
@@ -224,8 +224,8 @@ def show(proof: Proof, console: Console, *, by_defect: bool) -> None:
         console.print(Text(line, style="bold red"))
     word = ("proved", "bold green") if not proof.failures else ("not proved", "bold red")
     console.print(Text(f"\n{word[0]}", style=word[1]))
-    trials = sum(len(row.judged) for row in proof.rows) + len(proof.right) + len(proof.hostile)
-    console.print(f"{trials} servers judged in {proof.seconds:.0f} s")
+    server_count = sum(len(row.judged) for row in proof.rows) + len(proof.right) + len(proof.hostile)
+    console.print(f"{server_count} servers judged in {proof.seconds:.0f} s")
 
 
 def markdown(proof: Proof) -> str:
@@ -252,21 +252,21 @@ def as_dict(proof: Proof) -> dict[str, Any]:
                 "others": sorted(row.others),
                 "requests": row.requests,
                 "scripted": row.scripted,
-                "trials": [_trial(each) for each in row.judged],
+                "trials": [_trial(judgement) for judgement in row.judged],
             }
             for row in proof.rows
         ],
-        "right": [_trial(each) for each in proof.right],
-        "hostile": [{"condition": each.trial.name} | _trial(each) for each in proof.hostile],
+        "right": [_trial(judgement) for judgement in proof.right],
+        "hostile": [{"condition": judgement.trial.name} | _trial(judgement) for judgement in proof.hostile],
         "failures": proof.failures,
     }
 
 
 def _trial(judged: Judged) -> dict[str, Any]:
-    trial = judged.trial
+    server = judged.trial
     return {
-        "switches": dict(trial.switches),
-        "kinds": list(trial.resources),
+        "switches": dict(server.switches),
+        "kinds": list(server.resources),
         "fell": sorted(judged.fell),
         "undecided": list(judged.undecided),
         "left": list(judged.left),
@@ -293,23 +293,23 @@ def _summary(proof: Proof) -> Iterable[tuple[Any, ...]]:
     rows = sorted(proof.rows, key=_area)
     for area, group in [(area, list(group)) for area, group in groupby(rows, key=_area)] + [("all", rows)]:
         counts = [row.requests for row in group if row.requests is not None]
-        caught = sum(row.verdict == "caught" for row in group)
+        caught_count = sum(row.verdict == "caught" for row in group)
         middle = f"{median(counts):.0f}, at most {max(counts)}" if counts else ""
-        yield area, len(group), caught, middle
+        yield area, len(group), caught_count, middle
 
 
 def _texts(proof: Proof) -> Iterable[str]:
     scripted = sum(row.scripted for row in proof.rows)
     yield f"{scripted} of {len(proof.rows)} defects are shown by a script, which shows nothing without the defect"
-    for judged, which in ((proof.right, "whatever they chose"), (proof.hostile, "under hostile conditions")):
-        if judged:
-            yield _right(judged, f"servers that are right, {which}")
+    for judgements, setting in ((proof.right, "whatever they chose"), (proof.hostile, "under hostile conditions")):
+        if judgements:
+            yield _right(judgements, f"servers that are right, {setting}")
 
 
 def _right(judged: tuple[Judged, ...], what: str) -> str:
-    failed = sum(bool(each.fell) for each in judged)
-    undecided = sum(bool(each.undecided) for each in judged)
-    left = sum(bool(each.left) for each in judged)
+    failed = sum(bool(judgement.fell) for judgement in judged)
+    undecided = sum(bool(judgement.undecided) for judgement in judged)
+    left = sum(bool(judgement.left) for judgement in judged)
     return f"{len(judged)} {what}: {failed} failed, {undecided} with undecided rules, {left} with records left behind"
 
 

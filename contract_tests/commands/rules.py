@@ -72,18 +72,18 @@ def _explanation(contract: Contract, name: str) -> str:
     entry = contract.rules.get(name) or contract.open_points.get(name.removeprefix("open."))
     if entry is None:
         points = [point.id for point in contract.open_points.values()]
-        near = get_close_matches(name, [*contract.rules, *points], n=3, cutoff=0.4)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"areas are {', '.join(areas(contract))}"
+        similar = get_close_matches(name, [*contract.rules, *points], n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(similar)}?" if similar else f"areas are {', '.join(areas(contract))}"
         raise UsageError(f'no rule "{name}"; {hint}')
     lines = [entry.id, textwrap.fill(entry.statement, WIDTH), ""]
     lines.append(f"Source     section {entry.section!r} of the specification, docs/specification.md")
-    of_statements, of_rulings = statements(), rulings()
-    texts = {number: of_statements[number] for number in map(str, entry.numbers)}
+    statement_texts, ruling_texts = statements(), rulings()
+    texts = {number: statement_texts[number] for number in map(str, entry.numbers)}
     for number in re.findall(r"ruling (\d+)", f"{texts}"):
-        texts[f"ruling {number}"] = of_rulings[number]
+        texts[f"ruling {number}"] = ruling_texts[number]
     for number, text in texts.items():
-        numbered = f"{number:>4} {text}"
-        lines.append(textwrap.fill(numbered, WIDTH, initial_indent=" " * 10, subsequent_indent=" " * 15))
+        numbered_text = f"{number:>4} {text}"
+        lines.append(textwrap.fill(numbered_text, WIDTH, initial_indent=" " * 10, subsequent_indent=" " * 15))
     if isinstance(entry, Rule):
         lines.append(f"Level      {entry.level}")
         lines.append(f"Judged by  {JUDGED_BY[entry.decided_by]}")

@@ -228,23 +228,23 @@ def write_reports(
 ) -> bool:
     """Write each report that the command line asks for, if possible; return whether all were written."""
     today = datetime.fromtimestamp(outcome.began, UTC).date()
-    wanted: list[Callable[[], None]] = []
+    writers: list[Callable[[], None]] = []
     if options.write_waivers:
-        wanted.append(lambda: write_waivers(options.write_waivers, outcome.results, today, strict=outcome.strict))
+        writers.append(lambda: write_waivers(options.write_waivers, outcome.results, today, strict=outcome.strict))
     if options.report_dir:
         from contract_tests.reports import html  # noqa: PLC0415 - only reports need Jinja, which is slow to load
 
-        wanted.append(lambda: html.write_folder(contract, outcome, document, options.report_dir, changes))
+        writers.append(lambda: html.write_folder(contract, outcome, document, options.report_dir, changes))
     if runs_in_github():
-        wanted.append(lambda: ci.report_to_github(document))
-    written = True
-    for write in wanted:
+        writers.append(lambda: ci.report_to_github(document))
+    all_written = True
+    for write in writers:
         try:
             write()
         except OSError as error:
-            written = False
+            all_written = False
             complain(f"no report could be written: {error}")
-    return written
+    return all_written
 
 
 def _watch(contract: Contract, options: SimpleNamespace, interrupts: Interrupts) -> int:

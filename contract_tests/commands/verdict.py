@@ -19,13 +19,13 @@ def verdict_command(contract: Contract, options: SimpleNamespace) -> int:
         1 if its rule is broken, 0 if it is satisfied, 125 if the answers show neither.
     """
     try:
-        plan, printed = json.load(sys.stdin), options.answers.read_bytes()
-        found = judged(contract, plan, printed, options.base_url, options.mark)
+        plan, output = json.load(sys.stdin), options.answers.read_bytes()
+        observation = judged(contract, plan, output, options.base_url, options.mark)
     except (OSError, ValueError, LookupError, TypeError) as error:
         complain(f"no verdict: what the script printed cannot be read ({error})")
         return UNCLEAR
-    if isinstance(found, Violation):
-        say(f"expected {found.expected}, received {found.received}: broken")
+    if isinstance(observation, Violation):
+        say(f"expected {observation.expected}, received {observation.received}: broken")
         return BROKEN
-    say("fixed: the answers keep the rule" if found else "no verdict: the answers show neither broken nor fixed")
-    return FIXED if found else UNCLEAR
+    say("fixed: the answers keep the rule" if observation else "no verdict: the answers show neither broken nor fixed")
+    return FIXED if observation else UNCLEAR

@@ -76,8 +76,8 @@ def orders(steps: Sequence[Step]) -> Iterator[tuple[tuple[str, ...], State]]:
     """
     certain = [step for step in steps if step.is_read or step.fate is Fate.DONE]
     unknown = [step for step in steps if not step.is_read and step.fate is Fate.UNKNOWN]
-    for taken in product((True, False), repeat=len(unknown)):
-        carried_out = certain + [step for step, is_taken in zip(unknown, taken, strict=True) if is_taken]
+    for selection in product((True, False), repeat=len(unknown)):
+        carried_out = certain + [step for step, is_taken in zip(unknown, selection, strict=True) if is_taken]
         for order in permutations(carried_out):
             state: State = frozenset()
             for step in order:
@@ -109,8 +109,10 @@ def changed_in(overlapping: Round, record: Mapping[str, Any] | None) -> State:
     """The fields in which a record differs from before a round, among those that its updates name."""
     if not record:
         return NO_RECORD
-    given = {name: value for exchange in overlapping.exchanges for name, value in (exchange.request.form or {}).items()}
-    return frozenset(name for name, value in given.items() if has_changed(name, value, overlapping.before, record))
+    sent_form = {
+        name: value for exchange in overlapping.exchanges for name, value in (exchange.request.form or {}).items()
+    }
+    return frozenset(name for name, value in sent_form.items() if has_changed(name, value, overlapping.before, record))
 
 
 def has_changed(name: str, value: FormValue, before: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
@@ -128,10 +130,10 @@ def described(state: State) -> str:
 
 def timeline(overlapping: Round) -> tuple[str, ...]:
     """The requests with their times, what was seen afterwards, and what each order would have given."""
-    began = min((exchange.began for exchange in overlapping.exchanges), default=0.0)
+    round_start = min((exchange.began for exchange in overlapping.exchanges), default=0.0)
     lines = []
     for exchange in overlapping.exchanges:
-        request, start = exchange.request, exchange.began - began
+        request, start = exchange.request, exchange.began - round_start
         fields = f" ({', '.join(request.form)})" if request.form else ""
         status = f"status {exchange.status}" if exchange.status else "no answer"
         is_read = request.operation == "read" and overlapping.before and exchange.record
@@ -164,7 +166,7 @@ def no_order_explains(overlapping: Round) -> Contradiction:
 
 def is_back(overlapping: Round) -> Contradiction:
     """A record that is there although its delete was answered."""
-    deletes = [fate_of(each) for each in overlapping.exchanges if each.request.operation == "delete"]
+    deletes = [fate_of(exchange) for exchange in overlapping.exchanges if exchange.request.operation == "delete"]
     if Fate.DONE not in deletes:
         return None
     expected = "no record once its delete was answered"
@@ -179,8 +181,8 @@ def is_back(overlapping: Round) -> Contradiction:
 
 def same_id(overlapping: Round) -> Contradiction:
     """An id that two creates returned."""
-    twice = _twice(_made(overlapping))
-    return ("a different id from each create", f"{twice[0][1]} times the id {twice[0][0]}") if twice else None
+    repeats = _twice(_made(overlapping))
+    return ("a different id from each create", f"{repeats[0][1]} times the id {repeats[0][0]}") if repeats else None
 
 
 def not_listed_once(overlapping: Round) -> Contradiction:
@@ -191,8 +193,8 @@ def not_listed_once(overlapping: Round) -> Contradiction:
     if overlapping.listed is None:
         return None
     counts = Counter(overlapping.listed)
-    wrong = [identifier for identifier in sorted(set(_made(overlapping))) if counts[identifier] != 1]
-    return ("each created record listed once", f"the id {wrong[0]} {counts[wrong[0]]} times") if wrong else None
+    strange = [identifier for identifier in sorted(set(_made(overlapping))) if counts[identifier] != 1]
+    return ("each created record listed once", f"the id {strange[0]} {counts[strange[0]]} times") if strange else None
 
 
 def wrong_total(overlapping: Round) -> Contradiction:
@@ -205,19 +207,21 @@ def wrong_total(overlapping: Round) -> Contradiction:
 def disagrees(overlapping: Round) -> Contradiction:
     """A list that shows more or fewer records than its own total says."""
     lists = [exchange.page for exchange in overlapping.exchanges if exchange.page and exchange.page.total is not None]
-    wrong = [page for page in lists if len(page.rows) != min(page.total or 0, page.meta.get("results_per_page", 0))]
-    if not wrong or not overlapping.is_sound:
+    partial = [page for page in lists if len(page.rows) != min(page.total or 0, page.meta.get("results_per_page", 0))]
+    if not partial or not overlapping.is_sound:
         return None
-    received = f"{len(wrong[0].rows)} records of a total of {wrong[0].total}, in {len(wrong)} of {len(lists)} lists"
+    received = (
+        f"{len(partial[0].rows)} records of a total of {partial[0].total}, in {len(partial)} of {len(lists)} lists"
+    )
     return "as many records as the total says, or a full page", received
 
 
 def fails(overlapping: Round) -> Contradiction:
     """Failures among requests at one moment; a server may refuse some as too many."""
-    failed = [each for each in overlapping.exchanges if each.status and is_server_failure(each.status)]
+    failed = [exchange for exchange in overlapping.exchanges if exchange.status and is_server_failure(exchange.status)]
     if not failed:
         return None
-    counts = Counter((answer(each), each.request.operation) for each in failed)
+    counts = Counter((answer(exchange), exchange.request.operation) for exchange in failed)
     received = ", ".join(f"{status} to {count} {operation}s" for (status, operation), count in counts.most_common())
     return f"an answer to each of {len(overlapping.exchanges)} requests, or a refusal as too many", received
 
@@ -234,9 +238,9 @@ def crosses_over(overlapping: Round) -> Contradiction:
 def listed_twice(overlapping: Round) -> Contradiction:
     """A record that stands twice on one page."""
     for exchange in overlapping.exchanges:
-        twice = _twice([id_of(row) for row in exchange.page.rows]) if exchange.page else []
-        if twice:
-            return "each record once on a page", f"the id {twice[0][0]} {twice[0][1]} times"
+        repeats = _twice([id_of(row) for row in exchange.page.rows]) if exchange.page else []
+        if repeats:
+            return "each record once on a page", f"the id {repeats[0][0]} {repeats[0][1]} times"
     return None
 
 
@@ -270,10 +274,10 @@ def overlapping_requests(
     evidence: Evidence, kinds: Kinds, contradiction: Callable[[Round], Contradiction]
 ) -> Observations:
     """An observation for each round of some kinds; contrary evidence says how many rounds are like it."""
-    rounds = [(each, contradiction(each)) for each in evidence.rounds if each.kind in kinds]
-    wrong = sum(found is not None for _, found in rounds)
-    for overlapping, found in rounds:
-        yield _observation(overlapping, found, f"in {wrong} of {len(rounds)} rounds")
+    rounds = [(overlapping, contradiction(overlapping)) for overlapping in evidence.rounds if overlapping.kind in kinds]
+    contradicted = sum(contradicted_by is not None for _, contradicted_by in rounds)
+    for overlapping, contradicted_by in rounds:
+        yield _observation(overlapping, contradicted_by, f"in {contradicted} of {len(rounds)} rounds")
     if not rounds and evidence.has_overlapped:
         yield NotApplicable("no such requests could be sent")
 

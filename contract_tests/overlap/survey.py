@@ -31,16 +31,16 @@ SLOWLY = 0.3  # seconds
 def overlap(visitor: Visitor, rounds: int) -> None:
     """Send rounds of requests that overlap."""
     visitor.evidence.has_overlapped = True
-    if not visitor.writes or (made := _made(visitor)) is None:
+    if not visitor.writes or (created := _made(visitor)) is None:
         return
-    subject, _ = made
+    subject, _ = created
     with suppress(WriteRefusedError):
         pairs = list(_pairs(visitor))
         for _ in range(rounds):
-            for each, fields in pairs:
-                _updates(visitor, each, fields)
-                _updates(visitor, each, fields, SLOWLY)
-                _reads(visitor, each, fields)
+            for record_id, fields in pairs:
+                _updates(visitor, record_id, fields)
+                _updates(visitor, record_id, fields, SLOWLY)
+                _reads(visitor, record_id, fields)
             _creates(visitor, CREATES)
             if visitor.evidence.has_second_key:
                 _accounts(visitor)
@@ -56,11 +56,11 @@ def overlap(visitor: Visitor, rounds: int) -> None:
 def _pairs(visitor: Visitor) -> Iterator[tuple[int, list[str]]]:
     """Records with fields that may be updated at one moment, as each can be updated alone."""
     for fields in TOGETHER.get(visitor.resource.name, ()):
-        of_its_type = of_type(visitor.resource, fields[0]) if fields[0] in visitor.resource.types else {}
-        made = _made(visitor, **of_its_type)
-        usable = _usable(visitor, made[0], fields) if made else []
-        if made and len(usable) > 1:
-            yield made[0], usable
+        type_fields = of_type(visitor.resource, fields[0]) if fields[0] in visitor.resource.types else {}
+        created = _made(visitor, **type_fields)
+        usable = _usable(visitor, created[0], fields) if created else []
+        if created and len(usable) > 1:
+            yield created[0], usable
 
 
 def _made(visitor: Visitor, **more: FormValue) -> tuple[int, Record] | None:
@@ -70,9 +70,11 @@ def _made(visitor: Visitor, **more: FormValue) -> tuple[int, Record] | None:
     if identifier is None:
         return None
     marker = mark_of(form[visitor.resource.label])
-    read = visitor.wait_until("create", lambda: visitor.read(identifier), lambda seen: visitor.shows(seen, marker))
-    is_own = visitor.target.ledger.allows_write(visitor.resource.name, identifier)
-    return (identifier, read.record or {}) if is_own else None
+    read = visitor.wait_until(
+        "create", lambda: visitor.read(identifier), lambda exchange: visitor.shows(exchange, marker)
+    )
+    is_confirmed = visitor.target.ledger.allows_write(visitor.resource.name, identifier)
+    return (identifier, read.record or {}) if is_confirmed else None
 
 
 def _usable(visitor: Visitor, subject: int, fields: Sequence[str]) -> list[str]:
@@ -102,8 +104,8 @@ def _updates(visitor: Visitor, subject: int, fields: Sequence[str], slow: float 
 def _reads(visitor: Visitor, subject: int, fields: Sequence[str]) -> None:
     """Reads while one update changes several fields, and lists of the collection."""
     before = visitor.read(subject, Expect.OPEN).record or {}
-    looks = [*[request_of(visitor.resource, "read", subject, Expect.OPEN)] * READS, _list(visitor)]
-    _changed(visitor, "reads", subject, before, [_update(visitor, subject, fields, before), *looks])
+    reads = [*[request_of(visitor.resource, "read", subject, Expect.OPEN)] * READS, _list(visitor)]
+    _changed(visitor, "reads", subject, before, [_update(visitor, subject, fields, before), *reads])
 
 
 def _changed(  # noqa: PLR0913, PLR0917 - all of a round
@@ -117,48 +119,50 @@ def _changed(  # noqa: PLR0913, PLR0917 - all of a round
     """Send updates at one moment, and keep what a read shows once an order explains it, or in the end."""
     if not before:
         return
-    sent = Round(kind, _sent(visitor, requests, slow), dict(before))
-    possible = {state for _, state in orders(steps_of(sent))}
+    overlapping = Round(kind, _sent(visitor, requests, slow), dict(before))
+    possible = {state for _, state in orders(steps_of(overlapping))}
     read = visitor.wait_until(
-        "update", lambda: visitor.read(subject, Expect.OPEN), lambda seen: changed_in(sent, seen.record) in possible
+        "update",
+        lambda: visitor.read(subject, Expect.OPEN),
+        lambda exchange: changed_in(overlapping, exchange.record) in possible,
     )
-    _keep(visitor, replace(sent, reads=(read,)))
+    _keep(visitor, replace(overlapping, reads=(read,)))
 
 
 def _creates(visitor: Visitor, count: int) -> None:
     """Creates at one moment; with lists beside them, and reads of all that they made, if they are few."""
-    before, are_few = visitor.list_all(), count == CREATES
+    before, with_reads = visitor.list_all(), count == CREATES
     forms = [visitor.least() for _ in range(count)]
     ledger, name = visitor.target.ledger, visitor.resource.name
     entries = [ledger.plan(name, mark_of(form[visitor.resource.label])) for form in forms]
     creates = [visitor.create_of(Expect.OPEN, form=form) for form in forms]
     try:
-        sent = _sent(visitor, [*creates, *[_list(visitor)] * (READS if are_few else 0)])
+        exchanges = _sent(visitor, [*creates, *[_list(visitor)] * (READS if with_reads else 0)])
     except BudgetSpentError:  # none was sent
         for entry in entries:
             ledger.forget(entry)
         raise
-    by_form = {id(each.request.form): each for each in sent if each.request.operation == "create"}
+    by_form = {id(exchange.request.form): exchange for exchange in exchanges if exchange.request.operation == "create"}
     for entry, form in zip(entries, forms, strict=True):
         visitor.note_create(entry, by_form[id(form)])
-    made: list[int] = sorted({each.made_id for each in sent if each.made_id is not None})
+    created_ids: list[int] = sorted({exchange.made_id for exchange in exchanges if exchange.made_id is not None})
     reads = tuple(
         visitor.wait_until(
             "create",
-            lambda each=each: visitor.read(each, Expect.OPEN),  # type: ignore[misc]
-            lambda seen: seen.record is not None,
+            lambda identifier=identifier: visitor.read(identifier, Expect.OPEN),  # type: ignore[misc]
+            lambda exchange: exchange.record is not None,
         )
-        for each in (made if are_few else [])
+        for identifier in (created_ids if with_reads else [])
     )
     after = visitor.wait_until(
-        "create", visitor.list_all, lambda listing: set(made) <= set(listing.ids) and _is_sound(listing)
+        "create", visitor.list_all, lambda listing: set(created_ids) <= set(listing.ids) and _is_sound(listing)
     )
-    made += [identifier for entry in entries if (identifier := _found(visitor, entry, after))]
-    kind = "creates" if are_few else "burst of creates"
-    _keep(visitor, _listed(Round(kind, sent, reads=reads, is_sound=_is_sound(before)), after))
-    for each in made:
+    created_ids += [identifier for entry in entries if (identifier := _found(visitor, entry, after))]
+    kind = "creates" if with_reads else "burst of creates"
+    _keep(visitor, _listed(Round(kind, exchanges, reads=reads, is_sound=_is_sound(before)), after))
+    for created_id in created_ids:
         with suppress(WriteRefusedError):
-            visitor.delete(each, Expect.OPEN)
+            visitor.delete(created_id, Expect.OPEN)
 
 
 def _accounts(visitor: Visitor) -> None:
@@ -166,28 +170,28 @@ def _accounts(visitor: Visitor) -> None:
     ledger, name = visitor.target.ledger, visitor.resource.name
     form = visitor.least()
     marker = mark_of(form[visitor.resource.label])
-    entry, stray = ledger.plan(name, marker), ledger.plan(name, marker, OTHER)  # in whichever account it comes to be
-    theirs = _list(visitor, OTHER)
+    entry, foreign = ledger.plan(name, marker), ledger.plan(name, marker, OTHER)  # in whichever account it comes to be
+    list_other = _list(visitor, OTHER)
     try:
-        sent = _sent(visitor, [visitor.create_of(Expect.OPEN, form=form), *[theirs] * READS], SLOWLY)
+        exchanges = _sent(visitor, [visitor.create_of(Expect.OPEN, form=form), *[list_other] * READS], SLOWLY)
     except BudgetSpentError:  # none was sent
         ledger.forget(entry)
-        ledger.forget(stray)
+        ledger.forget(foreign)
         raise
-    create = next(each for each in sent if each.request.operation == "create")
+    create = next(exchange for exchange in exchanges if exchange.request.operation == "create")
     visitor.note_create(entry, create)
-    listed = visitor.send(theirs)
-    strays = [whole_id(row) for row in (listed.page.rows if listed.page else ()) if shows(row, marker)]
+    other_page = visitor.send(list_other)
+    foreign_ids = [whole_id(row) for row in (other_page.page.rows if other_page.page else ()) if shows(row, marker)]
     reads = []
     if create.made_id is not None:
-        look = partial(visitor.read, create.made_id, Expect.OPEN)
-        reads.append(visitor.wait_until("create", look, lambda seen: seen.record is not None))
-    _keep(visitor, Round("accounts", (*sent, listed), reads=tuple(reads), strays=len(strays)))
-    if strays and strays[0] is not None and not any(read.record for read in reads):
+        read_created = partial(visitor.read, create.made_id, Expect.OPEN)
+        reads.append(visitor.wait_until("create", read_created, lambda exchange: exchange.record is not None))
+    _keep(visitor, Round("accounts", (*exchanges, other_page), reads=tuple(reads), strays=len(foreign_ids)))
+    if foreign_ids and foreign_ids[0] is not None and not any(read.record for read in reads):
         ledger.forget(entry)
-        ledger.complete(stray, strays[0])  # to be removed there, once it is read there
+        ledger.complete(foreign, foreign_ids[0])  # to be removed there, once it is read there
         return
-    ledger.forget(stray)
+    ledger.forget(foreign)
     if create.made_id is not None:
         with suppress(WriteRefusedError):
             visitor.delete(create.made_id, Expect.OPEN)
@@ -211,21 +215,23 @@ def _found(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
 def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
     """An update and a delete of one record, or two deletes."""
     before = visitor.list_all()
-    made = _made(visitor)
-    if made is None:
+    created = _made(visitor)
+    if created is None:
         return
-    subject, record = made
+    subject, record = created
     make = {
         "update": lambda: _update(visitor, subject, (visitor.resource.label,), record),
         "delete": lambda: request_of(visitor.resource, "delete", subject, Expect.OPEN),
     }
-    sent = _sent(visitor, [make[each]() for each in operations])
-    read = visitor.wait_until("delete", lambda: visitor.read(subject, Expect.OPEN), lambda seen: seen.record is None)
+    exchanges = _sent(visitor, [make[operation]() for operation in operations])
+    read = visitor.wait_until(
+        "delete", lambda: visitor.read(subject, Expect.OPEN), lambda exchange: exchange.record is None
+    )
     after = visitor.wait_until(
         "delete", visitor.list_all, lambda listing: subject not in listing.ids and _is_sound(listing)
     )
     kind = "deletes" if set(operations) == {"delete"} else "update and delete"
-    _keep(visitor, _listed(Round(kind, sent, record, (read,), is_sound=_is_sound(before)), after))
+    _keep(visitor, _listed(Round(kind, exchanges, record, (read,), is_sound=_is_sound(before)), after))
     if read.record is None and subject not in after.ids:
         visitor.target.ledger.remove(visitor.resource.name, subject)
 
@@ -272,17 +278,19 @@ def _sent(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) -> t
         if request.operation == "update":
             visitor.note_update(request)
     latest = reversed(visitor.evidence.exchanges)
-    wrote = next((each.seconds for each in latest if each.request.operation in WRITES and each.succeeded), 0.0)
-    reads = [number for number, each in enumerate(requests) if each.method == "GET"]
-    spread = min(wrote, LONGEST_SPREAD) / len(reads) if 0 < len(reads) < len(requests) else 0.0
-    late = [spread * reads.index(number) if number in reads else 0.0 for number in range(len(requests))]
+    wrote = next(
+        (exchange.seconds for exchange in latest if exchange.request.operation in WRITES and exchange.succeeded), 0.0
+    )
+    reads = [number for number, request in enumerate(requests) if request.method == "GET"]
+    interval = min(wrote, LONGEST_SPREAD) / len(reads) if 0 < len(reads) < len(requests) else 0.0
+    delays = [interval * reads.index(number) if number in reads else 0.0 for number in range(len(requests))]
     if slow:
-        late = [slow * number / len(requests) for number in range(len(requests))]
-    sent = visitor.target.together(requests, late, (slow,))
+        delays = [slow * number / len(requests) for number in range(len(requests))]
+    exchanges = visitor.target.together(requests, delays, (slow,))
     visitor.lag.wrote[visitor.resource.name] = time.monotonic()
-    overlooked = [replace(each, treated_as=Expect.OVERLOOKED) for each in sent]
+    overlooked = [replace(exchange, treated_as=Expect.OVERLOOKED) for exchange in exchanges]
     visitor.evidence.exchanges += overlooked
-    return tuple(sorted(overlooked, key=lambda each: each.began + each.seconds))
+    return tuple(sorted(overlooked, key=lambda exchange: exchange.began + exchange.seconds))
 
 
 def _keep(visitor: Visitor, round_: Round) -> None:

@@ -45,27 +45,27 @@ def groups(results: Sequence[Result]) -> list[Group]:
     by_rule: dict[str, list[Result]] = {}
     for result in sorted((result for result in results if result["verdict"] in VIOLATED), key=_order):
         by_rule.setdefault(result["rule"], []).append(result)
-    found: list[Group] = []
-    for same in by_rule.values():
-        rest = list(same)
-        for group in found:
-            explained = [result for result in rest if _explains(group, result)]
+    cause_groups: list[Group] = []
+    for rule_results in by_rule.values():
+        unexplained = list(rule_results)
+        for group in cause_groups:
+            explained = [result for result in unexplained if _explains(group, result)]
             group.follows += explained
-            rest = [result for result in rest if result not in explained]
-        if rest:
-            found.append(Group(rest))
-    return found
+            unexplained = [result for result in unexplained if result not in explained]
+        if unexplained:
+            cause_groups.append(Group(unexplained))
+    return cause_groups
 
 
 def _order(result: Result) -> tuple[bool, bool, int, int]:
-    area = next((place for place, prefix in enumerate(FIRST, 1) if result["rule"].startswith(prefix)), len(FIRST) + 1)
+    area = next((index for index, prefix in enumerate(FIRST, 1) if result["rule"].startswith(prefix)), len(FIRST) + 1)
     area = 0 if result["rule"] == KEY_REFUSED else area
     return bool(result["waived"]), result["verdict"] != Verdict.FAIL, area, -len(_implied(result["rule"]))
 
 
 def _implied(rule: str) -> tuple[str, ...]:
-    known = shipped_contract().rules.get(rule)  # results may be of another version
-    return known.implies if known else ()
+    known_rule = shipped_contract().rules.get(rule)  # results may be of another version
+    return known_rule.implies if known_rule else ()
 
 
 def _explains(group: Group, result: Result) -> bool:
@@ -75,8 +75,8 @@ def _explains(group: Group, result: Result) -> bool:
             if result["rule"] in _implied(cause["rule"]):
                 return True
             one, other = cause["findings"][0], result["findings"][0]
-            same = (one["exchange"], one.get("at")) == (other["exchange"], other.get("at"))
-            if same or (cause["rule"].startswith("operations.") and _failed(one) == _failed(other) != ""):
+            is_same_location = (one["exchange"], one.get("at")) == (other["exchange"], other.get("at"))
+            if is_same_location or (cause["rule"].startswith("operations.") and _failed(one) == _failed(other) != ""):
                 return True
     return False
 
@@ -90,11 +90,11 @@ def _failed(finding: Mapping[str, Any]) -> str:
 def undecided(results: Sequence[Result], found: Sequence[Group]) -> dict[str, list[Result]]:
     """What could not be judged, by the failure that is in the way or, without one, by the reason."""
     failed = [result for group in found for result in group.results]
-    in_the_way = [each for each in failed if each["rule"].startswith((KEY_REFUSED, *IN_THE_WAY))]
+    in_the_way = [result for result in failed if result["rule"].startswith((KEY_REFUSED, *IN_THE_WAY))]
     by_reason: dict[str, list[Result]] = {}
     for result in results:
         if result["verdict"] == Verdict.INCONCLUSIVE:
             cause = next((failure["rule"] for failure in in_the_way if failure["kind"] == result["kind"]), "")
-            why = f"{cause} fails" if cause and not result["findings"] else "; ".join(result["reasons"])
-            by_reason.setdefault(why, []).append(result)
+            reason = f"{cause} fails" if cause and not result["findings"] else "; ".join(result["reasons"])
+            by_reason.setdefault(reason, []).append(result)
     return dict(sorted(by_reason.items(), key=lambda entry: -len(entry[1])))

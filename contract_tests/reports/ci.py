@@ -50,31 +50,31 @@ def write_junit(results: Mapping[str, Any], path: Path) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    every = results["results"]
-    elements = [(result, _element(result, strict=results["strict"])) for result in every]
-    share = results["seconds"] / (sum(result["seconds"] for result in every) or 1)  # an answer may serve several rules
+    rows = results["results"]
+    elements = [(result, _element(result, strict=results["strict"])) for result in rows]
+    factor = results["seconds"] / (sum(result["seconds"] for result in rows) or 1)  # an answer may serve several rules
     counts = Counter(element for _, element in elements)
-    further = [("waiver", text) for text in results["stale_waivers"]]
-    further += [("left behind", text) for text in results["left"]]
+    other_errors = [("waiver", text) for text in results["stale_waivers"]]
+    other_errors += [("left behind", text) for text in results["left"]]
     suites = Element("testsuites")
     suite = SubElement(
         suites,
         "testsuite",
         name="contract",
-        tests=str(len(every) + len(further)),
+        tests=str(len(rows) + len(other_errors)),
         failures=str(counts["failure"]),
-        errors=str(counts["error"] + len(further)),
+        errors=str(counts["error"] + len(other_errors)),
         skipped=str(counts["skipped"]),
         time=f"{results['seconds']:.3f}",
     )
     for result, element in elements:
         area = result["rule"].partition(".")[0]
-        seconds = f"{result['seconds'] * share:.3f}"
+        seconds = f"{result['seconds'] * factor:.3f}"
         case = SubElement(suite, "testcase", classname=area, name=name_of(result), time=seconds)
         if element:
             warning = "warning: " if result["verdict"] == Verdict.WARN and element == "skipped" else ""
             SubElement(case, element, message=f"{warning}{result['statement']}").text = _for_xml(explain(result))
-    for classname, text in further:
+    for classname, text in other_errors:
         SubElement(SubElement(suite, "testcase", classname=classname, name=text, time="0"), "error", message=text)
     # of the suite, since the schema that CI servers use has neither properties nor an output for a case
     properties = SubElement(suite, "properties")
@@ -144,13 +144,13 @@ def markdown(results: Mapping[str, Any]) -> str:
     lines += [f"| area | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * len(COLUMNS)}"]
     for area, counts in by_area(results).items():
         lines.append(f"| {area} | {' | '.join(str(counts[verdict] or '·') for verdict in COLUMNS)} |")
-    found = groups(results["results"])
-    for group in found[:MOST_LISTED]:
+    cause_groups = groups(results["results"])
+    for group in cause_groups[:MOST_LISTED]:
         lines += ["", *_failure(group)]
-    if len(found) > MOST_LISTED:
-        lines += ["", f"and {len(found) - MOST_LISTED} more"]
-    blocked = list(undecided(results["results"], found).items())[:MOST_LISTED]
-    lines += ["", *(f"- {len(some)} undecided: {_plain(why)}" for why, some in blocked)]
+    if len(cause_groups) > MOST_LISTED:
+        lines += ["", f"and {len(cause_groups) - MOST_LISTED} more"]
+    blocked = list(undecided(results["results"], cause_groups).items())[:MOST_LISTED]
+    lines += ["", *(f"- {len(checks)} undecided: {_plain(reason)}" for reason, checks in blocked)]
     for title, key in (("note", "notes"), ("left behind", "left"), ("waiver", "stale_waivers")):
         lines += [f"- {title}: {_plain(text)}" for text in results[key]]
     return "\n".join(lines).rstrip() + "\n"
@@ -158,14 +158,14 @@ def markdown(results: Mapping[str, Any]) -> str:
 
 def comment(results: Mapping[str, Any], changes: Iterable[str] = ()) -> str:
     """The summary as a comment on a pull request, no longer than servers take, with what is worse and better first."""
-    headline, _, rest = markdown(results).partition("\n")
+    headline, _, body = markdown(results).partition("\n")
     changed = "\n".join(f"- {_plain(change)}" for change in changes)
-    text = "\n".join([OWN, headline, *([f"\n{changed}"] if changed else []), rest])
+    text = "\n".join([OWN, headline, *([f"\n{changed}"] if changed else []), body])
     if len(text) <= LONGEST_COMMENT:
         return text
     end = f"\n\nThe rest is in `{SUMMARY}`.\n"
-    shown = text[: LONGEST_COMMENT - len(end) - len(FENCE)].rpartition("\n")[0]
-    return f"{shown}{FENCE if shown.count('```') % 2 else ''}{end}"
+    excerpt = text[: LONGEST_COMMENT - len(end) - len(FENCE)].rpartition("\n")[0]
+    return f"{excerpt}{FENCE if excerpt.count('```') % 2 else ''}{end}"
 
 
 def by_area(results: Mapping[str, Any]) -> dict[str, Counter[str]]:
@@ -179,9 +179,10 @@ def _failure(group: Group) -> list[str]:
     result = group.results[0]
     finding = result["findings"][0]
     waived = f", waived: {_plain(result['waived'])}" if result["waived"] else ""
-    follows = ", ".join(dict.fromkeys(each["rule"] for each in group.follows))
+    follows = ", ".join(dict.fromkeys(violation["rule"] for violation in group.follows))
+    kinds = ", ".join(violation["kind"] for violation in group.results)
     return [
-        f"**{result['verdict']}: {result['rule']}** for {', '.join(each['kind'] for each in group.results)}{waived}",
+        f"**{result['verdict']}: {result['rule']}** for {kinds}{waived}",
         "",
         f"- required: {_plain(result['statement'])} ({_plain(source_of(result))})",
         *(f"- {name}: {_plain(text)}" for name, text in rows_of(finding)),
@@ -199,8 +200,8 @@ def _ways_to(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _plain(text: str) -> str:
     one = " ".join(text.split())
-    shown = "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~" else letter for letter in one)
-    return shown.replace("@", "&#64;")  # which would call people
+    escaped = "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~" else letter for letter in one)
+    return escaped.replace("@", "&#64;")  # which would call people
 
 
 def report_to_github(results: Mapping[str, Any]) -> None:
@@ -219,9 +220,9 @@ def report_to_github(results: Mapping[str, Any]) -> None:
 
 def annotations_of(results: Mapping[str, Any]) -> Iterator[str]:
     """An error for each violated rule, and a warning for what is advisory, waived or stale, up to ten of each."""
-    found = groups(results["results"])
-    violated = [result for group in found for result in group.results]
-    violated += [result for group in found for result in group.follows]
+    cause_groups = groups(results["results"])
+    violated = [result for group in cause_groups for result in group.results]
+    violated += [result for group in cause_groups for result in group.follows]
     gating = VIOLATED if results["strict"] else (Verdict.FAIL,)
     errors = [result for result in violated if result["verdict"] in gating and not result["waived"]]
     yield from _annotations("error", errors)

@@ -78,19 +78,21 @@ def _page(outcome: Outcome, document: dict[str, Any], scripts: dict[str, str]) -
     environment = Environment(loader=PackageLoader("contract_tests.reports"), autoescape=True, trim_blocks=True)
     environment.filters |= {"code": _code, "rows": results.rows_of, "answers": results.answers_of}
     environment.filters["area"] = lambda rule: rule.partition(".")[0]
-    found = groups(document["results"])
+    cause_groups = groups(document["results"])
     rules: dict[str, dict[str, Any]] = {}
     for result in sorted(document["results"], key=lambda result: str(result["rule"])):
         rules.setdefault(result["rule"], {})[result["kind"]] = result
-    cited = {number for result in document["results"] if result["verdict"] in VIOLATED for number in result["numbers"]}
+    cited_ids = {
+        number for result in document["results"] if result["verdict"] in VIOLATED for number in result["numbers"]
+    }
     return environment.get_template("report.html.jinja").render(
         run=document,
         areas=ci.by_area(document),
         verdicts=ci.COLUMNS,
         resources=list(dict.fromkeys(result["kind"] for result in document["results"])),
         rules=rules,
-        groups=found,
-        undecided=undecided(document["results"], found),
+        groups=cause_groups,
+        undecided=undecided(document["results"], cause_groups),
         totals=Counter(result["verdict"] for result in document["results"]),
         scripts={name.removeprefix("repro/").removesuffix(".sh"): text for name, text in scripts.items()},
         evidence={
@@ -98,7 +100,7 @@ def _page(outcome: Outcome, document: dict[str, Any], scripts: dict[str, str]) -
             for result in outcome.results
             if result.verdict in VIOLATED
         },
-        statements={number: text for number, text in statements().items() if number in cited},
+        statements={number: text for number, text in statements().items() if number in cited_ids},
         most=MOST_SHOWN,
     )
 
@@ -111,9 +113,9 @@ def _code(text: str) -> Markup:
 def _evidence(outcome: Outcome, finding: Violation) -> tuple[Shown, list[str]]:
     """The exchange of a finding, and the requests that led up to it."""
     exchange = finding.exchange
-    same = [each for each in outcome.exchanges if each.request.resource == exchange.request.resource]
-    earlier = [each for each in same if each.number < exchange.number][-EARLIER:]
-    lines = [f"{results.request_line(each)} → {each.status or 'no answer'}" for each in earlier]
+    exchanges = [step for step in outcome.exchanges if step.request.resource == exchange.request.resource]
+    earlier = [step for step in exchanges if step.number < exchange.number][-EARLIER:]
+    lines = [f"{results.request_line(step)} → {step.status or 'no answer'}" for step in earlier]
     return shown(outcome.masking.exchange(exchange)), lines
 
 
@@ -125,13 +127,13 @@ def shown(exchange: Exchange) -> Shown:
         form = [(request.body[0], request.body[1].decode("utf-8", "replace"))]
     answer = f"status {exchange.status}" if exchange.status else f"no answer: {exchange.error}"
     if exchange.redirects:
-        answer = f"{answer}, after {', '.join(f'{status} to {where}' for status, where in exchange.redirects)}"
+        answer = f"{answer}, after {', '.join(f'{status} to {location}' for status, location in exchange.redirects)}"
     text = exchange.body.decode("utf-8", "replace")
     if exchange.json is not None:
         text = json.dumps(exchange.json, indent=2, ensure_ascii=False)
-    more = f"\n… and {len(text) - LONGEST} characters more" if len(text) > LONGEST else ""
+    note = f"\n… and {len(text) - LONGEST} characters more" if len(text) > LONGEST else ""
     headers = list(exchange.headers.items())
-    return Shown(results.request_line(exchange), request.identity, form, answer, headers, text[:LONGEST] + more)
+    return Shown(results.request_line(exchange), request.identity, form, answer, headers, text[:LONGEST] + note)
 
 
 def _form_value(value: FormValue) -> str:

@@ -59,7 +59,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
         shrunk: the fewest requests that show it, if they are known.
         public_base_url: what page links must begin with, if not the base URL.
     """
-    it = shrunk.finding.exchange if shrunk else finding.exchange
+    exchange_shown = shrunk.finding.exchange if shrunk else finding.exchange
     steps = shrunk.exchanges if shrunk else steps_to(rule, resource, finding, exchanges)
     head, values = HEAD.read_text(encoding="utf-8"), {"rule": rule.id, "resource": resource.name, "base_url": base_url}
     values |= {"statement": rule.statement, "expected": finding.expected, "received": finding.received}
@@ -67,10 +67,10 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     values["trace"] = finding.exchange.trace or "none"
     for name, value in values.items():
         head = head.replace(f"@{name}@", " ".join(value.split()))
-    ids, gone = dict[int, str](), set[int]()
-    lines = [SECOND_KEY] if any(each.request.identity == OTHER for each in steps) else []
+    ids, deleted_ids = dict[int, str](), set[int]()
+    lines = [SECOND_KEY] if any(exchange.request.identity == OTHER for exchange in steps) else []
     for number, exchange in enumerate(steps, 1):
-        step = _lines(number, exchange, ids, gone, is_it=exchange.number == it.number)
+        step = _lines(number, exchange, ids, deleted_ids, is_it=exchange.number == exchange_shown.number)
         if "datetime" in rule.id and exchange.request.operation == "update":
             lines.append("sleep 1  # times are told in seconds")
         lines += [AGAIN, *step, "done"] if exchange.attempts else step
@@ -80,7 +80,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     lines += (
         [NO_VERDICT]
         if finding.together
-        else [VERDICT, plan_of(rule, resource, steps, it.number, public_base_url), "PLAN"]
+        else [VERDICT, plan_of(rule, resource, steps, exchange_shown.number, public_base_url), "PLAN"]
     )
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
 
@@ -92,9 +92,9 @@ def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
 
 def script_of(contract: Contract, outcome: Outcome, result: Result) -> Script:
     """The script for the first finding of a result, as short as is known."""
-    resource, (tried, shrunk) = result.resource, outcome.shrunk.get(result.rule.id, ("", None))
-    about = (outcome.base_url, result.rule, contract.resources[resource], result.findings[0], outcome.exchanges)
-    return script(*about, shrunk if tried == resource else None, outcome.public_base_url)
+    resource, (shrunk_resource, shortest) = result.resource, outcome.shrunk.get(result.rule.id, ("", None))
+    subject = (outcome.base_url, result.rule, contract.resources[resource], result.findings[0], outcome.exchanges)
+    return script(*subject, shortest if shrunk_resource == resource else None, outcome.public_base_url)
 
 
 def file_of(rule: str) -> str:
@@ -115,28 +115,28 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], gone: set[int],
         arguments = ["-X", request.method]
     if exchange.redirects and exchange.status != exchange.redirects[-1][0]:  # to the same host, as the run has seen
         arguments = ["-L", *arguments]
-    whose = "" if request.identity == OWN else f" with {request.identity}"
-    title = f'"{number}. {request.method} {path}{whose}{" <-- this answer" if is_it else ""}"'
+    key_note = "" if request.identity == OWN else f" with {request.identity}"
+    title = f'"{number}. {request.method} {path}{key_note}{" <-- this answer" if is_it else ""}"'
     line = " ".join([title, curl, *arguments, f'"$base{path}"'])
     if request.operation == "create":
-        made = "theirs" if request.identity == OTHER else "made"
-        lines = [*prepared, f"create {line}", f'{made}="${made} $id"']
+        id_list = "theirs" if request.identity == OTHER else "made"
+        lines = [*prepared, f"create {line}", f'{id_list}="${id_list} $id"']
         if request.identity != OWN or exchange.made_id is None:
             return lines
         ids[exchange.made_id] = f"id_{number}"
         return [*lines, f"id_{number}=$id"]
     if request.method == "GET" or request.identifier is None:
         return [*prepared, f"step {line}"]
-    written = f'"${ids[request.identifier]}"' if request.identifier in ids else str(request.identifier)
-    foreign = f"foreign {written} {curl} && " if request.identity == OTHER else ""
-    own = f"mine {written}"
+    identifier = f'"${ids[request.identifier]}"' if request.identifier in ids else str(request.identifier)
+    foreign = f"foreign {identifier} {curl} && " if request.identity == OTHER else ""
+    check = f"mine {identifier}"
     if request.method == "DELETE":
-        line = f"forget {written}; step {line}"
+        line = f"forget {identifier}; step {line}"
         gone.add(request.identifier)
     else:
         line = f"step {line}"
-        own = f"{{ {own} || absent {written}; }}" if request.identifier in gone else own
-    return [*prepared, f"{own} && {foreign}{{ {line}; true; }} || skipped {number}"]
+        check = f"{{ {check} || absent {identifier}; }}" if request.identifier in gone else check
+    return [*prepared, f"{check} && {foreign}{{ {line}; true; }} || skipped {number}"]
 
 
 def _path(request: Request, ids: dict[int, str]) -> str:
@@ -187,10 +187,10 @@ def _fields(number: int, request: Request) -> tuple[list[str], list[str]]:
 def printed(content: bytes, file: str) -> str:
     """A line that writes a file, whatever is in it; the marks of the run become those of the script."""
     text = content.decode("latin-1")  # a letter for each byte
-    marks = [f'"{_variable(found)}"' for found in MARK.finditer(text)]
+    variables = [f'"{_variable(match)}"' for match in MARK.finditer(text)]
     pieces = MARK.split(text)[::2]  # without what its group finds
-    escaped = ["".join(ESCAPES.get(ord(letter), f"\\{ord(letter):03o}") for letter in piece) for piece in pieces]
-    return " ".join([f"printf -- '{'%s'.join(escaped)}'", *marks, f"> {file}"])
+    escaped_pieces = ["".join(ESCAPES.get(ord(letter), f"\\{ord(letter):03o}") for letter in piece) for piece in pieces]
+    return " ".join([f"printf -- '{'%s'.join(escaped_pieces)}'", *variables, f"> {file}"])
 
 
 def _variable(mark: re.Match[str]) -> str:
@@ -200,21 +200,21 @@ def _variable(mark: re.Match[str]) -> str:
 
 def quoted(text: str) -> str:
     """A text between double quotes of a shell, with the script's mark for the run's; `$` stands for an id in a path."""
-    escaped = re.sub(r'(["\\`]|\$(?!id_\d))', r"\\\1", text)
-    escaped = MARK.sub(_variable, escaped)
-    return "$(printf '\\r')".join(escaped.split("\r"))
+    escaped_text = re.sub(r'(["\\`]|\$(?!id_\d))', r"\\\1", text)
+    escaped_text = MARK.sub(_variable, escaped_text)
+    return "$(printf '\\r')".join(escaped_text.split("\r"))
 
 
 def _few(requests: list[Request]) -> list[Request]:
     """Four requests that overlap, the writes among them; all of a burst, whose failure is that there are so many."""
-    writes = [each for each in requests if each.method != "GET"]
-    reads = [each for each in requests if each.method == "GET"]
+    writes = [request for request in requests if request.method != "GET"]
+    reads = [request for request in requests if request.method == "GET"]
     return requests if len(requests) > MANY else [*writes, *reads[: AT_MOST - len(writes)]]
 
 
 def at_once(finding: Violation, ids: dict[int, str], resource: Resource) -> list[str]:
     """The lines that send overlapping requests by one curl, and look at what they led to."""
-    lines, parts, looks = list[str](), list[str](), list[str]()
+    lines, parts, output_lines = list[str](), list[str](), list[str]()
     for number, request in enumerate(_few([exchange.request for exchange in finding.together]), 1):
         if request.method != "GET" and request.identifier is not None and request.identifier not in ids:
             return ["# These requests write to a record that this script does not create, so it sends none of them."]
@@ -222,8 +222,8 @@ def at_once(finding: Violation, ids: dict[int, str], resource: Resource) -> list
         lines += prepared
         file, method = f'"$dir/at-once-{number}"', [] if arguments else ["-X", request.method]
         parts.append(" ".join([AT_ONCE, "-o", file, *method, *arguments, f'"$base{_path(request, ids)}"']))
-        looks.append(f"cat {file}; echo")
-        looks += [f'made="$made $(id_in {file})"'] if request.operation == "create" else []
+        output_lines.append(f"cat {file}; echo")
+        output_lines += [f'made="$made $(id_in {file})"'] if request.operation == "create" else []
     if not parts:
         return []
     subject = next((f'"$base{resource.record_path}${name}"' for name in ids.values()), f'"$base{resource.list_path}"')
@@ -232,6 +232,6 @@ def at_once(finding: Violation, ids: dict[int, str], resource: Resource) -> list
         *lines,
         "printf '\\n--- at one moment\\n'",
         f"curl --no-progress-meter --parallel --parallel-immediate {' --next '.join(parts)}",
-        *looks,
+        *output_lines,
         f'step "afterwards <-- this answer" api {subject}',
     ]

@@ -96,8 +96,8 @@ def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
 
 def _finding(outcome: Outcome, rule: Rule, finding: Violation) -> dict[str, Any]:
     request = finding.exchange.request
-    is_of_one = rule.decided_by == "exchange" or finding.at.startswith(("/meta", "/links"))
-    repeat = curl(outcome.base_url, request) if is_of_one and _stands_alone(request, outcome.exchanges) else ""
+    shows_alone = rule.decided_by == "exchange" or finding.at.startswith(("/meta", "/links"))
+    repeat = curl(outcome.base_url, request) if shows_alone and _stands_alone(request, outcome.exchanges) else ""
     return {
         "expected": finding.expected,
         "received": finding.received,
@@ -112,8 +112,10 @@ def _finding(outcome: Outcome, rule: Rule, finding: Violation) -> dict[str, Any]
 
 def _stands_alone(request: Request, exchanges: Iterable[Exchange]) -> bool:
     """Whether a request can show again what it showed: it needs no file, and no record that the run has removed."""
-    own = {each.made_id for each in exchanges if each.request.resource == request.resource and each.made_id}
-    return request.identifier not in own and all(isinstance(value, str) for value in (request.form or {}).values())
+    created = {
+        exchange.made_id for exchange in exchanges if exchange.request.resource == request.resource and exchange.made_id
+    }
+    return request.identifier not in created and all(isinstance(value, str) for value in (request.form or {}).values())
 
 
 def answers_of(results: Mapping[str, Any]) -> str:
@@ -143,9 +145,9 @@ def read(path: Path) -> dict[str, Any]:
         results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
-    known = isinstance(results, dict) and results.get("schema_version") == SCHEMA_VERSION
+    is_this_version = isinstance(results, dict) and results.get("schema_version") == SCHEMA_VERSION
     required = set(json.loads(SCHEMA.read_text(encoding="utf-8"))["required"])
-    if not known or not required <= set(results) or not _is_usable(results):
+    if not is_this_version or not required <= set(results) or not _is_usable(results):
         raise UsageError(f"{path} is not a {FILE} of schema version {SCHEMA_VERSION}")
     return results
 
@@ -249,8 +251,8 @@ def not_json(content: bytes) -> str:
         return f"byte {error.start} (0x{content[error.start]:02x}) is not UTF-8"
     except json.JSONDecodeError as error:
         at = len(text[: error.pos].encode())
-        rest = text[error.pos :] if not re.search(r"[{\[]", text[: error.pos]) else shape(text[error.pos :])
-        return f"not JSON from byte {at} on: {error.msg}, before {_short(rest, 30)!r}"
+        remainder = text[error.pos :] if not re.search(r"[{\[]", text[: error.pos]) else shape(text[error.pos :])
+        return f"not JSON from byte {at} on: {error.msg}, before {_short(remainder, 30)!r}"
     except ValueError as error:
         return str(error)
     except RecursionError:
@@ -301,8 +303,8 @@ def _cause(finding: Violation, exchanges: Iterable[Exchange]) -> Exchange | None
         identifier = id_of(exchange.data[int(row[1])])
     if identifier is None or (exchange.request.operation in ("update", "delete") and exchange.succeeded):
         return None
-    earlier = (each for each in exchanges if each.number < exchange.number and each.request.resource == resource)
-    writes = [each for each in earlier if each.succeeded and _written(each) == identifier]
+    earlier = (step for step in exchanges if step.number < exchange.number and step.request.resource == resource)
+    writes = [step for step in earlier if step.succeeded and _written(step) == identifier]
     return max(writes, key=lambda write: write.number, default=None)
 
 
@@ -314,5 +316,5 @@ def _written(exchange: Exchange) -> Any:
 
 def _short(text: str, longest: int) -> str:
     """The beginning of a text, in which no character steers a terminal."""
-    short = text if len(text) <= longest else f"{text[:longest]}…"
-    return printable(short).replace("\n", "\\n")
+    beginning = text if len(text) <= longest else f"{text[:longest]}…"
+    return printable(beginning).replace("\n", "\\n")

@@ -53,13 +53,13 @@ def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False,
     results = printable_values(results)
     if verbose:
         console.print(_areas(results))
-    found = groups(results["results"])
-    for group in found:
+    cause_groups = groups(results["results"])
+    for group in cause_groups:
         _show_group(group, console, folder)
-    for why, some in undecided(results["results"], found).items():
-        console.print(Text(f"\n{len(some)} not judged: {why}", style="yellow"))
-        most = len(some) if verbose else MOST_LISTED
-        names = [*map(_doubted, some[:most]), *([f"and {len(some) - most} more"] if len(some) > most else [])]
+    for reason, checks in undecided(results["results"], cause_groups).items():
+        console.print(Text(f"\n{len(checks)} not judged: {reason}", style="yellow"))
+        limit = len(checks) if verbose else MOST_LISTED
+        names = [*map(_doubted, checks[:limit]), *([f"and {len(checks) - limit} more"] if len(checks) > limit else [])]
         console.print(Text("\n".join(f"  {name}" for name in names)))
     if verbose:
         choices = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in results["open_points"].items())
@@ -69,7 +69,7 @@ def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False,
         console.print(Text(f"\nwaiver: {text}", style="bold red"))
     for note in results["notes"]:
         console.print(f"\nnote: {note}")
-    _show_end(results, found, console)
+    _show_end(results, cause_groups, console)
 
 
 def _doubted(result: Mapping[str, Any]) -> str:
@@ -79,8 +79,8 @@ def _doubted(result: Mapping[str, Any]) -> str:
 
 
 def _show_end(results: Mapping[str, Any], found: list[Group], console: Console) -> None:
-    every = [result for group in found for result in (*group.results, *group.follows)]
-    failed = sum(result["verdict"] == Verdict.FAIL for result in every)
+    all_violations = [result for group in found for result in (*group.results, *group.follows)]
+    failed = sum(result["verdict"] == Verdict.FAIL for result in all_violations)
     if failed:
         causes = sum(group.results[0]["verdict"] == Verdict.FAIL for group in found)
         counts = f"{failed} of {len(results['results'])} checks failed ({causes} root cause{'s' * (causes > 1)})"
@@ -117,13 +117,13 @@ def _show_group(group: Group, console: Console, folder: Path | None) -> None:
     for name, text in [*lines, ("trace", finding.get("trace"))]:
         if text:
             console.print(Text(f"  {name:8}  {text}"), soft_wrap=True)  # on one line, so that it can be pasted
-    further = sum(len(result["findings"]) + result["further_findings"] for result in group.results) - 1
-    if further:
-        console.print(f"            and {further} more like it")
+    further_count = sum(len(result["findings"]) + result["further_findings"] for result in group.results) - 1
+    if further_count:
+        console.print(f"            and {further_count} more like it")
     if group.follows:
         rules = list(dict.fromkeys(result["rule"] for result in group.follows))
-        more = f" and {len(rules) - MOST_NAMED} more" if len(rules) > MOST_NAMED else ""
-        follows = f"{len(group.follows)} checks: {', '.join(rules[:MOST_NAMED])}{more}"
+        omission_note = f" and {len(rules) - MOST_NAMED} more" if len(rules) > MOST_NAMED else ""
+        follows = f"{len(group.follows)} checks: {', '.join(rules[:MOST_NAMED])}{omission_note}"
         console.print(Text(f"  follows   {follows}"), soft_wrap=True)
 
 

@@ -46,20 +46,22 @@ def bearer_key_is_accepted(evidence: Evidence) -> Observations:
 
 def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     """None of the account's records are shown; to another account, which may have similar ones, none of the run's."""
-    known: dict[tuple[str, str, str], bool] = {}
+    is_run_s: dict[tuple[str, str, str], bool] = {}
     for attempt in attempts:
         exchange = attempt.exchange
-        if exchange.status is None and not any(own.succeeded for own in own_requests(evidence)):
+        if exchange.status is None and not any(request.succeeded for request in own_requests(evidence)):
             yield Undecided(answer(exchange))
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
-        if rows and not known:
-            records = (record for shown, record in evidence.records() if shown.request.identity == OWN)
-            known = {_look(record, evidence.resource): evidence.is_own(record) for record in records}
-        seen = [row for row in rows if known.get(_look(row, evidence.resource), False) or attempt.identity != OTHER]
-        shown = sum(_look(row, evidence.resource) in known for row in seen)
-        received = f"status {exchange.status} and {shown or 'some'} of its records, to {attempt.identity}"
-        holds = not shown and not _holds_marker(attempt, evidence)
+        if rows and not is_run_s:
+            records = (record for source, record in evidence.records() if source.request.identity == OWN)
+            is_run_s = {_look(record, evidence.resource): evidence.is_own(record) for record in records}
+        counted_rows = [
+            row for row in rows if is_run_s.get(_look(row, evidence.resource), False) or attempt.identity != OTHER
+        ]
+        shown_count = sum(_look(row, evidence.resource) in is_run_s for row in counted_rows)
+        received = f"status {exchange.status} and {shown_count or 'some'} of its records, to {attempt.identity}"
+        holds = not shown_count and not _holds_marker(attempt, evidence)
         yield decide(exchange, holds, "none of the account's records", received)
 
 
@@ -73,8 +75,8 @@ def _holds_marker(attempt: AccessAttempt, evidence: Evidence) -> bool:
     Another account may have similar records of its own: of its answers, only a read that shows no record counts.
     """
     exchange = attempt.exchange
-    sent = {tried.marker.removesuffix(".example.com") for tried in evidence.access_attempts}
-    markers = evidence.markers - sent
+    sent_markers = {other.marker.removesuffix(".example.com") for other in evidence.access_attempts}
+    markers = evidence.markers - sent_markers
     if attempt.identity == OTHER:
         if exchange.request.operation != "read" or exchange.record:
             return False
@@ -89,9 +91,9 @@ def made_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
         if attempt.after is None or attempt.after.exchange is None:
             yield Undecided("the account's list could not be read then")
             continue
-        made = any(begins(row.get(evidence.label), attempt.marker) for row in attempt.after.rows)
+        is_created = any(begins(row.get(evidence.label), attempt.marker) for row in attempt.after.rows)
         received = f"status {attempt.exchange.status}, and the record is listed, made by {attempt.identity}"
-        yield decide(attempt.exchange, not made, "no record", received)
+        yield decide(attempt.exchange, not is_created, "no record", received)
 
 
 def changed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
@@ -101,14 +103,15 @@ def changed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     for attempt in attempts:
         record, before = attempt.read.record if attempt.read else None, attempt.before or {}
         if record is None or id_of(record) != attempt.exchange.request.identifier:
-            by_it = (
-                attempt.exchange.succeeded and sum(each.read is attempt.read for each in evidence.access_attempts) == 1
+            is_sole_attempt = (
+                attempt.exchange.succeeded
+                and sum(other.read is attempt.read for other in evidence.access_attempts) == 1
             )
-            yield _still_there(attempt, evidence) if by_it else NOT_READ
+            yield _still_there(attempt, evidence) if is_sole_attempt else NOT_READ
             continue
-        listed = attempt.listed or {}
+        listed_row = attempt.listed or {}
         changed = [
-            name for name in fields if name in before and record.get(name) not in (before[name], listed.get(name))
+            name for name in fields if name in before and record.get(name) not in (before[name], listed_row.get(name))
         ]
         label = record.get(evidence.label)
         renamed = begins(label, attempt.marker)
@@ -132,7 +135,7 @@ def removed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
 
 def _is_to_blame(attempt: AccessAttempt, attempts: Attempts) -> bool:
     """Whether an attempt was answered with a success, or none of those before the same read was."""
-    succeeded = [each for each in attempts if each.read is attempt.read and each.exchange.succeeded]
+    succeeded = [candidate for candidate in attempts if candidate.read is attempt.read and candidate.exchange.succeeded]
     return not succeeded or attempt in succeeded
 
 

@@ -60,8 +60,8 @@ def has(evidence: Evidence, operation: str, wanted: dict[str, Like]) -> Observat
             continue
         if operation == "read" and evidence.is_missing(exchange.request.identifier):
             continue
-        for at, like in wanted.items():
-            yield expect(exchange, at, like, own=operation != "read" and at != "/data")
+        for at, matcher in wanted.items():
+            yield expect(exchange, at, matcher, own=operation != "read" and at != "/data")
 
 
 @rule("envelopes.update-id-is-the-path-id", needs=CHANGED)

@@ -87,7 +87,7 @@ def _refused_together(evidence: Evidence, operation: str) -> Observations:
     """Refusals that may be about the account, and are not: its fields are accepted one at a time, before and after."""
     for split in evidence.splits:
         if split.again.request.operation == operation and split.again.status != HTTPStatus.TOO_MANY_REQUESTS:
-            served = all(isinstance(accepted(each), Satisfied) for each in (*split.alone, split.least))
+            served = all(isinstance(accepted(exchange), Satisfied) for exchange in (*split.alone, split.least))
             if served and split.again.is_refusal:
                 yield Violation(split.again, "a success, as with each of these fields alone", answer(split.again))
 
@@ -136,16 +136,16 @@ def types_are_accepted(evidence: Evidence) -> Observations:
 @rule("forms.chunked-forms-are-understood", (STREAMED,), needs=CHANGED)
 def shapes_are_understood(evidence: Evidence, shapes: tuple[Shape, ...]) -> Observations:
     """Writes with forms as other clients write them, where this suite's form with the same fields is accepted."""
-    taken = [_fields(change.exchange) for change in evidence.changes if _is_renamed(change, evidence.resource)]
+    accepted_sets = [_fields(change.exchange) for change in evidence.changes if _is_renamed(change, evidence.resource)]
     creates = any(creation.identifier is not None for creation in evidence.creations)
     for shaped in evidence.shaped:
         request = shaped.exchange.request
         if request.shape not in shapes:
             continue
-        if not creates if request.operation == "create" else _fields(shaped.exchange) not in taken:
+        if not creates if request.operation == "create" else _fields(shaped.exchange) not in accepted_sets:
             yield Undecided("the same fields were not taken from this suite either")
             continue
-        observation, as_sent = accepted(shaped.exchange), f"{request.shape.like} sends forms like this"
+        observation, client_note = accepted(shaped.exchange), f"{request.shape.like} sends forms like this"
         if request.shape.chunked:
             observation = _in_chunks(shaped.exchange, observation)
         if isinstance(observation, Violation):
@@ -153,13 +153,13 @@ def shapes_are_understood(evidence: Evidence, shapes: tuple[Shape, ...]) -> Obse
                 media_type = f"Content-Type: {media_type_of(request.shape)}"
                 header = "Transfer-Encoding: chunked" if request.shape.chunked else media_type
                 received = f"{observation.received} to {header}"
-                yield Violation(shaped.exchange, f"a success; {as_sent}", received)
+                yield Violation(shaped.exchange, f"a success; {client_note}", received)
         elif isinstance(observation, Undecided) or not shaped.exchange.succeeded:
             yield observation
         elif shaped.read and shaped.read.record and isinstance(shaped.read.record.get(evidence.label), str):
             marker = shaped.form[evidence.label]
-            wanted = Like(shown(marker), lambda label, marker=marker: begins(label, marker))  # type: ignore[misc]
-            yield expect_field(shaped.read, shaped.read.record, evidence.label, wanted, because=as_sent)
+            matcher = Like(shown(marker), lambda label, marker=marker: begins(label, marker))  # type: ignore[misc]
+            yield expect_field(shaped.read, shaped.read.record, evidence.label, matcher, because=client_note)
 
 
 def _in_chunks(exchange: Exchange, observation: Observation) -> Observation:
@@ -206,15 +206,15 @@ def email_comes_back(evidence: Evidence) -> Observations:
 @rule("forms.type-fields-show-in-settings", needs=CHANGED)
 def type_fields_show_in_settings(evidence: Evidence) -> Observations:
     for form, record, exchange in _stored(evidence):
-        of_type, settings = str(record.get("type")), record.get("settings")
-        own = [name for name in form if name == of_type or name.startswith(f"{of_type}_")]
-        values = [form[name] for name in own if name != "email"]
-        if values and isinstance(settings, dict) and form.get("type", of_type) == of_type:
+        type_name, settings = str(record.get("type")), record.get("settings")
+        type_fields = [name for name in form if name == type_name or name.startswith(f"{type_name}_")]
+        values = [form[name] for name in type_fields if name != "email"]
+        if values and isinstance(settings, dict) and form.get("type", type_name) == type_name:
             lost = next((value for value in values if not holds_text(settings, value)), "")
             expected, received = apart(lost, _nearest(settings, lost))
             has_text = any(isinstance(value, str) for value in settings.values())
-            found = f"settings with {received}" if has_text else "settings without any text"
-            yield decide(exchange, not lost, f"settings that hold {expected}", found)
+            received_settings = f"settings with {received}" if has_text else "settings without any text"
+            yield decide(exchange, not lost, f"settings that hold {expected}", received_settings)
 
 
 def _nearest(settings: Record, text: str) -> str:
@@ -227,8 +227,8 @@ def _nearest(settings: Record, text: str) -> str:
 def custom_not_found_url_stays_apart(evidence: Evidence) -> Observations:
     """Updates with `custom_not_found_url`, and creates with both URLs."""
     for change in evidence.changes:
-        alone = "custom_not_found_url" in change.form and "custom_index_url" not in change.form
-        if alone and change.read and change.record and change.exchange.succeeded:
+        is_not_found_only = "custom_not_found_url" in change.form and "custom_index_url" not in change.form
+        if is_not_found_only and change.read and change.record and change.exchange.succeeded:
             now, before = change.record.get("custom_index_url"), change.before.get("custom_index_url")
             expected = f"custom_index_url: {shown(before)}, as before"
             yield decide(
@@ -237,16 +237,16 @@ def custom_not_found_url_stays_apart(evidence: Evidence) -> Observations:
     for creation in evidence.creations:
         if "custom_not_found_url" in creation.form and creation.read and creation.read.record:
             now = creation.read.record.get("custom_index_url")
-            apart = not (isinstance(now, str) and same_url(now, creation.form["custom_not_found_url"]))
-            yield decide(creation.read, apart, "custom_index_url of its own", "that of custom_not_found_url")
+            is_separate = not (isinstance(now, str) and same_url(now, creation.form["custom_not_found_url"]))
+            yield decide(creation.read, is_separate, "custom_index_url of its own", "that of custom_not_found_url")
 
 
 def _stored(evidence: Evidence) -> Iterator[Stored]:
     """Forms that were accepted, with the record shown afterwards; an update that changed nothing is no evidence."""
     for creation in evidence.creations:
-        found = _first_shown(evidence, creation)
-        if found and creation.exchange.succeeded:
-            yield creation.form, *found
+        first = _first_shown(evidence, creation)
+        if first and creation.exchange.succeeded:
+            yield creation.form, *first
     for change in evidence.changes:
         if change.exchange.succeeded and change.read and change.record:
             record = change.record
@@ -314,17 +314,17 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence) -> Observations:
     for creation in evidence.creations:
         if creation.form.get("type") != "webhook":
             continue
-        sent = creation.form.get("is_enabled", "")
-        found = _first_shown(evidence, creation)
-        if found and isinstance(found[0].get("is_enabled"), bool):
-            starts.setdefault(sent, (found[0]["is_enabled"], place(found[1], found[0], "is_enabled"), found[1]))
-        elif sent and creation.identifier is None and not creation.exchange.failed:
+        sent_value = creation.form.get("is_enabled", "")
+        first = _first_shown(evidence, creation)
+        if first and isinstance(first[0].get("is_enabled"), bool):
+            starts.setdefault(sent_value, (first[0]["is_enabled"], place(first[1], first[0], "is_enabled"), first[1]))
+        elif sent_value and creation.identifier is None and not creation.exchange.failed:
             yield Satisfied(creation.exchange)
     if "" not in starts:
         yield Undecided("no handler without is_enabled could be created to compare with")
         return
     expected = starts[""][0]
-    for sent, (state, at, exchange) in starts.items():
-        if sent:
-            received = f"is_enabled: {shown(state)}, where {sent} was sent"
+    for sent_value, (state, at, exchange) in starts.items():
+        if sent_value:
+            received = f"is_enabled: {shown(state)}, where {sent_value} was sent"
             yield decide(exchange, state == expected, f"is_enabled: {shown(expected)}, as without it", received, at)

@@ -75,11 +75,11 @@ def created_id_is_new(evidence: Evidence) -> Observations:
     """The ids that creates returned, compared with those that existed before."""
     for creation in evidence.creations:
         if creation.identifier is not None and creation.exchange.made_id is not None:
-            is_new, received = (
+            is_unused, received = (
                 creation.identifier not in creation.before,
                 f"{creation.identifier}, which was there before",
             )
-            yield decide(creation.exchange, is_new, "a new id", received)
+            yield decide(creation.exchange, is_unused, "a new id", received)
 
 
 @rule("lifecycle.update-changes-what-it-names", needs=PAGES | CHANGED)
@@ -122,8 +122,8 @@ def _settings_kept(evidence: Evidence, change: Change, read: Exchange, record: R
     if not isinstance(before, dict) or not isinstance(now, dict) or "type" in change.form:
         return
     earlier = (creation.form for creation in evidence.creations if creation.identifier == read.request.identifier)
-    given = {name: text for form in earlier for name, text in form.items()}
-    for name, text in given.items():
+    values_given = {name: text for form in earlier for name, text in form.items()}
+    for name, text in values_given.items():
         if name not in change.form and resource.types_of.get(name) == record.get("type") and holds_text(before, text):
             yield decide(
                 read, holds_text(now, text), f"settings that hold the {name}, as before", "settings without it"
@@ -161,8 +161,8 @@ def deleted_record_is_not_listed(evidence: Evidence) -> Observations:
     for removal in evidence.removals:
         if removal.after and removal.after.exchange and removal.exchange.succeeded:
             identifier = removal.exchange.request.identifier
-            listed = evidence.is_marked(removal.after.by_id.get(identifier, {}).get(evidence.label))
-            yield decide(removal.after.exchange, not listed, f"no record {identifier}", "it is listed")
+            is_listed = evidence.is_marked(removal.after.by_id.get(identifier, {}).get(evidence.label))
+            yield decide(removal.after.exchange, not is_listed, f"no record {identifier}", "it is listed")
 
 
 @rule("lifecycle.deleted-record-stays-deleted", needs=CHANGED | GONE)
@@ -171,20 +171,20 @@ def deleted_record_stays_deleted(evidence: Evidence) -> Observations:
     for removal in evidence.removals:
         identifier = removal.exchange.request.identifier
         if removal.late_read is not None:
-            gone = not removal.late_read.shows(evidence.resource)
-            yield decide(removal.late_read, gone, "no record", "a record, after an update")
+            is_deleted = not removal.late_read.shows(evidence.resource)
+            yield decide(removal.late_read, is_deleted, "no record", "a record, after an update")
             if removal.late_list and removal.late_list.exchange:
-                gone = identifier not in removal.late_list.ids
-                yield decide(removal.late_list.exchange, gone, f"no record {identifier}", "it is listed again")
+                is_deleted = identifier not in removal.late_list.ids
+                yield decide(removal.late_list.exchange, is_deleted, f"no record {identifier}", "it is listed again")
 
 
 @rule("lifecycle.reads-change-nothing", needs=PAGES | CHANGED)
 def reads_change_nothing(evidence: Evidence) -> Observations:
     """All records listed before and after nothing but reads and lists."""
-    for watch in evidence.watches:
-        if watch.is_their_doing:
+    for repeated in evidence.watches:
+        if repeated.is_their_doing:
             received = "others each time that the run looks, and no more so when it rests"
-            yield Violation(watch.exchange, "the same records while nobody writes", received)
+            yield Violation(repeated.exchange, "the same records while nobody writes", received)
     for scan in evidence.paging_scans:
         if scan.after.exchange is None or not scan.before.rows:
             continue
@@ -193,9 +193,11 @@ def reads_change_nothing(evidence: Evidence) -> Observations:
             continue
         for identifier, before in scan.before.by_id.items():
             now = scan.after.by_id[identifier]
-            own = evidence.is_own(now)
-            by_others = not own and _is_edited(evidence.resource, before, now)
-            yield OTHERS_WROTE if by_others else _same(scan.after.exchange, evidence.resource, before, now, own=own)
+            is_run_s = evidence.is_own(now)
+            is_edited = not is_run_s and _is_edited(evidence.resource, before, now)
+            yield (
+                OTHERS_WROTE if is_edited else _same(scan.after.exchange, evidence.resource, before, now, own=is_run_s)
+            )
 
 
 @rule("lifecycle.create-leaves-other-records", "create", needs=PAGES | MADE | CONTROL)
@@ -203,18 +205,22 @@ def reads_change_nothing(evidence: Evidence) -> Observations:
 @rule("lifecycle.delete-leaves-other-records", "delete", needs=CHANGED | GONE | CONTROL)
 def leaves_other_records(evidence: Evidence, event: str) -> Observations:
     """All records listed before and after creates, updates or deletes."""
-    quiet, own = _is_quiet(evidence), evidence.own
+    undisturbed, created = _is_quiet(evidence), evidence.own
     for period in evidence.before_after:
         exchange = period.after.exchange
         if period.event != event or exchange is None:
             continue
         if period.made or period.removed or period.changed or event == "create":
-            yield from _none_lost(period, exchange, own, quiet=quiet and _could_lose(evidence))
+            yield from _none_lost(period, exchange, created, quiet=undisturbed and _could_lose(evidence))
             for identifier, before in period.before.by_id.items():
                 now = period.after.by_id.get(identifier)
                 if now is not None and identifier not in period.changed | period.removed:
-                    same = _same(exchange, evidence.resource, before, now, own=identifier in own)
-                    yield same if identifier in own or quiet or isinstance(same, Satisfied) else OTHERS_WROTE
+                    observation = _same(exchange, evidence.resource, before, now, own=identifier in created)
+                    yield (
+                        observation
+                        if identifier in created or undisturbed or isinstance(observation, Satisfied)
+                        else OTHERS_WROTE
+                    )
         if event == "update":
             doubles = _doubles(evidence, period)
             yield decide(exchange, not doubles, "no further record", f"{doubles} more")

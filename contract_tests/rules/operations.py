@@ -50,9 +50,9 @@ def list_answers(evidence: Evidence) -> Observations:
 @rule("operations.read-answers", needs=PAGES | CHANGED)
 def read_answers(evidence: Evidence) -> Observations:
     """Reads of records that are listed, or whose create returned an id and that are listed afterwards."""
-    listed = {id_of(row) for page in evidence.pages() for row in page.rows}
+    listed_ids = {id_of(row) for page in evidence.pages() for row in page.rows}
     reads = evidence.of("read")
-    return (accepted(exchange) for exchange in reads if exchange.request.identifier in listed)
+    return (accepted(exchange) for exchange in reads if exchange.request.identifier in listed_ids)
 
 
 @rule("operations.create-answers", needs=MADE)
@@ -69,8 +69,8 @@ def update_answers(evidence: Evidence) -> Observations:
 def _as_a_whole(evidence: Evidence, operation: str) -> Observations:
     """Whether writes are accepted; if some are, the fields of those that are not are to blame."""
     observations = [accepted(exchange) for exchange in evidence.of(operation)]
-    some = any(isinstance(observation, Satisfied) for observation in observations)
-    return (each for each in observations if not (some and isinstance(each, Violation)))
+    any_accepted = any(isinstance(observation, Satisfied) for observation in observations)
+    return (observation for observation in observations if not (any_accepted and isinstance(observation, Violation)))
 
 
 @rule("operations.delete-answers", needs=GONE)
@@ -87,7 +87,7 @@ def _always_fails(evidence: Evidence, operation: str) -> Observations:
     exchanges = list(evidence.of(operation))
     first = [(*exchange.attempts, exchange.status)[0] for exchange in exchanges]
     failing = [status for status in first if status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR]
-    works = any(each.succeeded for each in own_requests(evidence) if each.request.operation != operation)
+    works = any(exchange.succeeded for exchange in own_requests(evidence) if exchange.request.operation != operation)
     if works and len(failing) == len(first) >= SEVERAL:
         received = f"status {failing[0]} each time, on {len(first)} records, while other operations work"
         yield Violation(exchanges[SEVERAL - 1], "a success", received)
@@ -136,11 +136,11 @@ def reads_redirected_within_host(evidence: Evidence) -> Observations:
     for exchange in evidence.of("list", "read"):
         for status, location in exchange.redirects:
             redirected = True
-            there = _split(location)
-            if there.netloc not in ("", host):
-                yield Violation(exchange, f"a redirect within {host}", f"status {status} to {there.netloc}")
+            target = _split(location)
+            if target.netloc not in ("", host):
+                yield Violation(exchange, f"a redirect within {host}", f"status {status} to {target.netloc}")
             else:
-                keeps_query = all(f"{name}={value}" in there.query for name, value in exchange.request.query)
+                keeps_query = all(f"{name}={value}" in target.query for name, value in exchange.request.query)
                 yield decide(exchange, keeps_query, "a redirect that keeps the query", f"status {status} without it")
     if not redirected:
         yield NotApplicable("no read or list was redirected")

@@ -35,16 +35,16 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 def page_defaults_to_1(evidence: Evidence) -> Observations:
     """The list without a page, compared with that of page 1, while nothing else changed."""
     for scan in evidence.paging_scans:
-        plain, first = _with_query(scan, {}), _with_query(scan, {"page": "1"})
-        if plain and first:
+        default, first = _with_query(scan, {}), _with_query(scan, {"page": "1"})
+        if default and first:
             if not scan.is_quiet:
                 yield OTHERS_WROTE
                 continue
-            for page in (plain, _with_query(scan, {"results_per_page": str(evidence.resource.default_page_size)})):
+            for page in (default, _with_query(scan, {"results_per_page": str(evidence.resource.default_page_size)})):
                 if page and page.meta.get("results_per_page") == first.meta.get("results_per_page"):
-                    numbers = {shown.meta["page"] for shown in (page, first) if "page" in shown.meta}
-                    same = _ids(page.rows) == _ids(first.rows) and len(numbers) < 2  # noqa: PLR2004 - they differ
-                    yield decide(page.exchange, same, "what page 1 shows", f"page {page.meta.get('page')}")
+                    numbers = {shown_page.meta["page"] for shown_page in (page, first) if "page" in shown_page.meta}
+                    agrees = _ids(page.rows) == _ids(first.rows) and len(numbers) < 2  # noqa: PLR2004 - they differ
+                    yield decide(page.exchange, agrees, "what page 1 shows", f"page {page.meta.get('page')}")
 
 
 @rule("pagination.size-defaults-to-25", needs=LISTED)
@@ -93,8 +93,8 @@ def other_sizes_are_not_used(evidence: Evidence) -> Observations:
 def page_is_filled(evidence: Evidence) -> Observations:
     for page in evidence.every_page():
         size = page.size if page.size in evidence.resource.page_sizes else evidence.resource.default_page_size
-        is_late = page.exchange.expects is Expect.OVERLOOKED  # its records and its total may be of two moments
-        if is_late or page.total is None or page.meta.get("results_per_page") != size:
+        is_overlapped = page.exchange.expects is Expect.OVERLOOKED  # its records and its total may be of two moments
+        if is_overlapped or page.total is None or page.meta.get("results_per_page") != size:
             continue
         if page.is_there or page.total == 0:
             expected, rows = max(0, min(size, page.total - (page.number - 1) * size)), len(page.rows)
@@ -107,7 +107,7 @@ def _past_the_end(evidence: Evidence) -> Observations:
     """Pages past the end that show, under the number that was asked for, what the first of several pages shows."""
     first: dict[int, list[str]] = {}
     lists = (*evidence.of("list"), *evidence.of("list", expects=Expect.OPEN))
-    for exchange in sorted(lists, key=lambda each: each.number):
+    for exchange in sorted(lists, key=lambda candidate: candidate.number):
         page = exchange.page
         if page is None or not page.rows or page.size not in evidence.resource.page_sizes:
             continue
@@ -138,8 +138,8 @@ def total_counts_the_records(evidence: Evidence) -> Observations:
     """Complete listings, and the totals that pages state."""
     for scan in evidence.paging_scans:
         for listing in (scan.before, scan.after):
-            wrong = listing.total not in (None, len(listing.rows))
-            if len(listing.pages) > 1 and wrong and _is_disturbed(evidence, scan):
+            is_wrong = listing.total not in (None, len(listing.rows))
+            if len(listing.pages) > 1 and is_wrong and _is_disturbed(evidence, scan):
                 yield Undecided("others wrote while its pages were read")
             else:
                 yield from _total_counts(listing, evidence)
@@ -155,9 +155,11 @@ def _total_counts(listing: Listing, evidence: Evidence) -> Observations:
     if listing.exchange is not None and listing.total is not None and not listing.complete:
         yield Undecided("the collection is too large to be read as a whole")
     elif listing.exchange is not None and listing.total is not None:
-        theirs = [page for page in evidence.every_page() if page.exchange.request.identity == OTHER]
-        more = listing.total - len(listing.rows)
-        note = f", as if it counted the {more} of another account, too" * any(len(page.rows) == more for page in theirs)
+        pages = [page for page in evidence.every_page() if page.exchange.request.identity == OTHER]
+        surplus = listing.total - len(listing.rows)
+        note = f", as if it counted the {surplus} of another account, too" * any(
+            len(page.rows) == surplus for page in pages
+        )
         yield expect(listing.exchange, "/meta/total", len(listing.rows), note, because="as many as are listed")
 
 
@@ -176,10 +178,10 @@ def total_follows(evidence: Evidence, event: str) -> Observations:
             continue
         if period.before.total is None or period.after.total is None:
             continue
-        doubled = event == "create" and all(_is_doubled(evidence, period, came) for came in period.came)
+        doubled = event == "create" and all(_is_doubled(evidence, period, identifier) for identifier in period.came)
         expected = period.before.total + len(period.made) - len(period.removed)
-        wrong = period.after.total != expected
-        if period.went or (period.came and not doubled) or (wrong and others_wrote(evidence)):
+        is_wrong = period.after.total != expected
+        if period.went or (period.came and not doubled) or (is_wrong and others_wrote(evidence)):
             yield OTHERS_WROTE
         else:
             yield expect(
@@ -205,8 +207,8 @@ def pages_partition_the_collection(evidence: Evidence) -> Observations:
         if came_or_went or (len(listing.pages) > 1 and Counter(listing.ids) != Counter(scan.after.ids)):
             yield OTHERS_WROTE
             continue
-        twice = len(listing.ids) - len(set(listing.ids))
-        yield decide(listing.exchange, twice == 0, "each record once", f"{twice} records twice")
+        duplicates = len(listing.ids) - len(set(listing.ids))
+        yield decide(listing.exchange, duplicates == 0, "each record once", f"{duplicates} records twice")
         yield from _covered(scan, evidence.resource)
 
 
@@ -221,10 +223,10 @@ def _covered(scan: PagingScan, resource: Resource) -> Observations:
         window = ids[: last * size]
         if not last or (len(ids) < last * size and not scan.before.complete):
             continue
-        seen = [identifier for number in range(1, last + 1) for identifier in _ids(pages[number].rows)]
-        missing, twice = len(set(map(str, window)) - set(seen)), len(seen) - len(set(seen))
-        holds = not missing and not twice and len(seen) == len(window)
-        received = f"{missing} records missing and {twice} shown twice on pages 1 to {last}"
+        shown_ids = [identifier for number in range(1, last + 1) for identifier in _ids(pages[number].rows)]
+        missing, duplicates = len(set(map(str, window)) - set(shown_ids)), len(shown_ids) - len(set(shown_ids))
+        holds = not missing and not duplicates and len(shown_ids) == len(window)
+        received = f"{missing} records missing and {duplicates} shown twice on pages 1 to {last}"
         yield decide(pages[last].exchange, holds, f"the first {len(window)} records, each once", received)
     for page in scan.pages:
         size = page.size or resource.default_page_size
@@ -241,19 +243,24 @@ def order_is_the_same_again(evidence: Evidence) -> Observations:
         before, after = scan.before, scan.after
         if before.exchange is None or after.exchange is None or len(before.ids) < 2:  # noqa: PLR2004 - one has no order
             continue
-        yield (again := _same_order(after.exchange, before.rows, after.rows))
-        plain, first = _with_query(scan, {}), _with_query(scan, {"page": "1"})
-        if plain and first and not isinstance(again, Undecided) and set(_ids(plain.rows)) == set(_ids(first.rows)):
-            yield _same_order(first.exchange, plain.rows, first.rows)
+        yield (observation := _same_order(after.exchange, before.rows, after.rows))
+        default, first = _with_query(scan, {}), _with_query(scan, {"page": "1"})
+        if (
+            default
+            and first
+            and not isinstance(observation, Undecided)
+            and set(_ids(default.rows)) == set(_ids(first.rows))
+        ):
+            yield _same_order(first.exchange, default.rows, first.rows)
 
 
 def _same_order(exchange: Exchange, before: Sequence[Record], after: Sequence[Record]) -> Observation:
     """Whether records come in the same order again; what others change may move, and what comes moves others."""
-    ids, later = _ids(before), _ids(after)
-    changed = dict(zip(ids, before, strict=True)) != dict(zip(later, after, strict=True))
-    if ids != later and (sorted(ids) != sorted(later) or changed):
+    ids, ids_after = _ids(before), _ids(after)
+    changed = dict(zip(ids, before, strict=True)) != dict(zip(ids_after, after, strict=True))
+    if ids != ids_after and (sorted(ids) != sorted(ids_after) or changed):
         return OTHERS_WROTE
-    return decide(exchange, ids == later, "the same order as before", "another")
+    return decide(exchange, ids == ids_after, "the same order as before", "another")
 
 
 def _with_query(scan: PagingScan, query: dict[str, str]) -> Page | None:
@@ -282,13 +289,13 @@ def links_have_the_stated_path(evidence: Evidence) -> Observations:
 def links_name_the_collection(evidence: Evidence) -> Observations:
     """All links: the segment after `/api/`."""
     for page, name, link in _links(evidence):
-        found = re.search(r".*/api/([^/]+)", _path(link))
-        if found:
+        match = re.search(r".*/api/([^/]+)", _path(link))
+        if match:
             holds, expected = (
-                found[1] == evidence.resource.link_collection,
+                match[1] == evidence.resource.link_collection,
                 f"{name} with the collection {evidence.resource.link_collection}",
             )
-            yield decide(page.exchange, holds, expected, found[1], f"/links/{name}")
+            yield decide(page.exchange, holds, expected, match[1], f"/links/{name}")
 
 
 @rule("pagination.links-hold-page-alone", needs=LISTED)
@@ -296,9 +303,9 @@ def links_hold_page_alone(evidence: Evidence) -> Observations:
     """All links: the query, empty parameters aside."""
     for page, name, link in _links(evidence):
         parameters = [parameter for parameter in _query(link).split("&") if parameter]
-        alone = len(parameters) == 1 and re.fullmatch(r"page=\d+", parameters[0], re.ASCII) is not None
+        is_alone = len(parameters) == 1 and re.fullmatch(r"page=\d+", parameters[0], re.ASCII) is not None
         received = f"the query {_query(link)[:80]}"
-        yield decide(page.exchange, alone and "#" not in link, f"{name} with page alone", received, f"/links/{name}")
+        yield decide(page.exchange, is_alone and "#" not in link, f"{name} with page alone", received, f"/links/{name}")
 
 
 @rule("pagination.links-begin-with-the-base-url", needs=LISTED)
@@ -306,10 +313,10 @@ def links_begin_with_the_base_url(evidence: Evidence) -> Observations:
     """All links: scheme, host, port and path prefix."""
     base_url = evidence.public_base_url or evidence.base_url
     for page, name, link in _links(evidence):
-        front = link.rpartition("/api/")[0] if "/api/" in link else link
+        beginning = link.rpartition("/api/")[0] if "/api/" in link else link
         expected = f"{name} beginning with {base_url} (declare another with --public-base-url)"
-        received = front[:120] or "no scheme and host"
-        yield decide(page.exchange, _origin(front) == _origin(base_url), expected, received, f"/links/{name}")
+        received = beginning[:120] or "no scheme and host"
+        yield decide(page.exchange, _origin(beginning) == _origin(base_url), expected, received, f"/links/{name}")
 
 
 @rule("pagination.first-names-page-1", "first", lambda _: 1, needs=LISTED)
@@ -333,10 +340,10 @@ def link_names(evidence: Evidence, name: str, number_of: Callable[[Page], int | 
         if number is None or name not in page.links:
             continue
         link = page.links[name]
-        found = re.search(r"(?:^|&)page=(-?\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
-        if found:
-            holds = integer(found[1]) == number
-            yield decide(page.exchange, holds, f"{name} naming page {number}", f"page {found[1]}", f"/links/{name}")
+        match = re.search(r"(?:^|&)page=(-?\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
+        if match:
+            holds = integer(match[1]) == number
+            yield decide(page.exchange, holds, f"{name} naming page {number}", f"page {match[1]}", f"/links/{name}")
         elif isinstance(link, str):
             yield Undecided(f"{name} holds no page number")
         elif link is None and name in ("next", "prev"):
@@ -354,19 +361,19 @@ def link_is_null(evidence: Evidence, name: str, at_the_end: Callable[[Page], boo
 @rule("pagination.neighbours-past-the-end-exist", needs=LISTED)
 def neighbours_past_the_end_exist(evidence: Evidence) -> Observations:
     """`next` and `prev` on pages past the end, if these are answered with a page."""
-    seen = False
+    any_page = False
     for exchange in evidence.of("list", expects=Expect.OPEN):
         page = exchange.page
         if page is None or not page.pages or page.number <= page.pages:
             continue
         for name in ("next", "prev"):
             link = page.links.get(name)
-            found = re.search(r"(?:^|&)page=(\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
-            holds = found is None or 1 <= integer(found[1]) <= page.pages
+            match = re.search(r"(?:^|&)page=(\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
+            holds = match is None or 1 <= integer(match[1]) <= page.pages
             expected = f"{name} naming one of the {page.pages} pages, or null"
-            yield decide(exchange, holds, expected, f"page {found[1] if found else ''}", f"/links/{name}")
-            seen = True
-    if not seen:
+            yield decide(exchange, holds, expected, f"page {match[1] if match else ''}", f"/links/{name}")
+            any_page = True
+    if not any_page:
         yield NotApplicable("a page past the end is not answered with one")
 
 

@@ -93,13 +93,13 @@ def has_form(evidence: Evidence, name: str, wanted: Like) -> Observations:
 
 @rule("representations.type-is-one-of-six", needs=PAGES | CHANGED)
 def type_is_one_of_six(evidence: Evidence) -> Observations:
-    wanted = Like(
+    matcher = Like(
         f"one of {', '.join(evidence.resource.types)}",
         lambda value: isinstance(value, str) and value in evidence.resource.types,
     )
     for exchange, record in evidence.records():
         if "type" in record:
-            yield expect_field(exchange, record, "type", wanted)
+            yield expect_field(exchange, record, "type", matcher)
 
 
 @rule("representations.fields-are-present", needs=PAGES | CHANGED)
@@ -123,8 +123,8 @@ def custom_not_found_url_is_absent(evidence: Evidence) -> Observations:
 @rule("representations.integers-have-no-fraction", needs=PAGES | CHANGED)
 def integers_have_no_fraction(evidence: Evidence) -> Observations:
     writes = (*evidence.answers("create"), *evidence.of("update"))
-    made = ((exchange, exchange.data) for exchange in writes if exchange.made_id is not None)
-    for exchange, record in chain(evidence.records(), made):
+    created = ((exchange, exchange.data) for exchange in writes if exchange.made_id is not None)
+    for exchange, record in chain(evidence.records(), created):
         if isinstance(record.get("id"), float) or is_integer(record.get("id")):
             yield expect_field(exchange, record, "id", NO_FRACTION)
     for page in evidence.every_page():
@@ -146,11 +146,11 @@ def last_datetime_is_not_before_datetime(evidence: Evidence) -> Observations:
     if not any(_is_time(record.get("last_datetime")) for _, record in evidence.records()):
         yield NotApplicable("no record shows a last_datetime")
     for exchange, record in evidence.records():
-        made, updated = str(record.get("datetime")), str(record.get("last_datetime"))
-        if evidence.is_own(record, exchange) and _is_time(made) and _is_time(updated):
-            behind = datetime.fromisoformat(made) - datetime.fromisoformat(updated)
-            at = "" if behind <= A_SECOND else place(exchange, record, "last_datetime")
-            received = f"last_datetime {updated}, which is before datetime {made}"
+        created_time, updated_time = str(record.get("datetime")), str(record.get("last_datetime"))
+        if evidence.is_own(record, exchange) and _is_time(created_time) and _is_time(updated_time):
+            time_difference = datetime.fromisoformat(created_time) - datetime.fromisoformat(updated_time)
+            at = "" if time_difference <= A_SECOND else place(exchange, record, "last_datetime")
+            received = f"last_datetime {updated_time}, which is before datetime {created_time}"
             yield decide(exchange, not at, "a last_datetime that is not before datetime", received, at)
 
 
@@ -159,9 +159,9 @@ def custom_index_url_is_empty_when_unset(evidence: Evidence) -> Observations:
     """New records that were created without a `custom_index_url`."""
     creations = evidence.creations
     creates = (exchange for exchange in evidence.exchanges if exchange.request.operation == "create")
-    written = {exchange.made_id for exchange in creates if "custom_index_url" in (exchange.request.form or {})}
-    written |= {creation.identifier for creation in creations if "custom_index_url" in creation.form}
-    unset = {creation.identifier for creation in creations} - written - {None}  # some services reuse ids
+    set_ids = {exchange.made_id for exchange in creates if "custom_index_url" in (exchange.request.form or {})}
+    set_ids |= {creation.identifier for creation in creations if "custom_index_url" in creation.form}
+    unset = {creation.identifier for creation in creations} - set_ids - {None}  # some services reuse ids
     for exchange, record in _never_updated(evidence):
         if id_of(record) in unset and isinstance(record.get("custom_index_url"), str):
             yield expect_field(exchange, record, "custom_index_url", "")
@@ -174,10 +174,10 @@ def email_settings_hold_email_alone(evidence: Evidence) -> Observations:
         if record.get("type") == "email" and isinstance(settings, dict):
             address = settings.get("email")
             holds = list(settings) == ["email"] and isinstance(address, str)
-            odd = (
+            note = (
                 f", email: {shown(address, own=False)}" if "email" in settings and not isinstance(address, str) else ""
             )
-            received, at = f"the keys {list(settings)}{odd}", "" if holds else place(exchange, record, "settings")
+            received, at = f"the keys {list(settings)}{note}", "" if holds else place(exchange, record, "settings")
             yield decide(exchange, holds, "settings with the one key email, a string", received, at)
 
 
@@ -196,10 +196,10 @@ def listed_as_read(evidence: Evidence) -> Observations:
             operation, earlier = last.get(record["id"], ("", {}))
             if operation not in ("", request.operation):
                 compared = True
-                both = (name for name in steady(evidence.resource) if name in earlier and name in record)
-                name = next((name for name in both if earlier[name] != record[name]), "id")
-                own = evidence.is_own(record)
-                yield expect_field(exchange, record, name, earlier[name], because="as shown before", own=own)
+                shared_names = (name for name in steady(evidence.resource) if name in earlier and name in record)
+                name = next((name for name in shared_names if earlier[name] != record[name]), "id")
+                is_run_s = evidence.is_own(record)
+                yield expect_field(exchange, record, name, earlier[name], because="as shown before", own=is_run_s)
             last[record["id"]] = (request.operation, record)
     if not compared:
         yield Undecided("no record was both read and listed")
@@ -214,12 +214,12 @@ def _shown(exchange: Exchange, resource: Resource) -> list[Any]:
 def _never_updated(evidence: Evidence) -> Iterator[tuple[Exchange, Record]]:
     """The run's records, as shown before its first update or delete of them, with any key; refused ones are none."""
     touched: set[Any] = set()
-    own = evidence.own
+    created_ids = evidence.own
     for exchange in evidence.exchanges:
         request = exchange.request
         if request.resource == evidence.resource.name and request.operation in ("update", "delete"):
             touched |= set() if exchange.is_refusal and not exchange.attempts else {request.identifier}
         for record in _shown(exchange, evidence.resource) if request.operation in ("read", "list") else ():
             identifier = id_of(record)
-            if is_integer(identifier) and identifier in own and identifier not in touched:
+            if is_integer(identifier) and identifier in created_ids and identifier not in touched:
                 yield exchange, record

@@ -28,7 +28,7 @@ ODD_FORMS = frozenset({Chapter.ODD_FORMS})
 @rule("robustness.odd-forms-do-not-fail", "form", needs=ODD_FORMS)
 def does_not_fail(evidence: Evidence, odd: str) -> Observations:
     """Requests with something odd, of operations that do not fail anyway."""
-    works = {each.request.operation for each in own_requests(evidence) if not each.failed}
+    works = {request.request.operation for request in own_requests(evidence) if not request.failed}
     for exchange in evidence.of(*OPERATIONS, expects=Expect.OPEN):
         if exchange.status is not None and _what_is_odd(evidence, exchange) == odd:
             if exchange.failed and exchange.request.operation not in works:
@@ -57,19 +57,23 @@ def strangers_do_not_fail(evidence: Evidence) -> Observations:
 def requests_work_in_parallel(evidence: Evidence) -> Observations:
     """Requests that failed while others were under way, and were carried out once none was."""
     exchanges = [
-        each for each in evidence.exchanges if each.request.resource == evidence.resource.name and each.crowded
+        request
+        for request in evidence.exchanges
+        if request.request.resource == evidence.resource.name and request.crowded
     ]
-    single = [each for each in exchanges if each.expects is not Expect.OVERLOOKED]
-    wrong = [each for each in single if any(not alone for alone in each.fails_alone) and not each.failed]
-    alone = [each.request for each in single if any(each.fails_alone)]
-    if alone:
-        yield Undecided(f"requests fail without others, too: {alone[0].method} {alone[0].path}")
+    single = [request for request in exchanges if request.expects is not Expect.OVERLOOKED]
+    failures = [
+        request for request in single if any(not single for single in request.fails_alone) and not request.failed
+    ]
+    single_failures = [request.request for request in single if any(request.fails_alone)]
+    if single_failures:
+        yield Undecided(f"requests fail without others, too: {single_failures[0].method} {single_failures[0].path}")
         return
-    if not any(any(each.crowded) for each in single):
+    if not any(any(request.crowded) for request in single):
         yield NotApplicable("no request of this run was sent while another was under way")
-    elif not wrong:
+    elif not failures:
         yield Satisfied(single[0])
-    for exchange in wrong:
+    for exchange in failures:
         status = next(status for status in exchange.attempts if status)
         received = f"status {status} while other requests were under way, and status {exchange.status} once none was"
         yield Violation(exchange, "the same answer as alone", received)
@@ -81,8 +85,8 @@ def _what_is_odd(evidence: Evidence, exchange: Exchange) -> str:
     if request.operation in ("list", "read", "delete"):
         return "page" if request.operation == "list" else "id"
     deletes = (removal.exchange for removal in evidence.removals)
-    gone = {delete.request.identifier for delete in deletes if delete.number < exchange.number}
-    if request.operation == "update" and request.identifier in gone:
+    deleted_ids = {delete.request.identifier for delete in deletes if delete.number < exchange.number}
+    if request.operation == "update" and request.identifier in deleted_ids:
         return "id"
     if not request.form:
         return "form"

@@ -33,9 +33,9 @@ def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
     exchange = _send(visitor, field, marker, before)
     after = visitor.list_settled()
     new = [after.by_id[identifier] for identifier in set(after.ids) - set(before.ids)]
-    came = [row for row in new if not _is_others(visitor, row, marker) and (before.complete or shows(row, marker))]
-    is_quiet = not came or _claim(visitor, came, marker, exchange)
-    omission = Omission(field, exchange, marker, tuple(came), is_quiet)
+    appeared = [row for row in new if not _is_others(visitor, row, marker) and (before.complete or shows(row, marker))]
+    is_undisturbed = not appeared or _claim(visitor, appeared, marker, exchange)
+    omission = Omission(field, exchange, marker, tuple(appeared), is_undisturbed)
     visitor.evidence.omissions.append(omission)
     return after
 
@@ -44,19 +44,19 @@ def _look_again(visitor: Visitor, field: str) -> Listing | None:
     """Look for the record of an earlier visit's create, if it could not be recognised and so was not removed."""
     resource = visitor.resource.name
     left = [entry for entry in visitor.target.ledger.left if entry.resource == resource and entry.without == field]
-    stray = next((entry.identifier for entry in left if entry.identifier and not entry.seen), None)
+    candidate_id = next((entry.identifier for entry in left if entry.identifier and not entry.seen), None)
     requests = ((exchange, exchange.request) for exchange in visitor.target.exchanges)
     creates = (
         exchange for exchange, request in requests if (request.operation, request.resource) == ("create", resource)
     )
-    refused = (exchange for exchange in creates if exchange.expects is Expect.REFUSAL)
-    exchange = next((exchange for exchange in refused if field not in (exchange.request.form or {})), None)
-    if stray is None or exchange is None:
+    refused_creates = (exchange for exchange in creates if exchange.expects is Expect.REFUSAL)
+    exchange = next((exchange for exchange in refused_creates if field not in (exchange.request.form or {})), None)
+    if candidate_id is None or exchange is None:
         return None
-    seen = visitor.list_settled()
-    came = (seen.by_id[stray],) if stray in seen.by_id else ()
-    visitor.evidence.omissions.append(Omission(field, exchange, "", came))
-    return seen
+    listing = visitor.list_settled()
+    appeared = (listing.by_id[candidate_id],) if candidate_id in listing.by_id else ()
+    visitor.evidence.omissions.append(Omission(field, exchange, "", appeared))
+    return listing
 
 
 def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchange:
@@ -86,32 +86,34 @@ def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange
     ledger, label = visitor.target.ledger, visitor.resource.label
     entry = ledger.latest(visitor.resource.name)
     nameless = [row for row in came if id_of(row) == exchange.made_id and not str(row.get(label) or "").strip()]
-    own = [row for row in came if shows(row, marker)] or nameless
-    is_quiet = bool(own) or (not _others_wrote(visitor, came) and watch_others(visitor))
-    for row in (own or came)[:1] if is_quiet else own:
+    run_records = [row for row in came if shows(row, marker)] or nameless
+    is_undisturbed = bool(run_records) or (not _others_wrote(visitor, came) and watch_others(visitor))
+    for row in (run_records or came)[:1] if is_undisturbed else run_records:
         identifier = whole_id(row)
         if identifier is not None:
             ledger.complete(entry, identifier)
-            if own:
+            if run_records:
                 ledger.vouch(entry)
-    return is_quiet
+    return is_undisturbed
 
 
 def _others_wrote(visitor: Visitor, came: list[Record]) -> bool:
     """Whether this visit's lists have shown new records before that are not the run's."""
     resource, entries = visitor.resource.name, visitor.target.ledger.entries
-    own = {entry.identifier for entry in entries if entry.resource == resource} | set(map(id_of, came))
-    whole = {"page": "1", "results_per_page": str(visitor.largest)}
-    first, *later = [page for page in visitor.evidence.pages() if page.exchange.request.asked == whole]
-    known = {id_of(row) for row in first.rows} | own
-    return any(id_of(row) not in known and not _is_others(visitor, row, "") for page in later for row in page.rows)
+    own_ids = {entry.identifier for entry in entries if entry.resource == resource} | set(map(id_of, came))
+    first_page = {"page": "1", "results_per_page": str(visitor.largest)}
+    first, *later_pages = [page for page in visitor.evidence.pages() if page.exchange.request.asked == first_page]
+    known_ids = {id_of(row) for row in first.rows} | own_ids
+    return any(
+        id_of(row) not in known_ids and not _is_others(visitor, row, "") for page in later_pages for row in page.rows
+    )
 
 
 def try_odd_forms(visitor: Visitor) -> None:
     """Send a create with rough text, one that is cut off and, for handlers, one of an unknown type."""
     label = visitor.resource.label
-    rough = visitor.least() | {label: f"{visitor.mark()} <b>\"'\\ {'long' * 100} "}
-    visitor.retry(lambda: visitor.post(rough, Expect.OPEN))
+    odd_form = visitor.least() | {label: f"{visitor.mark()} <b>\"'\\ {'long' * 100} "}
+    visitor.retry(lambda: visitor.post(odd_form, Expect.OPEN))
     marker = visitor.mark()
     cut_off = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{label}"\r\n\r\n{marker}'.encode()
     visitor.retry(lambda: visitor.post_raw(marker, f"multipart/form-data; boundary={BOUNDARY}", cut_off))
@@ -121,8 +123,8 @@ def try_odd_forms(visitor: Visitor) -> None:
 
 def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
     """List, as the account, to see the effects of attempts that must have none."""
-    own = visitor.evidence.own
-    after = visitor.wait_until("create", visitor.list_all, lambda listing: own <= set(listing.ids))
+    created_ids = visitor.evidence.own
+    after = visitor.wait_until("create", visitor.list_all, lambda listing: created_ids <= set(listing.ids))
     attempts = [replace(attempt, after=after) for attempt in attempts]
     visitor.evidence.access_attempts.extend(attempts)
     return after
@@ -131,30 +133,33 @@ def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
 def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessAttempt]:
     """Try to reach one of the run's records as each unauthorized client, then read it as the account."""
     reads = [read for read in visitor.evidence.of("read") if read.request.identifier == identifier]
-    shown = [read.record for read in reads if read.record]
-    before = shown[-1] if shown else seen.by_id.get(identifier) or {}
-    made: list[tuple[str, Exchange, str]] = []
+    records_read = [read.record for read in reads if read.record]
+    before = records_read[-1] if records_read else seen.by_id.get(identifier) or {}
+    accesses: list[tuple[str, Exchange, str]] = []
     if OTHER in visitor.target.keys:
         visitor.list(Expect.SUCCESS, OWN, **_whole_page(visitor))
-        made += try_as(visitor, identifier, OTHER, "list")  # with nothing in between, for caches that mix up accounts
+        accesses += try_as(
+            visitor, identifier, OTHER, "list"
+        )  # with nothing in between, for caches that mix up accounts
     for identity in (name for name in IDENTITIES if name == NOBODY or name in visitor.target.keys):
         for operation in IDENTITIES[identity].tries.get(visitor.resource.name, ()):
             if not visitor.writes and operation not in ("list", "read"):
                 continue
-            made += try_as(visitor, identifier, identity, operation)
-            if operation == "create" and made and not made[-1][1].is_refusal:
+            accesses += try_as(visitor, identifier, identity, operation)
+            if operation == "create" and accesses and not accesses[-1][1].is_refusal:
                 visitor.let_settle()  # ids may be those of another account's new record, which has to be seen as such
     visitor.let_settle()
     read = visitor.read(identifier, Expect.OPEN)
-    listed = seen.by_id.get(identifier)
+    listed_row = seen.by_id.get(identifier)
     attempts = [
-        AccessAttempt(identity, exchange, marker, before, read, listed=listed) for identity, exchange, marker in made
+        AccessAttempt(identity, exchange, marker, before, read, listed=listed_row)
+        for identity, exchange, marker in accesses
     ]
     if read.failed or read.shows(visitor.resource):
         return attempts
     to_repeat = [attempt for attempt in attempts if _may_have_removed(attempt.exchange)]
-    others = [attempt for attempt in attempts if attempt not in to_repeat]
-    return others + [alone for attempt in to_repeat for alone in _write_alone(visitor, attempt)]
+    other_attempts = [attempt for attempt in attempts if attempt not in to_repeat]
+    return other_attempts + [repeated for attempt in to_repeat for repeated in _write_alone(visitor, attempt)]
 
 
 def _may_have_removed(exchange: Exchange) -> bool:
@@ -183,7 +188,7 @@ def try_as(visitor: Visitor, identifier: int, identity: str, operation: str) -> 
         The identity, the exchange and the marker of what was created or changed; nothing if the write was not allowed.
     """
     marker = visitor.mark() if operation in ("create", "update") else ""
-    named: dict[str, FormValue] = {visitor.resource.label: marker}
+    label_form: dict[str, FormValue] = {visitor.resource.label: marker}
     with suppress(WriteRefusedError):
         match operation:
             case "list":
@@ -191,9 +196,9 @@ def try_as(visitor: Visitor, identifier: int, identity: str, operation: str) -> 
             case "read":
                 exchange = visitor.read(identifier, Expect.OPEN, identity)
             case "create":
-                exchange = visitor.post(visitor.least() | named, Expect.OPEN, identity)
+                exchange = visitor.post(visitor.least() | label_form, Expect.OPEN, identity)
             case "update":
-                exchange = visitor.update(identifier, named, Expect.OPEN, identity)
+                exchange = visitor.update(identifier, label_form, Expect.OPEN, identity)
             case _:
                 exchange = visitor.delete(identifier, Expect.OPEN, identity)
         return [(identity, exchange, marker)]
@@ -206,15 +211,15 @@ def _whole_page(visitor: Visitor) -> dict[str, str]:
 
 def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None]) -> None:
     """List pages, read some records, and try to read as unauthorized clients."""
-    seen = start
+    listing = start
     if not visitor.evidence.paging_scans:
         progress("paging")
-        seen = page(visitor, start)
-    known = [identifier for identifier in seen.ids if is_integer(identifier)]
+        listing = page(visitor, start)
+    known_ids = [identifier for identifier in listing.ids if is_integer(identifier)]
     progress("reading")
-    for identifier in known[:MOST_READ]:
+    for identifier in known_ids[:MOST_READ]:
         visitor.count_if_accepted(visitor.read(identifier, Expect.OPEN))
     progress("trying other keys")
-    if known:
-        attempts = [replace(attempt, after=seen) for attempt in try_access(visitor, known[0], seen)]
+    if known_ids:
+        attempts = [replace(attempt, after=listing) for attempt in try_access(visitor, known_ids[0], listing)]
         visitor.evidence.access_attempts.extend(attempts)

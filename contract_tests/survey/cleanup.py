@@ -33,12 +33,12 @@ def remove_all(visitor: Visitor) -> None:
     if left:
         visitor.list_settled()
     deletes = _delete_own(visitor)
-    seen = _list_without(visitor, deletes)
-    see_late(visitor, seen)
-    visitor.evidence.removals += [Removal(delete, after=seen) for delete in deletes.values()]
-    if _adopt(visitor, seen):
-        seen = _list_without(visitor, _delete_own(visitor))
-    _forget_missing(visitor, seen)
+    listing = _list_without(visitor, deletes)
+    see_late(visitor, listing)
+    visitor.evidence.removals += [Removal(delete, after=listing) for delete in deletes.values()]
+    if _adopt(visitor, listing):
+        listing = _list_without(visitor, _delete_own(visitor))
+    _forget_missing(visitor, listing)
     _tidy_up(visitor)
 
 
@@ -49,19 +49,19 @@ def _left(visitor: Visitor, owner: str = OWN) -> list[Entry]:
 
 def _list_without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
     """List the collection, and note as gone what was deleted and is no longer shown."""
-    seen = visitor.wait_until("delete", visitor.list_all, lambda listing: not deletes.keys() & set(listing.ids))
+    listing = visitor.wait_until("delete", visitor.list_all, lambda listing: not deletes.keys() & set(listing.ids))
     for entry in [entry for entry in _left(visitor) if entry.seen]:
-        label = str(seen.by_id.get(entry.identifier, {}).get(visitor.resource.label, ""))
-        shown = visitor.evidence.is_marked(label) or entry.is_in(label)
-        if entry.identifier in deletes and not shown and (seen.complete or _is_gone(visitor, entry)):
+        label = str(listing.by_id.get(entry.identifier, {}).get(visitor.resource.label, ""))
+        is_shown = visitor.evidence.is_marked(label) or entry.is_in(label)
+        if entry.identifier in deletes and not is_shown and (listing.complete or _is_gone(visitor, entry)):
             visitor.target.ledger.forget(entry)
-    return seen
+    return listing
 
 
 def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
     """Delete the run's remaining records; return the deletes that succeeded."""
     resource, ledger, exchanges = visitor.resource.name, visitor.target.ledger, visitor.evidence.exchanges
-    again = {exchange.request.identifier for exchange in exchanges if exchange.request.operation == "delete"}
+    deleted_before = {exchange.request.identifier for exchange in exchanges if exchange.request.operation == "delete"}
     deletes: dict[int, Exchange] = {}
     for entry in _left(visitor):
         identifier = entry.identifier
@@ -70,7 +70,7 @@ def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
         if not ledger.allows_write(resource, identifier):
             visitor.read(identifier, Expect.OPEN)
         if ledger.allows_write(resource, identifier):
-            deleted = visitor.delete(identifier, Expect.OPEN if identifier in again else Expect.SUCCESS)
+            deleted = visitor.delete(identifier, Expect.OPEN if identifier in deleted_before else Expect.SUCCESS)
             if deleted.succeeded:
                 deletes[identifier] = deleted
     return deletes
@@ -115,8 +115,8 @@ def _tidy_up(visitor: Visitor) -> None:
 def _look_for(visitor: Visitor, entry: Entry) -> None:
     """Find the id of an unanswered create of the other account, if its record is listed there."""
     rows, complete = _first_page(visitor, OTHER)
-    found = next((row for row in rows if entry.is_in(str(row.get(visitor.resource.label)))), None)
-    identifier = whole_id(found)
+    found_row = next((row for row in rows if entry.is_in(str(row.get(visitor.resource.label)))), None)
+    identifier = whole_id(found_row)
     if identifier is not None:
         visitor.target.ledger.complete(entry, identifier)
     elif complete:
@@ -155,7 +155,7 @@ def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
     return visitor.wait_until(
         "delete",
         lambda: visitor.read(entry.identifier or 0, Expect.OPEN, entry.owner),
-        lambda seen: not seen.shows(visitor.resource),
+        lambda exchange: not exchange.shows(visitor.resource),
     )
 
 
@@ -164,11 +164,11 @@ def _adopt(visitor: Visitor, seen: Listing) -> bool:
     ledger, resource = visitor.target.ledger, visitor.resource.name
     entries = [entry for entry in ledger.entries if (entry.resource, entry.owner) == (resource, OWN)]
     orphans = [entry for entry in entries if entry.marker and not entry.seen and not entry.removed]
-    known = {entry.identifier for entry in entries if entry.seen}
+    known_ids = {entry.identifier for entry in entries if entry.seen}
     adopted = False
     for row in seen.rows:
         identifier = whole_id(row)
-        if identifier is None or identifier in known or ledger.is_others(resource, identifier):
+        if identifier is None or identifier in known_ids or ledger.is_others(resource, identifier):
             continue
         entry = next((orphan for orphan in orphans if shows(row, orphan.marker)), None)
         marker = next((marker for marker in visitor.evidence.markers if shows(row, marker)), None)

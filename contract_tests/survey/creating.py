@@ -40,21 +40,21 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
     Raises:
         InvisibleError: if a returned id is not that of the new record.
     """
-    sent, resource = list[tuple[Exchange, int | None]](), visitor.resource
-    for each in creates:
-        exchange = visitor.post(each.form, each.expects, shape=each.shape)
-        sent.append(_again(visitor, each, exchange) if exchange.failed else (exchange, exchange.made_id))
+    outcomes, resource = list[tuple[Exchange, int | None]](), visitor.resource
+    for requested in creates:
+        exchange = visitor.post(requested.form, requested.expects, shape=requested.shape)
+        outcomes.append(_again(visitor, requested, exchange) if exchange.failed else (exchange, exchange.made_id))
     creations = []
-    for each, (exchange, identifier) in zip(creates, sent, strict=True):
-        texts = {name: value for name, value in each.form.items() if isinstance(value, str)}
-        creation = Creation(exchange, texts, each.known, identifier)
-        if identifier is not None and each.read:
-            shows_it = partial(visitor.shows, marker=mark_of(each.form[resource.label]))
+    for requested, (exchange, identifier) in zip(creates, outcomes, strict=True):
+        texts = {name: value for name, value in requested.form.items() if isinstance(value, str)}
+        creation = Creation(exchange, texts, requested.known, identifier)
+        if identifier is not None and requested.read:
+            shows_it = partial(visitor.shows, marker=mark_of(requested.form[resource.label]))
             read = visitor.wait_until(
                 "create", partial(visitor.send, request_of(resource, "read", identifier)), shows_it
             )
             creation = replace(creation, read=read)
-        (visitor.evidence.creations if each.shape == USUAL else visitor.evidence.shaped).append(creation)
+        (visitor.evidence.creations if requested.shape == USUAL else visitor.evidence.shaped).append(creation)
         creations.append(creation)
         if creation.read and not creation.read.failed and not _is_seen(visitor, creation):
             visitor.treat(creation.read, Expect.OPEN)
@@ -74,8 +74,8 @@ def _again(visitor: Visitor, create: Create, exchange: Exchange) -> tuple[Exchan
         if identifier is not None:
             visitor.note_own(visitor.target.ledger.latest(visitor.resource.name), identifier)
         else:
-            again = visitor.post(create.form, create.expects, shape=create.shape)
-            exchange = again.after(exchange)
+            retried = visitor.post(create.form, create.expects, shape=create.shape)
+            exchange = retried.after(exchange)
             visitor.evidence.exchanges[-1] = exchange
             identifier = exchange.made_id
     return exchange, identifier
@@ -92,17 +92,17 @@ def split(visitor: Visitor, exchange: Exchange, send: Callable[[dict[str, FormVa
     Returns:
         The ids that were answered.
     """
-    known = {each.again.request.operation for each in visitor.evidence.splits}
+    operations_split = {isolation.again.request.operation for isolation in visitor.evidence.splits}
     needed = {visitor.resource.label, *visitor.resource.required}
     fields = {name: value for name, value in (exchange.request.form or {}).items() if name not in needed}
     if exchange.succeeded or exchange.failed or exchange.status in REJECTED | ABOUT_THE_KEY_OR_PACE:
         return []
-    if len(fields) < 2 or exchange.request.operation in known:  # noqa: PLR2004 - one field is alone already
+    if len(fields) < 2 or exchange.request.operation in operations_split:  # noqa: PLR2004 - one field is alone already
         return []
-    alone = tuple(send({name: value}) for name, value in fields.items())
-    done = Split(alone, send(fields), send({}))
-    visitor.evidence.splits.append(done)
-    return [each.made_id for each in (*alone, done.again, done.least) if each.made_id is not None]
+    single_fields = tuple(send({name: value}) for name, value in fields.items())
+    isolation = Split(single_fields, send(fields), send({}))
+    visitor.evidence.splits.append(isolation)
+    return [reply.made_id for reply in (*single_fields, isolation.again, isolation.least) if reply.made_id is not None]
 
 
 def overlook(visitor: Visitor, creation: Creation) -> None:

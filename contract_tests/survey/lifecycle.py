@@ -32,10 +32,10 @@ def change(visitor: Visitor, *updates: Update) -> list[Record]:
     Raises:
         WriteRefusedError: if one is not known to be the run's own.
     """
-    sent, records = list[Exchange](), list[Record]()
-    for each in updates:
-        sent.append(visitor.update(each.identifier, each.form, each.expects, shape=each.shape))
-    for update, exchange in zip(updates, sent, strict=True):
+    exchanges, records = list[Exchange](), list[Record]()
+    for step in updates:
+        exchanges.append(visitor.update(step.identifier, step.form, step.expects, shape=step.shape))
+    for update, exchange in zip(updates, exchanges, strict=True):
         texts = {name: value for name, value in update.form.items() if isinstance(value, str)}
         read = visitor.wait_until(
             "update",
@@ -68,55 +68,55 @@ def changes_of(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormVal
     renamed: dict[str, FormValue] = {"name": f"{visitor.mark()} {SCRIPTS}"}
     label: dict[str, FormValue] = {resource.label: visitor.mark()}
     if resource.types:
-        other, begun = ("0", "1") if record.get("is_enabled") is True else ("1", "0")
+        other, initial = ("0", "1") if record.get("is_enabled") is True else ("1", "0")
         return [
             ({"is_enabled": other}, Expect.SUCCESS),
             (of_type(resource, "slack"), Expect.SUCCESS),
-            ({"is_enabled": begun}, Expect.SUCCESS),
+            ({"is_enabled": initial}, Expect.SUCCESS),
             (renamed, Expect.OPEN),
             (of_type(resource, "email") | {resource.label: visitor.mark()}, Expect.SUCCESS),
             ({"email": value("email", "text", "other-")}, Expect.SUCCESS),
             (of_type(resource, "slack", "other-") | label | {"is_enabled": other}, Expect.SUCCESS),
         ]
     fields = [name for name in resource.shape if name in resource.optional] or [next(iter(resource.optional))]
-    apart = [name for name in resource.optional if name.startswith("custom_not_found")]
-    single = [{name: value(name, resource.optional[name], "other-")} for name in [*fields, *apart]]
-    every = [(form, Expect.SUCCESS) for form in [*single, optional(resource, "third-") | label]]
-    return [*every, (renamed, Expect.OPEN)] if resource.label == "name" else every
+    separate_fields = [name for name in resource.optional if name.startswith("custom_not_found")]
+    single = [{name: value(name, resource.optional[name], "other-")} for name in [*fields, *separate_fields]]
+    all_forms = [(form, Expect.SUCCESS) for form in [*single, optional(resource, "third-") | label]]
+    return [*all_forms, (renamed, Expect.OPEN)] if resource.label == "name" else all_forms
 
 
 def reshape(visitor: Visitor, records: Mapping[int, Record], shapes: Sequence[Shape]) -> dict[int, Record]:
     """Rename records, in turns, by forms as this suite and as other clients write them; return what each shows then."""
     resource, now = visitor.resource, dict(records)
     file = next((name for name, type_ in resource.optional.items() if type_ == "file"), None)
-    for begin in range(0, len(shapes), len(now)):
+    for start in range(0, len(shapes), len(now)):
         updates = [
             Update(
                 identifier,
                 {resource.label: visitor.mark()} | ({file: image(file)} if file else {}),
                 now[identifier],
-                Expect.SUCCESS if shape == USUAL else Expect.OPEN,
-                shape,
+                Expect.SUCCESS if style == USUAL else Expect.OPEN,
+                style,
             )
-            for identifier, shape in zip(now, shapes[begin:], strict=False)
+            for identifier, style in zip(now, shapes[start:], strict=False)
         ]
         with suppress(WriteRefusedError):
-            shown = change(visitor, *updates)
-            now |= {each.identifier: record for each, record in zip(updates, shown, strict=True)}
+            records_shown = change(visitor, *updates)
+            now |= {update.identifier: record for update, record in zip(updates, records_shown, strict=True)}
     return now
 
 
 def shapes_of(resource: Resource, operation: str = "update") -> tuple[Shape, ...]:
     """The shapes that a survey tries on updates, or exploration on creates: each resource gets some."""
-    begin = EVERYWHERE.index(resource.name) + (operation == "create")
+    offset = EVERYWHERE.index(resource.name) + (operation == "create")
     files = (NOTHING_CHOSEN,) if "file" in resource.optional.values() else ()
     unusual = UNUSUAL[:1] + (STREAMED,) * len(files) if operation == "update" else ()
-    return SHAPES[begin % len(EVERYWHERE) :: len(EVERYWHERE)] + unusual + files
+    return SHAPES[offset % len(EVERYWHERE) :: len(EVERYWHERE)] + unusual + files
 
 
 def update_later(visitor: Visitor, identifier: int) -> None:
     """Update one of the run's records in another second than it was made, so that a time that changes can be seen."""
-    creates = (each for each in visitor.evidence.exchanges if each.made_id == identifier)
+    creates = (exchange for exchange in visitor.evidence.exchanges if exchange.made_id == identifier)
     visitor.let_a_second_pass(next(creates, visitor.evidence.exchanges[-1]))
     before = visitor.read(identifier, Expect.OPEN).record
     if before is not None:
@@ -168,7 +168,7 @@ def delete(visitor: Visitor, identifier: int, expects: Expect = Expect.SUCCESS) 
     read = visitor.wait_until(
         "delete",
         partial(visitor.read, identifier, Expect.OPEN),
-        lambda seen: not seen.shows(visitor.resource),
+        lambda exchange: not exchange.shows(visitor.resource),
         due=expects is Expect.SUCCESS and deleted.succeeded,
     )
     return Removal(deleted, read)

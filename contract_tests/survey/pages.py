@@ -24,7 +24,7 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
     """
     resource, scans = visitor.resource.name, visitor.evidence.paging_scans
     for attempt in range(QUIET_TRIES):
-        rested = visitor.is_rested or visitor.lag.has_missed(resource, PAGES)
+        is_after_pause = visitor.is_rested or visitor.lag.has_missed(resource, PAGES)
         pages = _pages(visitor, before.total or 0, sizes_too=attempt == 0 and not again)
         oldest = min(filter(is_integer, before.ids), default=None)
         read = None if oldest is None or again else visitor.read(int(oldest), Expect.OPEN)
@@ -33,15 +33,15 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
             visitor.treat(read, Expect.SUCCESS)
         scan = PagingScan(before, tuple(pages), after)
         scans[:] = [*(scans[:-1] if attempt else scans), scan]
-        if scan.is_quiet and not scan.agrees and rested:
+        if scan.is_quiet and not scan.agrees and is_after_pause:
             visitor.lag.miss(resource, PAGES)
-        if scan.is_quiet and (scan.agrees or rested):
+        if scan.is_quiet and (scan.agrees or is_after_pause):
             break
         if scan.is_quiet:
             visitor.lag.rest()  # a cache may have kept a page from before the last write
         before = after
-    shown = [steady_records(visitor.resource, listing.rows) for listing in (scan.before, scan.after)]
-    if not scan.is_quiet or shown[0] != shown[1]:
+    records_before_after = [steady_records(visitor.resource, listing.rows) for listing in (scan.before, scan.after)]
+    if not scan.is_quiet or records_before_after[0] != records_before_after[1]:
         _watch(visitor)
     if not again:
         _look_beyond(visitor, after)
@@ -73,10 +73,10 @@ def _look_beyond(visitor: Visitor, listing: Listing) -> None:
     links = (page.links.get("next") or page.links.get("first") for page in pages)
     link = next((link for link in links if isinstance(link, str)), "")
     base_url = visitor.evidence.public_base_url or visitor.target.base_url
-    followed = re.fullmatch(r"(/api/[\w-]+)\?&?page=(\d{1,9})", link.removeprefix(base_url), re.ASCII)
-    if followed and followed[1] != visitor.resource.list_path:
-        query = (("page", followed[2]),)
-        visitor.send(Request("follow", visitor.resource.name, "GET", followed[1], query, expects=Expect.OPEN))
+    link_match = re.fullmatch(r"(/api/[\w-]+)\?&?page=(\d{1,9})", link.removeprefix(base_url), re.ASCII)
+    if link_match and link_match[1] != visitor.resource.list_path:
+        query = (("page", link_match[2]),)
+        visitor.send(Request("follow", visitor.resource.name, "GET", link_match[1], query, expects=Expect.OPEN))
 
 
 def _watch(visitor: Visitor) -> None:
@@ -84,10 +84,10 @@ def _watch(visitor: Visitor) -> None:
     pages = [visitor.page(results_per_page=str(visitor.largest)) for _ in range(LISTS_IN_A_ROW)]
     visitor.lag.rest()
     pages.append(visitor.page(results_per_page=str(visitor.largest)))
-    *quick, rested = [steady_records(visitor.resource, page.rows) for page in pages if page] or [{}]
+    *quick, after_pause = [steady_records(visitor.resource, page.rows) for page in pages if page] or [{}]
     if len(quick) == LISTS_IN_A_ROW:
-        watch = Watch(tuple(quick), rested, visitor.evidence.exchanges[-1])
-        visitor.evidence.watches.append(watch)
+        repeated = Watch(tuple(quick), after_pause, visitor.evidence.exchanges[-1])
+        visitor.evidence.watches.append(repeated)
 
 
 def watch_others(visitor: Visitor) -> bool:
@@ -99,8 +99,8 @@ def watch_others(visitor: Visitor) -> bool:
     evidence = visitor.evidence
     ends = [(period.before.exchange, period.after.exchange) for period in evidence.before_after]
     longest = max((after.number - before.number for before, after in ends if before and after), default=0)
-    before, sent = visitor.list_settled(), visitor.target.sent
-    while visitor.target.sent < sent + max(LEAST_CONTROL, 2 * longest):
+    before, requests_before = visitor.list_settled(), visitor.target.sent
+    while visitor.target.sent < requests_before + max(LEAST_CONTROL, 2 * longest):
         for _ in range(BETWEEN_LISTINGS):
             visitor.page(results_per_page="10")
         after = visitor.list_settled()

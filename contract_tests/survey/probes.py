@@ -77,8 +77,8 @@ def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     if visitor.resource.types:
         yield partial(_same_again, visitor, subjects)
         yield partial(_typed, visitor, records)
-    shapes = [each for each in (*SHAPES, *UNUSUAL) if each not in shapes_of(visitor.resource)]
-    yield lambda: _reshaped(visitor, records or {identifier: _current(visitor, identifier)}, shapes)
+    untried_styles = [style for style in (*SHAPES, *UNUSUAL) if style not in shapes_of(visitor.resource)]
+    yield lambda: _reshaped(visitor, records or {identifier: _current(visitor, identifier)}, untried_styles)
     yield from _values(visitor, subjects)
     yield partial(_try_close_keys, visitor, identifier)  # last, since the record may be gone afterwards
 
@@ -89,9 +89,9 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     if resource.types:
         yield partial(_set_one, visitor, identifier)
     for name in (name for name in RICH if name in resource.optional):
-        more: dict[str, FormValue] = {"type": name} if resource.types else {}
+        type_choice: dict[str, FormValue] = {"type": name} if resource.types else {}
         for rich in RICH[name]:
-            yield partial(_change, visitor, identifier, {**more, name: rich}, Expect.OPEN)
+            yield partial(_change, visitor, identifier, {**type_choice, name: rich}, Expect.OPEN)
     yield partial(_odd_values, visitor, identifier)
     if "custom_not_found_url" in resource.optional:
         yield partial(_set_not_found_alone, visitor)
@@ -128,19 +128,19 @@ def _odd_values(visitor: Visitor, identifier: int) -> None:
     resource = visitor.resource
     of = {kind: [name for name, type_ in resource.optional.items() if type_ == kind] for kind in ("file", "text")}
     switches = [name for name, type_ in resource.optional.items() if type_ in ("integer", "boolean")]
-    forms: list[dict[str, FormValue]] = [dict.fromkeys(switches, odd) for odd in ODD_VALUES] if switches else []
+    forms: list[dict[str, FormValue]] = [dict.fromkeys(switches, text) for text in ODD_VALUES] if switches else []
     forms += [{name: image(name)} for name in of["text"][:1]]
     forms += [{name: "x"} for name in of["file"][:1]]
     forms.append({f"{name}[]": "x" for name in (resource.label, *switches)})
     forms += [{name: (f"{'東' * 120}.png", PNG, "image/png")} for name in of["file"][:1]]
     marker = visitor.mark()
     part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{resource.label}"\r\n\r\n{marker}\r\n'
-    twice = (f"multipart/form-data; boundary={BOUNDARY}", f"{part}{part}--{BOUNDARY}--\r\n".encode())
+    repeated_field = (f"multipart/form-data; boundary={BOUNDARY}", f"{part}{part}--{BOUNDARY}--\r\n".encode())
     with suppress(WriteRefusedError):
         for form in forms:
             visitor.update(identifier, form, Expect.OPEN)
         visitor.target.ledger.mark(resource.name, identifier, mark_of(marker))
-        visitor.send(request_of(resource, "update", identifier, Expect.OPEN, body=twice))
+        visitor.send(request_of(resource, "update", identifier, Expect.OPEN, body=repeated_field))
     visitor.let_settle()
     visitor.read(identifier)
 
@@ -153,10 +153,10 @@ def _nameless(visitor: Visitor, subjects: list[int]) -> None:
     The last record was not updated before, and is not if the update is refused.
     """
     label = visitor.resource.label
-    odd: list[dict[str, FormValue] | None] = [None, {label: ""}]
+    odd_forms: list[dict[str, FormValue] | None] = [None, {label: ""}]
     if visitor.resource.types:
-        odd.insert(0, UNKNOWN_TYPE)
-    _write_each(visitor, dict(zip(reversed(subjects), reversed(odd), strict=False)))
+        odd_forms.insert(0, UNKNOWN_TYPE)
+    _write_each(visitor, dict(zip(reversed(subjects), reversed(odd_forms), strict=False)))
     _change(visitor, subjects[-1], {label: visitor.mark()}, Expect.OPEN)
 
 
@@ -180,40 +180,40 @@ def _same_again(visitor: Visitor, identifiers: list[int]) -> None:
             if record
         ]
         with suppress(WriteRefusedError):
-            shown = change(visitor, *updates)
-            records = {each.identifier: record for each, record in zip(updates, shown, strict=True)}
+            records_shown = change(visitor, *updates)
+            records = {update.identifier: record for update, record in zip(updates, records_shown, strict=True)}
 
 
 def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
     """Create a record of each type, update its fields alone and together, then give it the next type."""
     types, resource = alone(visitor.resource), visitor.resource
-    creations = create(visitor, *(Create(visitor.least() | of_type(resource, each)) for each in types))
-    made = {
-        creation.identifier: (creation.read.record, each, other)
-        for creation, each, other in zip(creations, types, types[1:] + types[:1], strict=True)
+    creations = create(visitor, *(Create(visitor.least() | of_type(resource, type_)) for type_ in types))
+    typed_records = {
+        creation.identifier: (creation.read.record, type_, other)
+        for creation, type_, other in zip(creations, types, types[1:] + types[:1], strict=True)
         if creation.identifier is not None and creation.read and creation.read.record
     }
-    records |= {identifier: record for identifier, (record, _, _) in made.items()}
+    records |= {identifier: record for identifier, (record, _, _) in typed_records.items()}
     with suppress(WriteRefusedError):
-        for identifier, (_, each, _) in made.items():
-            fields = [field for field, its_type in resource.types_of.items() if its_type == each]
+        for identifier, (_, type_, _) in typed_records.items():
+            fields = [field for field, its_type in resource.types_of.items() if its_type == type_]
             forms: list[dict[str, FormValue]] = [{name: value(name, "text", "third-")} for name in fields]
-            both = {resource.label: visitor.mark(), "is_enabled": "1"} | of_type(resource, each, "other-")
-            forms += [{"is_enabled": "0"}, {name: both[name] for name in both if name != "type"}]
+            combined = {resource.label: visitor.mark(), "is_enabled": "1"} | of_type(resource, type_, "other-")
+            forms += [{"is_enabled": "0"}, {name: combined[name] for name in combined if name != "type"}]
             for form in forms:
                 [records[identifier]] = change(visitor, Update(identifier, form, records[identifier]))
         updates = [
             Update(identifier, of_type(resource, other, "other-"), records[identifier])
-            for identifier, (_, _, other) in made.items()
+            for identifier, (_, _, other) in typed_records.items()
         ]
-        shown = change(visitor, *updates)
-        records |= {each.identifier: record for each, record in zip(updates, shown, strict=True)}
+        records_shown = change(visitor, *updates)
+        records |= {update.identifier: record for update, record in zip(updates, records_shown, strict=True)}
 
 
 def _reshaped(visitor: Visitor, records: Mapping[int, Record | None], shapes: Sequence[Shape]) -> None:
-    known = {identifier: record for identifier, record in records.items() if record}
-    if known:
-        reshape(visitor, known, shapes)
+    known_records = {identifier: record for identifier, record in records.items() if record}
+    if known_records:
+        reshape(visitor, known_records, shapes)
 
 
 def _numbered(visitor: Visitor, identifier: int) -> None:
@@ -226,7 +226,7 @@ def _alike(visitor: Visitor) -> None:
     """Create two records with one name, or one host in two spellings; rename one of them, and delete it."""
     resource, label = visitor.resource, visitor.resource.label
     [first] = create(visitor, Create(visitor.least()))
-    before = visitor.wait_until("create", visitor.list_all, lambda look: first.identifier in look.ids)
+    before = visitor.wait_until("create", visitor.list_all, lambda listing: first.identifier in listing.ids)
     if first.identifier is None or not first.read or not first.read.record:
         return
     form = dict(first.form)
@@ -241,30 +241,32 @@ def _alike(visitor: Visitor) -> None:
     if second is None or (second == first.identifier and is_host):
         return
     read = visitor.wait_until(
-        "create", lambda: visitor.read(second), lambda seen: visitor.shows(seen, mark_of(first.form[label]))
+        "create", lambda: visitor.read(second), lambda exchange: visitor.shows(exchange, mark_of(first.form[label]))
     )
     creation = Creation(exchange, form, frozenset({first.identifier}), second, read)
     visitor.evidence.creations.append(creation)
     if second == first.identifier or read.record is None:
         return
-    seen = visitor.wait_until("create", visitor.list_all, lambda look: second in look.ids)
-    visitor.note_period("create", before, seen, made={second})
+    after_create = visitor.wait_until("create", visitor.list_all, lambda listing: second in listing.ids)
+    visitor.note_period("create", before, after_create, made={second})
     with suppress(WriteRefusedError):
-        mark = visitor.mark()
+        marker = visitor.mark()
         # a server that mistakes both for one renames both
-        visitor.target.ledger.mark(resource.name, first.identifier, mark)
-        [renamed] = change(visitor, Update(second, {label: mark}, read.record))
-        later = visitor.wait_until("update", visitor.list_all, lambda look: look.by_id.get(second) == renamed)
-        visitor.note_period("update", seen, later, changed={second})
+        visitor.target.ledger.mark(resource.name, first.identifier, marker)
+        [renamed] = change(visitor, Update(second, {label: marker}, read.record))
+        later_list = visitor.wait_until(
+            "update", visitor.list_all, lambda listing: listing.by_id.get(second) == renamed
+        )
+        visitor.note_period("update", after_create, later_list, changed={second})
         change(visitor, Update(second, {label: str(form[label])}, renamed, Expect.OPEN))
         remove(visitor, second, visitor.list_settled())
 
 
 def _create_known_host(visitor: Visitor, form: dict[str, FormValue], known: int, before: Listing) -> Listing:
     """Create a record of a host that there is; the listing then. Unless that makes another one, nothing may change."""
-    made = visitor.post(form, Expect.OPEN).made_id
+    created_id = visitor.post(form, Expect.OPEN).made_id
     after = visitor.list_settled()
-    return visitor.note_period("create", before, after) if made in (None, known) else after
+    return visitor.note_period("create", before, after) if created_id in (None, known) else after
 
 
 def _elsewhere(visitor: Visitor) -> Iterator[Step]:
@@ -272,8 +274,8 @@ def _elsewhere(visitor: Visitor) -> Iterator[Step]:
     if visitor.resource.label == "name":
         yield partial(_made, visitor, [{"name": f"{visitor.mark()} {SCRIPTS}"}], Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
-    for shape in shapes_of(visitor.resource, "create"):
-        yield partial(_post_shaped, visitor, shape)
+    for style in shapes_of(visitor.resource, "create"):
+        yield partial(_post_shaped, visitor, style)
     for size in ODD_SIZES:
         yield partial(visitor.list, Expect.OPEN, results_per_page=size)
     for identifier in ODD_IDS:
@@ -315,14 +317,14 @@ def _post_shaped(visitor: Visitor, shape: Shape) -> None:
     texts = {name: text for name, text in form.items() if isinstance(text, str)}
     creation = Creation(exchange, texts, frozenset(), exchange.made_id)
     if exchange.made_id is not None:
-        look = partial(visitor.read, exchange.made_id, Expect.OPEN)
+        read = partial(visitor.read, exchange.made_id, Expect.OPEN)
         marker = mark_of(form[resource.label])
-        creation = replace(creation, read=visitor.wait_until("create", look, partial(visitor.shows, marker=marker)))
+        creation = replace(creation, read=visitor.wait_until("create", read, partial(visitor.shows, marker=marker)))
     visitor.evidence.shaped.append(creation)
 
 
 def _made(visitor: Visitor, every: Sequence[dict[str, FormValue]], expects: Expect) -> list[int]:
-    creations = create(visitor, *(Create(visitor.least() | more, expects) for more in every))
+    creations = create(visitor, *(Create(visitor.least() | extra_fields, expects) for extra_fields in every))
     return [creation.identifier for creation in creations if creation.identifier is not None]
 
 
@@ -351,18 +353,18 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
     Keys that a careless comparison accepts try every write, the others one each, and none what the survey has tried.
     """
     resource, before = visitor.resource.name, _current(visitor, identifier)
-    made = []
+    accesses = []
     writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(resource, WRITES[2:] + WRITES[:2])
     identities = [name for name in visitor.target.keys if before and name not in (OWN, OTHER)]
     for identity, write in zip(identities, cycle(writes), strict=False):
-        tried = IDENTITIES[identity].tries.get(resource, ())
+        operations_tried = IDENTITIES[identity].tries.get(resource, ())
         writing = () if IDENTITIES[identity].is_elsewhere else (write,)
         operations = ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else writing))
         for operation in operations:
-            made += [] if operation in tried else try_as(visitor, identifier, identity, operation)
+            accesses += [] if operation in operations_tried else try_as(visitor, identifier, identity, operation)
     read, after = visitor.read(identifier, Expect.OPEN), visitor.list_settled()
     visitor.evidence.access_attempts += [
-        AccessAttempt(identity, exchange, marker, before, read, after) for identity, exchange, marker in made
+        AccessAttempt(identity, exchange, marker, before, read, after) for identity, exchange, marker in accesses
     ]
 
 

@@ -72,11 +72,11 @@ def optional(resource: Resource, variant: str = "") -> dict[str, FormValue]:
 
 def alone(resource: Resource) -> tuple[str, ...]:
     """The types of a handler that need no field of their own; one of type `email` may need its address."""
-    return tuple(each for each in resource.types if each != "email")
+    return tuple(handler_type for handler_type in resource.types if handler_type != "email")
 
 
 def of_type(resource: Resource, handler_type: str, variant: str = "") -> dict[str, FormValue]:
     """The type of a handler, with all fields that may go with it."""
-    own = [field for field, each in resource.types_of.items() if each == handler_type]
-    values = {field: value(field, resource.optional[field], variant) for field in own}
+    type_fields = [field for field, field_type in resource.types_of.items() if field_type == handler_type]
+    values = {field: value(field, resource.optional[field], variant) for field in type_fields}
     return {"type": handler_type} | values | optional(resource, variant)

@@ -101,8 +101,8 @@ class _Course:
             yield "paging with new records", partial(self._page, again=True)
         if visitor.writes and (self._subjects or chapters <= WITHOUT_RECORDS):
             yield from self._refused_and_deleted()
-        for further in self._further:
-            yield from further(visitor)
+        for make_steps in self._further:
+            yield from make_steps(visitor)
         if self._subjects and Chapter.ANOTHER_SECOND in chapters:
             yield "updating in another second", partial(update_later, visitor, self._subjects[-1])
         if chapters & CONTROL:
@@ -132,10 +132,10 @@ class _Course:
 
     def read_on(self) -> None:
         """Go on with reads after a created record could not be seen, and write nothing more."""
-        evidence, seen = self._visitor.evidence, self._visitor.list_settled()
+        evidence, listing = self._visitor.evidence, self._visitor.list_settled()
         if not evidence.before_after:
-            self._visitor.note_period("create", self._start, seen, made=set(evidence.own))
-        look_around(self._visitor, seen, self._progress)
+            self._visitor.note_period("create", self._start, listing, made=set(evidence.own))
+        look_around(self._visitor, listing, self._progress)
         if self._chapters & CONTROL:
             watch_others(self._visitor)
 
@@ -179,25 +179,25 @@ class _Course:
             if before.total == 0:
                 visitor.page()
             visitor.page(results_per_page="10")
-        known, more = frozenset(before.ids), list[int]()
-        [creation] = create(visitor, replace(_sorts(visitor)[0], known=known))
+        known_ids, extra_ids = frozenset(before.ids), list[int]()
+        [creation] = create(visitor, replace(_sorts(visitor)[0], known=known_ids))
         if creation.identifier is None and not creation.exchange.failed:
             visitor.marker = f"ct{int(time.time()):x}{visitor.target.ledger.token}"  # a name used once may stay taken
-            [again] = create(visitor, replace(_sorts(visitor)[0], known=known))
-            if again.identifier is not None:
+            [second_creation] = create(visitor, replace(_sorts(visitor)[0], known=known_ids))
+            if second_creation.identifier is not None:
                 overlook(visitor, creation)
-                creation = again
+                creation = second_creation
             else:
-                types = {name: text for name, text in again.form.items() if name == "type"}
+                types = {name: text for name, text in second_creation.form.items() if name == "type"}
                 post = lambda fields: visitor.post(visitor.least(**types) | fields, Expect.OPEN)  # noqa: E731
-                more = split(visitor, again.exchange, post)
+                extra_ids = split(visitor, second_creation.exchange, post)
         created = [creation.identifier] if creation.identifier is not None else []
         self._see_label(creation)
         visitor.marker = _marker_of(visitor, before, created)
         for sort in _sorts(visitor)[1:]:
-            [creation] = create(visitor, replace(sort, known=known | set(created)))
+            [creation] = create(visitor, replace(sort, known=known_ids | set(created)))
             created += [creation.identifier] if creation.identifier is not None else []
-        self._note_created([*created, *more])
+        self._note_created([*created, *extra_ids])
         if fill and created:
             self._fill(created, exact=(before.total or 1) % 10 == 0)
         # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
@@ -209,37 +209,40 @@ class _Course:
         Raises:
             InvisibleError: if it is not.
         """
-        label, shown = self._visitor.resource.label, creation.read and creation.read.record
-        if shown and not isinstance(shown.get(label), str):
-            marker, listed = mark_of(creation.form[label]), self._visitor.list_settled().by_id.get(creation.identifier)
-            if not holds(str((listed or {}).get(label, "")), marker):
+        label, record_shown = self._visitor.resource.label, creation.read and creation.read.record
+        if record_shown and not isinstance(record_shown.get(label), str):
+            marker, listed_row = (
+                mark_of(creation.form[label]),
+                self._visitor.list_settled().by_id.get(creation.identifier),
+            )
+            if not holds(str((listed_row or {}).get(label, "")), marker):
                 self._visitor.writes = False
                 raise InvisibleError(f"neither reads nor lists show a {label}: nothing more was created there")
 
     def _fill(self, created: list[int], *, exact: bool) -> None:
         """Create as many records as paging needs, until they exactly fill a page, unless they once did."""
-        visitor, more = self._visitor, list[int]()
+        visitor, extra_ids = self._visitor, list[int]()
         total, types = self._seen.total or 0, cycle(alone(visitor.resource))
         while True:
             if total % 10 == 0 and total:
                 visitor.try_page(results_per_page="10", page=str(total // 10))
                 exact = True
-            if (total >= ENOUGH and exact) or len(more) > ENOUGH:
+            if (total >= ENOUGH and exact) or len(extra_ids) > ENOUGH:
                 break
             form = visitor.least() | ({"type": next(types)} if visitor.resource.types else {})
             exchange = visitor.retry(partial(visitor.post, form))
             if exchange.made_id is None:
                 break
-            more.append(exchange.made_id)
+            extra_ids.append(exchange.made_id)
             total += 1
-        created += more
-        if more:
-            self._note_created(more)
+        created += extra_ids
+        if extra_ids:
+            self._note_created(extra_ids)
 
     def _note_created(self, made: list[int]) -> None:
         visitor, before, total = self._visitor, self._seen, (self._seen.total or 0) + len(made)
-        good = lambda listing: set(made) <= set(listing.ids) and listing.total == total  # noqa: E731 - said once
-        after = visitor.wait_until("create", visitor.list_all, good)
+        is_shown = lambda listing: set(made) <= set(listing.ids) and listing.total == total  # noqa: E731 - said once
+        after = visitor.wait_until("create", visitor.list_all, is_shown)
         self._seen = visitor.note_period("create", before, after, made=set(made))
 
     def _update(self) -> None:
@@ -273,19 +276,19 @@ def _sorts(visitor: Visitor) -> list[Create]:
 
     Where no name is shown, the first is known by the mark in another field.
     """
-    resource, least = visitor.resource, visitor.least()
+    resource, minimum = visitor.resource, visitor.least()
     if resource.label == "name":
-        least["name"] = f"{least['name']} Test Name"
-    marker = mark_of(least[resource.label])
+        minimum["name"] = f"{minimum['name']} Test Name"
+    marker = mark_of(minimum[resource.label])
     if not resource.types:
-        return [Create(least | optional(resource) | signed(resource, marker)), Create(visitor.least())]
-    others = [kind for kind in resource.types if kind != "telegram"]
-    odd = [{"type": "email"}, {"is_enabled": "1"}, {"is_enabled": "0"}]
+        return [Create(minimum | optional(resource) | signed(resource, marker)), Create(visitor.least())]
+    other_types = [kind for kind in resource.types if kind != "telegram"]
+    odd_fields = [{"type": "email"}, {"is_enabled": "1"}, {"is_enabled": "0"}]
     return [
-        Create(least | of_type(resource, "telegram") | signed(resource, marker, "telegram")),
+        Create(minimum | of_type(resource, "telegram") | signed(resource, marker, "telegram")),
         Create(visitor.least()),
-        *(Create(visitor.least() | of_type(resource, kind), read=False) for kind in others),
-        *(Create(visitor.least(**more), Expect.OPEN, read=False) for more in odd),
+        *(Create(visitor.least() | of_type(resource, kind), read=False) for kind in other_types),
+        *(Create(visitor.least(**extra_fields), Expect.OPEN, read=False) for extra_fields in odd_fields),
     ]
 
 
@@ -298,6 +301,6 @@ def _marker_of(visitor: Visitor, start: Listing, created: list[int]) -> str:
 def _free_marker(visitor: Visitor, start: Listing) -> str:
     """The beginning of all markers of a visit, which no record holds already, and no other visit uses."""
     ledger = visitor.target.ledger
-    used = [entry.markers for entry in ledger.entries if entry.resource == visitor.resource.name]
-    text = plain(f"{start.rows} {used}")
+    used_markers = [entry.markers for entry in ledger.entries if entry.resource == visitor.resource.name]
+    text = plain(f"{start.rows} {used_markers}")
     return next(marker for marker in (f"ct{number}{ledger.token}" for number in count(1)) if marker not in text)

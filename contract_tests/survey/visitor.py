@@ -82,14 +82,14 @@ class Lag:
             left = min(left, self.settling)
         elif resource in self._broken or self.has_missed(resource, write):
             left = min(left, max(LATER, self.settling))
-        looked = time.monotonic()
-        end = looked + left
+        last_look = time.monotonic()
+        end = last_look + left
         for pause in PAUSES:
-            if looked >= end:
+            if last_look >= end:
                 return
             now = time.monotonic()
-            looked = max(now, min(now + pause * self._share, end))
-            yield looked - now
+            last_look = max(now, min(now + pause * self._share, end))
+            yield last_look - now
 
 
 class Visitor:
@@ -219,7 +219,7 @@ class Visitor:
 
     def note_period(self, event: str, before: Listing, after: Listing, **ids: set[Any]) -> Listing:
         """Note the listings around some writes, with the ids `made`, `removed` or `changed`; return the last one."""
-        period = BeforeAfter(event, before, after, **{name: frozenset(some) for name, some in ids.items()})
+        period = BeforeAfter(event, before, after, **{name: frozenset(record_ids) for name, record_ids in ids.items()})
         self.evidence.before_after.append(period)
         return after
 
@@ -237,7 +237,7 @@ class Visitor:
                 break
             pages.append(page)
             complete = len(page.rows) < page.meta.get("results_per_page", self.largest)
-            complete = complete or sum(len(listed.rows) for listed in pages) == page.total
+            complete = complete or sum(len(listed_page.rows) for listed_page in pages) == page.total
             if self.most_pages == MOST_PAGES:  # fewer, if they are long
                 self.most_pages = max(2, min(MOST_PAGES, LONGEST_LISTING // len(page.exchange.body)))
         return Listing(tuple(pages), complete)
@@ -261,36 +261,36 @@ class Visitor:
             good: whether their result shows the state.
             due: whether every correct server comes to show it, whatever others do.
         """
-        settled = self.let_settle()
-        begin = len(self.evidence.exchanges)
-        seen, lags = look(), False
+        waited_out = self.let_settle()
+        start = len(self.evidence.exchanges)
+        result, lags = look(), False
         for pause in self.lag.pauses(self.resource.name, write, missed=write in self._missed):
-            if good(seen):
-                return self._measure(look, good, seen, settled=settled) if lags else seen
+            if good(result):
+                return self._measure(look, good, result, settled=waited_out) if lags else result
             lags = True
             time.sleep(pause)
-            self._overlook(begin)
-            begin = len(self.evidence.exchanges)
-            seen = look()
-        if not good(seen):
+            self._overlook(start)
+            start = len(self.evidence.exchanges)
+            result = look()
+        if not good(result):
             self._missed.add(write)
             self.lag.miss(self.resource.name, write, due=due)
-        return seen
+        return result
 
     def _measure(self, look: Callable[[], Seen], good: Callable[[Seen], bool], seen: Seen, *, settled: bool) -> Seen:
         """Learn for how long reads are behind: another replica may be so for longer than the one that has answered."""
         wrote = self.lag.wrote[self.resource.name]
-        behind = time.monotonic() - wrote
+        lag_seconds = time.monotonic() - wrote
         while not settled and time.monotonic() < wrote + self.lag.whole:
-            begin = len(self.evidence.exchanges)
+            start = len(self.evidence.exchanges)
             latest = look()
             if good(latest):
                 seen = latest
             else:
-                behind = time.monotonic() - wrote
-                self._overlook(begin)
+                lag_seconds = time.monotonic() - wrote
+                self._overlook(start)
             time.sleep(BETWEEN_LOOKS)
-        self.lag.learn(behind, settled=settled)
+        self.lag.learn(lag_seconds, settled=settled)
         return seen
 
     def let_settle(self) -> bool:
@@ -306,8 +306,8 @@ class Visitor:
 
     def let_a_second_pass(self, exchange: Exchange) -> None:
         """Wait until a server's clock shows another second than when it answered."""
-        passed = time.time() - exchange.began - exchange.seconds
-        time.sleep(max(0.0, SETTLING - max(0.0, passed)))
+        seconds_passed = time.time() - exchange.began - exchange.seconds
+        time.sleep(max(0.0, SETTLING - max(0.0, seconds_passed)))
 
     def try_page(self, **query: str) -> None:
         """List a page that may not exist; if it does, the request counts as documented."""
@@ -319,8 +319,8 @@ class Visitor:
 
     def treat(self, exchange: Exchange, expects: Expect) -> None:
         """Judge an answer by another expectation than when the request was sent."""
-        place = self.evidence.exchanges.index(exchange)
-        self.evidence.exchanges[place] = replace(exchange, treated_as=expects)
+        position = self.evidence.exchanges.index(exchange)
+        self.evidence.exchanges[position] = replace(exchange, treated_as=expects)
 
     def retry(self, send: Callable[[], Exchange]) -> Exchange:
         """Send a request that may fail temporarily, up to three times."""

@@ -44,8 +44,8 @@ def _bearer(key: str) -> str:
 # The client without a key and the other account try everything; the others take turns, so that every resource and every
 # operation is tried with some key.
 IDENTITIES = {
-    each.name: each
-    for each in (
+    identity.name: identity
+    for identity in (
         Identity(OWN, lambda key: f"Bearer {key}", _bearer("$CONTRACT_API_KEY")),
         Identity(NOBODY, None, tries=dict.fromkeys(EVERYWHERE, OPERATIONS)),
         Identity(
@@ -133,7 +133,11 @@ IDENTITIES = {
 
 def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:
     """What each identity sends instead of the key, for those that send anything; probes try them in this order."""
-    headers = {each.name: each.header(api_key) for each in IDENTITIES.values() if each.header and each.name != OTHER}
+    headers = {
+        identity.name: identity.header(api_key)
+        for identity in IDENTITIES.values()
+        if identity.header and identity.name != OTHER
+    }
     if len(api_key) == 1:
         del headers["a truncated key"]
     if api_key == api_key.swapcase() or re.fullmatch(r"[0-9A-Fa-f-]+", api_key):  # a number in hexadecimal, or a UUID

@@ -59,13 +59,13 @@ class Entry:
 
     def __str__(self) -> str:
         if self.identifier is None:
-            how = "answered without an id" if self.answered else "never answered"
-            return f"{self.resource}, perhaps: the create of {self.marker} was {how}"
+            answer_note = "answered without an id" if self.answered else "never answered"
+            return f"{self.resource}, perhaps: the create of {self.marker} was {answer_note}"
         if self.without and not self.seen:
             return f"{self.resource} {self.identifier}, perhaps: it came with a create without {self.without}"
         if not self.seen:
-            never = f"a create answered this id, but {self.marker or 'its record'} was never seen there"
-            return f"{self.resource} {self.identifier}, or something elsewhere: {never}"
+            reason = f"a create answered this id, but {self.marker or 'its record'} was never seen there"
+            return f"{self.resource} {self.identifier}, or something elsewhere: {reason}"
         return f"{self.resource} {self.identifier}, made as {self.marker}"
 
 
@@ -108,8 +108,8 @@ def parsed(path: Path, text: str) -> tuple[str, str, list[Entry], list[str]]:
             if line.pop("event") == "begun":
                 base_url, account = str(line["base_url"]), str(line.get("account", ""))
             else:
-                place = int(line["number"])
-                entries[place] = _entry(line | {"number": place})
+                entry_number = int(line["number"])
+                entries[entry_number] = _entry(line | {"number": entry_number})
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             unread.append(f"line {number} ({type(error).__name__})")
     if not base_url and not entries:
@@ -201,7 +201,7 @@ class Ledger:
         """
         with self._lock:
             self._open()
-            number = max((each.number for each in self.entries), default=-1) + 1
+            number = max((planned.number for planned in self.entries), default=-1) + 1
             entry = Entry(resource, [marker], owner, without=without, number=number)
             self.entries.append(entry)
         self._write(self._line("planned", entry))
@@ -236,8 +236,8 @@ class Ledger:
     def mark(self, resource: str, identifier: int, marker: str) -> None:
         """Note another text by which a record may be recognised: an update with it is about to be sent."""
         for entry in self.entries:
-            mine = (entry.resource, entry.identifier, entry.owner) == (resource, identifier, OWN)
-            if mine and entry.seen and not entry.removed:
+            is_entry = (entry.resource, entry.identifier, entry.owner) == (resource, identifier, OWN)
+            if is_entry and entry.seen and not entry.removed:
                 entry.markers.append(marker)
                 self._note("marked", entry)
 
@@ -315,9 +315,9 @@ class Ledger:
 
         Some services reuse an id when it is free, and some return that of another record.
         """
-        sought = (resource, identifier, owner)
-        found = [entry for entry in self.entries if (entry.resource, entry.identifier, entry.owner) == sought]
-        return [entry for entry in found if not entry.removed] or found[-1:]
+        record_key = (resource, identifier, owner)
+        matching = [entry for entry in self.entries if (entry.resource, entry.identifier, entry.owner) == record_key]
+        return [entry for entry in matching if not entry.removed] or matching[-1:]
 
     def _note(self, event: str, entry: Entry) -> None:
         """Write down a step; if the disk is full, the run goes on with what it knows, and still cleans up."""

@@ -23,24 +23,24 @@ def preflight(target: Target, resources: Iterable[Resource]) -> None:
     Raises:
         UnusableTargetError: if none can be read; the message says why.
     """
-    every = list(resources)
+    resource_list = list(resources)
     lists = list[Exchange]()
-    for resource in every:
+    for resource in resource_list:
         lists.append(_list(target, resource))
         if lists[-1].timed_out:
             raise UnusableTargetError(
                 f"{lists[-1].error}, tried twice ({lists[-1].request.path}); give a longer --timeout if it is only slow"
             )
     if any(map(_is_list, lists)):
-        _check_second_key(target, every)
+        _check_second_key(target, resource_list)
         return
-    refused = [exchange for exchange in lists if exchange.status not in (None, *REASONS)]
+    rejected = [exchange for exchange in lists if exchange.status not in (None, *REASONS)]
     if any(
-        _is_list(_list(target, resource, *ASKED)) for resource in every if refused
+        _is_list(_list(target, resource, *ASKED)) for resource in resource_list if rejected
     ):  # it may require a page parameter
         return
     answered = [exchange for exchange in lists if exchange.status is not None]
-    raise UnusableTargetError(_reason((refused or answered or lists)[0]))
+    raise UnusableTargetError(_reason((rejected or answered or lists)[0]))
 
 
 def _check_second_key(target: Target, resources: list[Resource]) -> None:
@@ -72,18 +72,18 @@ def _reason(exchange: Exchange) -> str:
         return f"unreachable: {exchange.error[:200]}"
     if exchange.redirects:
         return f"redirected to {_site(exchange.redirects[-1][1])}; give the URL that it leads to"
-    where = f"(status {exchange.status} for {exchange.request.path})"
+    status_note = f"(status {exchange.status} for {exchange.request.path})"
     if exchange.status in REASONS:
-        return f"{REASONS[exchange.status]} {where}"
+        return f"{REASONS[exchange.status]} {status_note}"
     media_type = exchange.headers.get("Content-Type", "no media type")
     if exchange.succeeded:
-        return f"{media_type} in the place of JSON; is the base URL right? {where}"
-    return f"no list could be had {where}"
+        return f"{media_type} in the place of JSON; is the base URL right? {status_note}"
+    return f"no list could be had {status_note}"
 
 
 def _site(location: str) -> str:
     try:
-        there = urlsplit(location)
+        parts = urlsplit(location)
     except ValueError:
         return "what is no URL"
-    return f"{there.scheme}://{there.netloc}"
+    return f"{parts.scheme}://{parts.netloc}"

@@ -81,10 +81,10 @@ class Timeouts:
 
     def note(self, exchange: Exchange) -> None:
         """Note whether a request was answered in time, and whether that was a failure."""
-        alike, operation = _alike(exchange.request)
-        self._failures[alike] = self._failures[alike] + 1 if exchange.failed else 0
-        for place in (alike, operation):
-            self._counts[place] = self._counts[place] + 1 if exchange.timed_out else 0
+        kind, operation = _alike(exchange.request)
+        self._failures[kind] = self._failures[kind] + 1 if exchange.failed else 0
+        for counted in (kind, operation):
+            self._counts[counted] = self._counts[counted] + 1 if exchange.timed_out else 0
 
     def is_given_up(self, request: Request) -> bool:
         """Whether requests like this one were given their time, and are left to clean-up."""
@@ -92,18 +92,18 @@ class Timeouts:
 
     def patience(self, request: Request, *, last: bool) -> float:
         """Seconds to wait for an answer: the whole timeout, unless other requests like this one were not answered."""
-        alike, operation = (self._counts[place] for place in _alike(request))
-        hangs = alike if request.expects is Expect.SUCCESS else operation
-        if hangs >= TRIES_OF_A_HANG or (operation and last):
+        kind_timeouts, operation = (self._counts[counted] for counted in _alike(request))
+        timeouts = kind_timeouts if request.expects is Expect.SUCCESS else operation
+        if timeouts >= TRIES_OF_A_HANG or (operation and last):
             return LAST
-        return max(LAST, AGAIN * self._timeout) if hangs else self._timeout
+        return max(LAST, AGAIN * self._timeout) if timeouts else self._timeout
 
     def tries(self, exchange: Exchange) -> int:
         """How often a request is sent, of which this is the latest answer."""
         if not exchange.timed_out:
             return TRIES
-        alike, operation = (self._counts[place] for place in _alike(exchange.request))
-        return 1 if operation > alike else TRIES_OF_A_HANG
+        kind_timeouts, operation = (self._counts[counted] for counted in _alike(exchange.request))
+        return 1 if operation > kind_timeouts else TRIES_OF_A_HANG
 
     def pause(self, exchange: Exchange) -> float:
         """Seconds between this failure and another try: the usual ones, unless requests like this always fail."""
@@ -146,7 +146,7 @@ class Target:
         self.interrupted: Callable[[], bool] = lambda: False
         self.enough = ""
         self.waiting: Callable[[float], None] = lambda _seconds: None
-        self.counted: Callable[[int], None] = lambda _sent: None
+        self.counted: Callable[[int], None] = lambda _request_count: None
         self._without_own_record: set[tuple[str, int, str]] = set()  # resource, id, and an identity that has none there
         self._timeouts = Timeouts(self.limits.timeout)
         self._waited, self._next, self._kept = 0.0, 0.0, 0
@@ -158,12 +158,12 @@ class Target:
         self._traffic = Traffic()
         self._cleaning: set[int] = set()
         self._connection = connection or Connection()
-        own = {name.casefold() for name in self._connection.headers}
-        mark = f"contract-tests (run {ledger.token})"  # which the records of the run carry, too
-        usual = {"User-Agent": mark, "Accept-Encoding": "gzip, deflate"}
-        self._headers = {name: text for name, text in usual.items() if name.casefold() not in own}
+        configured = {name.casefold() for name in self._connection.headers}
+        user_agent = f"contract-tests (run {ledger.token})"  # which the records of the run carry, too
+        usual = {"User-Agent": user_agent, "Accept-Encoding": "gzip, deflate"}
+        self._headers = {name: text for name, text in usual.items() if name.casefold() not in configured}
         self._headers |= self._connection.headers
-        self._trace = "" if TRACE.casefold() in own else token_hex(8)  # the first half of each trace's id
+        self._trace = "" if TRACE.casefold() in configured else token_hex(8)  # the first half of each trace's id
         self._pools: list[urllib3.PoolManager] = []
         self._pool()
 
@@ -211,7 +211,7 @@ class Target:
             error = f"not sent: no other {request.operation} of {request.resource} was answered"
             return Exchange(request, 0, None, error=error, timed_out=True)
         attempts: list[int | None] = []
-        crowded: list[bool] = []
+        overlapped: list[bool] = []
         exchange = self._attempt(request)
         with suppress(BudgetSpentError):  # then the last answer is all there is
             while True:
@@ -219,14 +219,14 @@ class Target:
                 if exchange.status == HTTPStatus.TOO_MANY_REQUESTS and self._wait_for_limit(exchange):
                     exchange = self._attempt(request, tuple(attempts))
                     continue
-                most = 1 if request.operation == "create" else self._timeouts.tries(exchange)
-                if not exchange.failed or len(attempts) >= most - 1:
+                max_tries = 1 if request.operation == "create" else self._timeouts.tries(exchange)
+                if not exchange.failed or len(attempts) >= max_tries - 1:
                     break
                 attempts.append(exchange.status)
-                crowded += exchange.crowded
+                overlapped += exchange.crowded
                 time.sleep(self._timeouts.pause(exchange))
-                exchange = self._attempt(request, tuple(attempts), alone=any(crowded))
-        exchange = replace(exchange, crowded=(*crowded, *exchange.crowded))
+                exchange = self._attempt(request, tuple(attempts), alone=any(overlapped))
+        exchange = replace(exchange, crowded=(*overlapped, *exchange.crowded))
         self._learn_from(exchange)
         self.exchanges.append(exchange)
         if request.operation == "read" and request.identity != OWN:
@@ -235,10 +235,10 @@ class Target:
 
     def _learn_from(self, exchange: Exchange) -> None:
         """Send one request at a time after a failure that others under way may have caused, and not after one alone."""
-        alone = exchange.fails_alone
-        if any(alone):
+        failures_alone = exchange.fails_alone
+        if any(failures_alone):
             self._traffic.one_at_a_time = False
-        elif alone:
+        elif failures_alone:
             self._traffic.one_at_a_time = True
 
     def together(
@@ -257,7 +257,7 @@ class Target:
         self._keep_pace(len(requests))
         moment = threading.Barrier(len(requests))
 
-        def once(request: Request, seconds: float, pause: float) -> Exchange:
+        def send_once(request: Request, seconds: float, pause: float) -> Exchange:
             self._sent.at_once = True
             with suppress(threading.BrokenBarrierError):
                 moment.wait(self.limits.timeout)
@@ -266,7 +266,7 @@ class Target:
 
         with self._overlapping:
             self._threads = self._threads or ThreadPoolExecutor(MOST_AT_ONCE, "overlap")
-            exchanges = list(self._threads.map(once, requests, late, chain(slow, repeat(0.0))))
+            exchanges = list(self._threads.map(send_once, requests, late, chain(slow, repeat(0.0))))
         self.exchanges += exchanges
         return exchanges
 
@@ -281,18 +281,18 @@ class Target:
             return
         if identity == OWN or not self.ledger.allows_write(resource, identifier):
             raise WriteRefusedError(f"{resource} {identifier} is not known to be this run's own")
-        place = (resource, identifier, identity)
-        if identity in self.keys and place not in self._without_own_record:
+        record_key = (resource, identifier, identity)
+        if identity in self.keys and record_key not in self._without_own_record:
             read = Request("read", resource, "GET", request.path, (), None, identity, identifier, Expect.OPEN)
             self._note_without_own_record(self.send(read))
-            if place not in self._without_own_record:
+            if record_key not in self._without_own_record:
                 raise WriteRefusedError(f"{resource} {identifier} may be a record of somebody else's, to {identity}")
 
     def _note_without_own_record(self, read: Exchange) -> None:
         """Note an identity without its own record under an id: its read was refused, or showed the run's record."""
         request, text = read.request, read.body.decode("utf-8", "replace")
-        refused = read.status is not None and not read.failed and not re.search(r'"id\W*:\W*\d', text)
-        if refused or self.ledger.is_shown(request.resource, request.identifier or 0, text):
+        is_rejected = read.status is not None and not read.failed and not re.search(r'"id\W*:\W*\d', text)
+        if is_rejected or self.ledger.is_shown(request.resource, request.identifier or 0, text):
             self._without_own_record.add((request.resource, request.identifier or 0, request.identity))
 
     def _attempt(
@@ -307,16 +307,16 @@ class Target:
         """
         if self._counting and not self._sent.at_once:
             self._go_on()
-        with self._traffic.under_way(alone=alone, at_once=self._sent.at_once) as crowded:
+        with self._traffic.under_way(alone=alone, at_once=self._sent.at_once) as overlapped:
             exchange = self._answer(request, attempts, pause)
-        return replace(exchange, crowded=tuple(crowded))
+        return replace(exchange, crowded=tuple(overlapped))
 
     def _answer(self, request: Request, attempts: tuple[int | None, ...], pause: float) -> Exchange:
         self._sent.patience = self._timeouts.patience(request, last=not self._counting)
         body, headers = self._encoded(request)
-        url = there = f"{self.base_url}{request.target}{self._key_in_query(request)}"
+        url = location_url = f"{self.base_url}{request.target}{self._key_in_query(request)}"
         redirects: list[tuple[int, str]] = []
-        status, error, late = None, "", False
+        status, error, timed_out = None, "", False
         answer: urllib3.BaseHTTPResponse | None = None
         content, trace = b"", ""
         try:
@@ -324,15 +324,15 @@ class Target:
                 if answer is not None:
                     location = answer.headers.get("Location", "")
                     redirects.append((answer.status, location))
-                    there, body = _joined(there, location), None
-                    if request.method != "GET" or not location or not _is_safe(url, there):
+                    location_url, body = _joined(location_url, location), None
+                    if request.method != "GET" or not location or not _is_safe(url, location_url):
                         break
                 pool = self._next_request(request)
                 trace = self._trace and f"{self._trace}{self._sent.number:016x}"
                 traced = {TRACE: f"00-{trace}-{self._sent.number:016x}-01"} if trace else {}
                 answer = pool.request(
                     request.method,
-                    there,
+                    location_url,
                     body=_halves(body, pause) if body and (pause or request.shape.chunked) else body,
                     headers=headers | traced | ({"Content-Length": str(len(body))} if pause and body else {}),
                     redirect=False,
@@ -343,9 +343,9 @@ class Target:
                 self._count_bytes(len(content))
             status = answer.status
         except urllib3.exceptions.HTTPError as failure:
-            late = isinstance(failure, urllib3.exceptions.TimeoutError)
-            late = late and not isinstance(failure, urllib3.exceptions.NewConnectionError)
-            error = f"no whole answer came within {self._sent.timeout:.2g} s" if late else str(failure)
+            timed_out = isinstance(failure, urllib3.exceptions.TimeoutError)
+            timed_out = timed_out and not isinstance(failure, urllib3.exceptions.NewConnectionError)
+            error = f"no whole answer came within {self._sent.timeout:.2g} s" if timed_out else str(failure)
             answer, content = None, b""
         seconds = time.monotonic() - self._sent.began
         return Exchange(
@@ -359,15 +359,15 @@ class Target:
             tuple(redirects),
             began=time.time() - seconds,
             seconds=seconds,
-            timed_out=late,
+            timed_out=timed_out,
             trace=trace,
         )
 
     def _encoded(self, request: Request) -> tuple[bytes | None, dict[str, str]]:
         headers = dict(self._headers)
-        place = place_of(request.identity)
-        if place and request.identity in self.keys:
-            headers[place] = self.keys[request.identity]
+        header_name = place_of(request.identity)
+        if header_name and request.identity in self.keys:
+            headers[header_name] = self.keys[request.identity]
         body = None
         if request.body is not None:
             headers["Content-Type"], body = request.body
@@ -412,10 +412,10 @@ class Target:
             raise KeyboardInterrupt
         if self.enough:
             raise BudgetSpentError(self.enough)
-        planned, made = self.sent + requests - 1, len(self.ledger.entries)
-        if planned + KEPT + KEPT_A_RECORD * made >= self.limits.requests:  # else there is enough for all that was made
+        total, records = self.sent + requests - 1, len(self.ledger.entries)
+        if total + KEPT + KEPT_A_RECORD * records >= self.limits.requests:  # else there is enough for all that was made
             unfinished = len(self.ledger.left)
-            if planned + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
+            if total + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
                 raise BudgetSpentError(SPENT)
         if self._left() <= 0:
             raise BudgetSpentError(TIME_UP)

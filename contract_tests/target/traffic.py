@@ -28,18 +28,18 @@ class Traffic:
             at_once: whether the request is one of several that are to overlap, whatever was found out.
         """
         alone = not at_once and (alone or self.one_at_a_time)
-        begun, crowded = 0, [False]
+        start_number, overlapped = 0, [False]
         try:
             with self._changed:
                 self._waiting += alone
                 self._changed.wait_for(lambda: not self._under_way if alone else at_once or not self._waiting)
                 self._under_way += 1
-                begun = self._begun = self._begun + 1
-                crowded[0] = self._under_way > 1
-            yield crowded
+                start_number = self._begun = self._begun + 1
+                overlapped[0] = self._under_way > 1
+            yield overlapped
         finally:
             with self._changed:
-                crowded[0] = crowded[0] or self._begun > begun
-                self._under_way -= begun > 0  # it has not begun if it was interrupted while it waited
+                overlapped[0] = overlapped[0] or self._begun > start_number
+                self._under_way -= start_number > 0  # it has not begun if it was interrupted while it waited
                 self._waiting -= alone
                 self._changed.notify_all()

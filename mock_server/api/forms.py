@@ -56,19 +56,19 @@ class Forms:
             Refusal: if the body or a value in it is not accepted.
         """
         parts = self._parts(request)
-        known = [field for name, field in resource.fields.items() if name in parts]
-        taken = [field for field in known if operation in field.operations]
-        if len(taken) < len(known) and self._choices["is-enabled-on-create"] == "refused":
-            field = next(field for field in known if field not in taken)
+        known_fields = [field for name, field in resource.fields.items() if name in parts]
+        accepted = [field for field in known_fields if operation in field.operations]
+        if len(accepted) < len(known_fields) and self._choices["is-enabled-on-create"] == "refused":
+            field = next(field for field in known_fields if field not in accepted)
             raise self._invalid(
                 f'A {operation} does not take the field "{field.name}".', field, "forms.{}-is-not-accepted-on-create"
             )
-        cleared = [field for field in taken if operation == "update" and _is_cleared(field, parts[field.name])]
+        cleared = [field for field in accepted if operation == "update" and _is_cleared(field, parts[field.name])]
         if cleared and self._choices["cleared-text"] == "refused":
             raise self._invalid(f'The field "{cleared[0].name}" cannot be emptied; leave it out.', cleared[0])
         if self._choices["cleared-text"] == "kept":
-            taken = [field for field in taken if field not in cleared]
-        values = {field.name: self._value(field, parts[field.name]) for field in taken}
+            accepted = [field for field in accepted if field not in cleared]
+        values = {field.name: self._value(field, parts[field.name]) for field in accepted}
         values = {name: value for name, value in values.items() if value is not None}
         if operation == "create":
             self._require(resource.fields.values(), values)
@@ -80,13 +80,13 @@ class Forms:
         Raises:
             Refusal: if other values are given and this server refuses them, or if a field that applies is missing.
         """
-        others = [name for name in given if not resource.fields[name].applies_to(record)]
-        if others and self._choices["other-types-fields"] == "refused":
-            title = f'The field "{others[0]}" does not go with this record; leave it out.'
-            raise self._invalid(title, resource.fields[others[0]])
+        other_fields = [name for name in given if not resource.fields[name].applies_to(record)]
+        if other_fields and self._choices["other-types-fields"] == "refused":
+            title = f'The field "{other_fields[0]}" does not go with this record; leave it out.'
+            raise self._invalid(title, resource.fields[other_fields[0]])
         if given.get("type") == "email" and not record.get("email") and self._choices["email-missing"] == "refused":
             raise self._invalid('A handler of type "email" needs the field "email".', resource.fields["email"])
-        return {name: self._kept(value) for name, value in given.items() if name not in others}
+        return {name: self._kept(value) for name, value in given.items() if name not in other_fields}
 
     def _kept(self, value: Any) -> Any:
         if isinstance(value, Part):
@@ -98,8 +98,8 @@ class Forms:
             raise Refusal("415", f"Send forms as {MULTIPART}, not urlencoded.")
         if request.mimetype not in (MULTIPART, URLENCODED):
             if self._choices["json-body"] == "415":
-                sent = f'not "{request.mimetype}"' if request.mimetype else "and say so in the Content-Type"
-                raise Refusal("415", f"Send a form as {MULTIPART}, {sent}.")
+                correction = f'not "{request.mimetype}"' if request.mimetype else "and say so in the Content-Type"
+                raise Refusal("415", f"Send a form as {MULTIPART}, {correction}.")
             return {}
         body, context = read_body(request.environ, self._max_body), context_of(request.environ)
         context.parts = {}  # if it cannot be read, nobody need try again

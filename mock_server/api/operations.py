@@ -35,11 +35,11 @@ def routes(resource: Resource, choices: Choices) -> Iterator[tuple[str, str, str
         A path, as Flask spells it; a method; and the name of an operation, the status of a redirect to the list, or
         `404`.
     """
-    taken = set[tuple[str, str]]()
+    routed = set[tuple[str, str]]()
     for path, method, name in _spellings(resource, choices):
-        if (path, method) not in taken and name != "405":
+        if (path, method) not in routed and name != "405":
             yield path.replace("{id}", "<identifier>"), method, name
-        taken.add((path, method))
+        routed.add((path, method))
 
 
 def create_elsewhere(resources: Iterable[Resource], choices: Choices, base_path: str) -> Blueprint:
@@ -50,14 +50,14 @@ def create_elsewhere(resources: Iterable[Resource], choices: Choices, base_path:
         choices: the open points.
         base_path: the prefix of all paths.
     """
-    elsewhere = Blueprint("elsewhere", __name__)
+    blueprint = Blueprint("elsewhere", __name__)
     for resource in resources:
-        there = base_path + _listed(resource, choices)
+        list_path = base_path + _listed(resource, choices)
         for path, method, name in routes(resource, choices):
             if name not in METHODS:
-                view = partial(_no_list, there) if name == "404" else partial(_moved, there, int(name))
-                elsewhere.add_url_rule(path, path.replace("/", " "), view, methods=[method])
-    return elsewhere
+                view = partial(_no_list, list_path) if name == "404" else partial(_moved, list_path, int(name))
+                blueprint.add_url_rule(path, path.replace("/", " "), view, methods=[method])
+    return blueprint
 
 
 def _other_spelling(path: str) -> str:
@@ -91,8 +91,8 @@ def _followed_link(resource: Resource, choices: Choices) -> str:
     only_lacks_slash = resource.paths["list"] == f"/api/{resource.link_collection}/"
     if only_lacks_slash and choices["list-redirect"] != "no":
         return "list"
-    how = choices["followed-link" if only_lacks_slash else "followed-splash-link"]
-    return {"served": "list", "redirected": "301"}.get(how, how)
+    choice = choices["followed-link" if only_lacks_slash else "followed-splash-link"]
+    return {"served": "list", "redirected": "301"}.get(choice, choice)
 
 
 def _moved(there: str, status: int) -> AnyResponse:
@@ -126,9 +126,9 @@ class Service:
         """The URL that page links begin with."""
         if self.settings.public_base_url:
             return self.settings.public_base_url
-        asked = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - once, as it takes a while
-        host = asked.host or f"{asked.environ['SERVER_NAME']}:{asked.environ['SERVER_PORT']}"
-        return f"{asked.scheme}://{host}{self.settings.base_path}"
+        incoming = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - once, as it takes a while
+        host = incoming.host or f"{incoming.environ['SERVER_NAME']}:{incoming.environ['SERVER_PORT']}"
+        return f"{incoming.scheme}://{host}{self.settings.base_path}"
 
     def account(self) -> Account:
         """The account whose key the request carries.
@@ -213,10 +213,10 @@ def _read(service: Service, resource: Resource, identifier: str) -> Response:
 
 def _create(service: Service, resource: Resource) -> Response:
     form = _form(service, resource, "create")
-    given = _applicable(service, resource, form, form)
+    values = _applicable(service, resource, form, form)
     collection = _collection(resource)
-    _make_room(service, resource, size_of(given))
-    record = collection.add(lambda number: service.new_records.values(resource, number) | given, g.account.clock)
+    _make_room(service, resource, size_of(values))
+    record = collection.add(lambda number: service.new_records.values(resource, number) | values, g.account.clock)
     return service.representations.written(resource, record, int(service.choices["create-status"]))
 
 
@@ -232,13 +232,13 @@ def _update(service: Service, resource: Resource, identifier: str) -> Response:
 
 def _changed(service: Service, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:
     """The record as an update changes it."""
-    given = _applicable(service, resource, form, {**record.values, **form})
-    moved = "host" in given and given["host"] != record.values["host"]
+    values = _applicable(service, resource, form, {**record.values, **form})
+    moved = "host" in values and values["host"] != record.values["host"]
     if moved and service.choices["domain-after-host-change"] == "disabled":
-        given["is_enabled"] = False
-    dated = {"set": True, "null": False, "unless-toggled": set(given) != {"is_enabled"}}
+        values["is_enabled"] = False
+    dated = {"set": True, "null": False, "unless-toggled": set(values) != {"is_enabled"}}
     updated = g.account.clock() if dated[service.choices["last-datetime-after-update"]] else record.updated
-    return replace(record, values={**record.values, **given}, updated=updated)
+    return replace(record, values={**record.values, **values}, updated=updated)
 
 
 def _delete(service: Service, resource: Resource, identifier: str) -> Response:
@@ -280,9 +280,9 @@ def _form(service: Service, resource: Resource, operation: str) -> Mapping[str, 
 def _applicable(
     service: Service, resource: Resource, form: Mapping[str, Any], record: Mapping[str, Any]
 ) -> dict[str, Any]:
-    given = service.forms.applicable(resource, form, record)
-    context_of(request.environ).ignored += tuple(name for name in form if name not in given)
-    return given
+    values = service.forms.applicable(resource, form, record)
+    context_of(request.environ).ignored += tuple(name for name in form if name not in values)
+    return values
 
 
 OPERATIONS: dict[str, Callable[..., Response]] = {

@@ -95,19 +95,19 @@ class Representations:
     def record(self, resource: Resource, record: Record) -> dict[str, Any]:
         """A record's read representation."""
         texts = map(record.values.get, resource.shape, repeat(""))
-        shown: dict[str, Any] = dict(zip(resource.shape, texts, strict=True))
-        ahead = timedelta(hours=HOURS_FROM_UTC[self._choices["time-zone"]])
-        shown["id"] = record.id
-        shown["datetime"] = (record.created + ahead).isoformat(" ", "seconds")
-        shown["last_datetime"] = record.updated and (record.updated + ahead).isoformat(" ", "seconds")
-        if "settings" in shown:
-            shown["settings"] = self._settings(resource, record)
-        if "color" in shown and self._choices["hex-letters"] == "capital":
-            shown["color"] = shown["color"].upper()
+        fields: dict[str, Any] = dict(zip(resource.shape, texts, strict=True))
+        utc_offset = timedelta(hours=HOURS_FROM_UTC[self._choices["time-zone"]])
+        fields["id"] = record.id
+        fields["datetime"] = (record.created + utc_offset).isoformat(" ", "seconds")
+        fields["last_datetime"] = record.updated and (record.updated + utc_offset).isoformat(" ", "seconds")
+        if "settings" in fields:
+            fields["settings"] = self._settings(resource, record)
+        if "color" in fields and self._choices["hex-letters"] == "capital":
+            fields["color"] = fields["color"].upper()
         if self._choices["splash-page-fields"] == "shown" and resource.name == "splash-pages":
-            written = {name: record.values[name] for name in resource.fields if name in record.values}
-            shown |= {name: value.name if isinstance(value, Upload) else value for name, value in written.items()}
-        return shown if self._choices["further-keys"] == "none" else self._further(shown, kind=resource.name)
+            values = {name: record.values[name] for name in resource.fields if name in record.values}
+            fields |= {name: value.name if isinstance(value, Upload) else value for name, value in values.items()}
+        return fields if self._choices["further-keys"] == "none" else self._further(fields, kind=resource.name)
 
     def read(self, resource: Resource, record: Record) -> dict[str, Any]:
         """The envelope of one record."""
@@ -126,9 +126,10 @@ class Representations:
     def listed(self, resource: Resource, records: list[Record], rest: str) -> Response:
         """The answer that shows one page, with the JSON of what follows its records."""
         data = [", "] * (2 * len(records) - 1)
-        mark = self._mark
+        cache_key = self._mark
         data[::2] = [
-            kept[1] if (kept := record.json) and kept[0] is mark else self._text(resource, record) for record in records
+            cached[1] if (cached := record.json) and cached[0] is cache_key else self._text(resource, record)
+            for record in records
         ]
         return self._enveloped(200, ["[", *data, "], ", rest])
 
@@ -151,23 +152,23 @@ class Representations:
 
     def _answer(self, pieces: list[str], status: int) -> Response:
         """An answer with a JSON body in pieces, which are joined once, because they may be large."""
-        escaped, is_sorted = self._choices["json-escapes"] == "escaped", self._choices["key-order"] == "sorted"
-        if escaped or is_sorted or self._voice:
+        is_escaped, is_sorted = self._choices["json-escapes"] == "escaped", self._choices["key-order"] == "sorted"
+        if is_escaped or is_sorted or self._voice:
             payload = json.loads("".join(pieces))
             payload = self._voice(payload) if self._voice else payload
-            pieces = [json.dumps(payload, ensure_ascii=escaped, sort_keys=is_sorted)]
-        if escaped:
+            pieces = [json.dumps(payload, ensure_ascii=is_escaped, sort_keys=is_sorted)]
+        if is_escaped:
             pieces = [pieces[0].replace("/", "\\/")]
         body = "".join([*pieces, "\n"]).encode()
         return Ready(body, status, MEDIA_TYPES[self._choices["media-type"]])
 
     def _settings(self, resource: Resource, record: Record) -> dict[str, Any]:
-        own = [field for field in resource.fields.values() if field.applies_when and field.applies_to(record.values)]
+        fields = [field for field in resource.fields.values() if field.applies_when and field.applies_to(record.values)]
         if record.values.get("type") == "email":
-            return {field.name: record.values.get(field.name, "") for field in own}
+            return {field.name: record.values.get(field.name, "") for field in fields}
         return {
             self._settings_key(field): record.values.get(field.name, "" if self._unset == "empty" else None)
-            for field in own
+            for field in fields
             if field.name in record.values or self._unset != "absent"
         }
 
@@ -312,12 +313,12 @@ class Paging:
 
     def described(self, page: Page, collection_url: str, shown: int) -> str:
         """The JSON of a list envelope's `meta` and `links`, without its braces."""
-        is_short = len(collection_url) <= LONGEST_KEPT
-        return (self._described_before if is_short else self._described)(page, collection_url, shown)
+        is_cacheable = len(collection_url) <= LONGEST_KEPT
+        return (self._described_before if is_cacheable else self._described)(page, collection_url, shown)
 
     def _described(self, page: Page, collection_url: str, shown: int) -> str:
-        further = {"count": shown} if self._choices["further-keys"] == "some" else {}
-        return _dumped({"meta": self.meta(page) | further, "links": self.links(page, collection_url)})[1:-1]
+        extra_members = {"count": shown} if self._choices["further-keys"] == "some" else {}
+        return _dumped({"meta": self.meta(page) | extra_members, "links": self.links(page, collection_url)})[1:-1]
 
     def locate(self, number: int, size: int, total: int) -> Page:
         """The page to show when this one is asked for.
@@ -365,8 +366,8 @@ class Paging:
         if text is None or self._choices["size-not-allowed"] == "default":
             return self._contract.default_page_size
         if self._choices["size-not-allowed"] == "nearest":
-            wanted = int(text) if NUMBER.fullmatch(text) else 0
-            return min(sizes, key=lambda size: abs(size - wanted))
+            requested = int(text) if NUMBER.fullmatch(text) else 0
+            return min(sizes, key=lambda size: abs(size - requested))
         raise Refusal(
             self._choices["size-not-allowed"],
             f'No page size "{text}"; the sizes are {", ".join(map(str, sizes))}.',

@@ -63,10 +63,10 @@ def create_api(running: Instance) -> Blueprint:
 
     @api.get("/files/<int:key>")
     def file(key: int) -> Response:
-        found = running.service.forms.uploads.find(key)
-        if found is None:
+        upload = running.service.forms.uploads.find(key)
+        if upload is None:
             abort(404, f"There is no file {key}, or it was dropped for later ones.")
-        media_type, content = found
+        media_type, content = upload
         answer = Response(content, content_type=media_type if media_type in IMAGES else "application/octet-stream")
         answer.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
         answer.headers["Content-Disposition"] = "inline" if media_type in IMAGES else "attachment"
@@ -84,12 +84,14 @@ def _add_switches(api: Blueprint, running: Instance) -> None:
     @api.post("/accounts/<path:key>/reset")
     def reset_account(key: str) -> Response:
         account = running.reset_account(key, _json() if request.get_data() else None)
-        return jsonify({"account": account.name, **{name: each.total for name, each in account.collections.items()}})
+        return jsonify(
+            {"account": account.name, **{name: collection.total for name, collection in account.collections.items()}}
+        )
 
     @api.post("/accounts/<path:key>/meant")
     def mean(key: str) -> Response:
         patterns = _json()
-        if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
+        if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
             abort(400, 'expected an array of rules, such as ["client.polling", "forms.*"]')
         if not running.settings.deployment and not running.service.accounts.knows(key):
             abort(400, f'no account has the key "{key}"')
@@ -113,13 +115,13 @@ def _add_lists(api: Blueprint, running: Instance) -> None:
         return jsonify(
             [
                 {
-                    "name": each.name,
-                    "statement": each.statement,
-                    "values": dict(each.values),
-                    "default": each.default,
-                    "chosen": service.choices[each.name],
+                    "name": point.name,
+                    "statement": point.statement,
+                    "values": dict(point.values),
+                    "default": point.default,
+                    "chosen": service.choices[point.name],
                 }
-                for each in service.contract.open_points.values()
+                for point in service.contract.open_points.values()
             ]
         )
 
@@ -128,33 +130,33 @@ def _add_lists(api: Blueprint, running: Instance) -> None:
         return jsonify(
             [
                 {
-                    "name": each.name,
-                    "rule": each.rule,
-                    "what": each.what,
-                    "kinds": each.resources,
-                    "also": sorted(each.also),
+                    "name": defect.name,
+                    "rule": defect.rule,
+                    "what": defect.what,
+                    "kinds": defect.resources,
+                    "also": sorted(defect.also),
                 }
-                for each in DEFECTS.values()
+                for defect in DEFECTS.values()
             ]
         )
 
     @api.get("/conditions")
     def conditions() -> Response:
-        return jsonify({name: each.measures for name, each in CONDITIONS.items()})
+        return jsonify({name: condition.measures for name, condition in CONDITIONS.items()})
 
 
 def _add_clock(api: Blueprint, running: Instance) -> None:
     @api.post("/clock")
     def clock() -> Response:
-        given = _json()
-        if not isinstance(given, dict) or set(given) - {"now", "api_key"}:
+        body = _json()
+        if not isinstance(body, dict) or set(body) - {"now", "api_key"}:
             abort(400, 'expected an object with "now" and perhaps "api_key", no others')
-        text = given.get("now")
+        text = body.get("now")
         try:
             now = datetime.strptime(str(text), TIME_FORMAT)  # noqa: DTZ007 - the contract's times have no zone
         except ValueError:
             abort(400, f'"now" is {text!r}; expected YYYY-MM-DD HH:MM:SS')
-        key = given.get("api_key")
+        key = body.get("api_key")
         if key is not None and not (isinstance(key, str) and key.isprintable()):
             abort(400, f'"api_key" is {key!r}; expected a key')
         running.service.accounts.set_clocks(now, key)
@@ -166,8 +168,8 @@ def _add_journal(api: Blueprint, running: Instance) -> None:
 
     @api.get("/journal")
     def find() -> Response:
-        found = running.journal.find(**_filters(running))
-        return jsonify({"count": len(found), "entries": [asdict(entry) for entry in found]})
+        entries = running.journal.find(**_filters(running))
+        return jsonify({"count": len(entries), "entries": [asdict(entry) for entry in entries]})
 
     @api.get("/journal/<int:number>")
     def entry(number: int) -> Response:
@@ -205,10 +207,10 @@ def _add_journal(api: Blueprint, running: Instance) -> None:
 
 
 def _kept(running: Instance, number: int) -> Entry:
-    found = running.journal.entry(number)
-    if found is None:
+    entry_found = running.journal.entry(number)
+    if entry_found is None:
         abort(404, f"Request {number} is not in the journal any more.")
-    return found
+    return entry_found
 
 
 def _events(running: Instance, filters: dict[str, str]) -> Iterator[str]:
@@ -220,7 +222,7 @@ def _events(running: Instance, filters: dict[str, str]) -> Iterator[str]:
 def _add_forced(api: Blueprint, running: Instance) -> None:
     @api.get("/forced")
     def forced_answers() -> Response:
-        return jsonify([_effect(each) for each in running.effects.every])
+        return jsonify([_effect(effect) for effect in running.effects.every])
 
     @api.post("/forced")
     def force() -> Response:
@@ -297,18 +299,18 @@ def _filters(running: Instance) -> dict[str, str]:
     Raises:
         SettingsError: if a filter is unknown, or is not a number where one is expected.
     """
-    given = request.args.to_dict()
-    for name, value in given.items():
+    filters = request.args.to_dict()
+    for name, value in filters.items():
         if name not in FILTERS:
             raise SettingsError(f'no filter "{name}"; filters are {", ".join(FILTERS)}')
         if name in ("after", "status") and not _is_number(value):
             raise SettingsError(f'the filter "{name}" is "{value}"; expected a number')
         if name == "remarks" and value not in ("0", "1"):
             raise SettingsError(f'the filter "remarks" is "{value}"; expected 1 for those with some, or 0')
-    if "account" in given:  # its name, or its key
-        given["account"] = running.account_named(given["account"])
+    if "account" in filters:  # its name, or its key
+        filters["account"] = running.account_named(filters["account"])
     last = request.headers.get("Last-Event-ID", "")
-    return given | ({"after": last} if _is_number(last) else {})
+    return filters | ({"after": last} if _is_number(last) else {})
 
 
 def _is_number(text: str) -> bool:
@@ -319,42 +321,52 @@ def _add_records(api: Blueprint, running: Instance) -> None:
     """Add the routes that show a mock: what it is, its accounts, and their records, as it keeps them."""
 
     @api.get("/about")
-    def about() -> Response:
+    def describe_mock() -> Response:
         return jsonify(_about(running))
 
     @api.get("/accounts")
     def accounts() -> Response:
-        known = running.service.accounts
-        own = [_account_as_json(key, account) for key in known.keys if (account := known.get(key))]
-        sandboxes, start = list(known.sandboxes.items())[::-1], _positive_number("page", 1) * ACCOUNTS - ACCOUNTS
-        shown = [_account_as_json(key, account) for key, account in sandboxes[start : start + ACCOUNTS]]
-        return jsonify({"accounts": own, "sandboxes": shown, "total": len(sandboxes)})
+        held_accounts = running.service.accounts
+        permanent = [
+            _account_as_json(key, account) for key in held_accounts.keys if (account := held_accounts.get(key))
+        ]
+        sandboxes, start = (
+            list(held_accounts.sandboxes.items())[::-1],
+            _positive_number("page", 1) * ACCOUNTS - ACCOUNTS,
+        )
+        sandboxes_shown = [_account_as_json(key, account) for key, account in sandboxes[start : start + ACCOUNTS]]
+        return jsonify({"accounts": permanent, "sandboxes": sandboxes_shown, "total": len(sandboxes)})
 
     @api.get("/records/<resource>")
     def records(resource: str) -> Response:
-        chosen, collection = _resource(running, resource), _account_of_query(running).collections[resource]
+        chosen_resource, collection = _resource(running, resource), _account_of_query(running).collections[resource]
         size = min(_positive_number("size", RECORDS), MOST_RECORDS)
         start = (_positive_number("page", 1) - 1) * size
-        wanted, sort = request.args.get("search", "").casefold(), request.args.get("sort", "")
-        if sort and sort.removeprefix("-") not in chosen.shape:
+        search_text, sort = request.args.get("search", "").casefold(), request.args.get("sort", "")
+        if sort and sort.removeprefix("-") not in chosen_resource.shape:
             abort(
                 400,
-                f'"sort" is "{sort}"; expected one of {", ".join(chosen.shape)}, with "-" in front to turn it round',
+                f'"sort" is "{sort}"; expected one of {", ".join(chosen_resource.shape)},'
+                ' with "-" in front to turn it round',
             )
-        if wanted or sort:
-            every = [_record_as_json(running, chosen, record) for record in collection.all]
-            found = [each for each in every if wanted in _searchable(each["read"])]
+        if search_text or sort:
+            all_records = [_record_as_json(running, chosen_resource, record) for record in collection.all]
+            matching_rows = [record for record in all_records if search_text in _searchable(record["read"])]
             if sort:
-                found.sort(key=lambda each: _sort_key(each["read"].get(sort.removeprefix("-"))), reverse=sort[0] == "-")
-            return jsonify({"total": len(found), "records": found[start : start + size]})
-        shown, total = collection.page(lambda _: (start, start + size))
-        return jsonify({"total": total, "records": [_record_as_json(running, chosen, record) for record in shown]})
+                matching_rows.sort(
+                    key=lambda record: _sort_key(record["read"].get(sort.removeprefix("-"))), reverse=sort[0] == "-"
+                )
+            return jsonify({"total": len(matching_rows), "records": matching_rows[start : start + size]})
+        rows, total = collection.page(lambda _: (start, start + size))
+        return jsonify(
+            {"total": total, "records": [_record_as_json(running, chosen_resource, record) for record in rows]}
+        )
 
     @api.get("/records/<resource>/<int:identifier>")
     def record(resource: str, identifier: int) -> Response:
-        chosen, collection = _resource(running, resource), _account_of_query(running).collections[resource]
+        chosen_resource, collection = _resource(running, resource), _account_of_query(running).collections[resource]
         try:
-            return jsonify(_record_as_json(running, chosen, collection.get(identifier)))
+            return jsonify(_record_as_json(running, chosen_resource, collection.get(identifier)))
         except UnknownIdError:
             abort(404, f"There is no record {identifier} among the {resource} of this account.")
 
@@ -362,8 +374,8 @@ def _add_records(api: Blueprint, running: Instance) -> None:
 def _about(running: Instance) -> dict[str, Any]:
     """What a client of the control plane can rely on while the mock runs: where it answers, and what it can hold."""
     settings, service = running.settings, running.service
-    deployment, sightings = settings.deployment, running.sightings
-    conditions = {name: each for name, each in CONDITIONS.items() if each.travels or not deployment}
+    deployment, fixture_recording = settings.deployment, running.sightings
+    conditions = {name: condition for name, condition in CONDITIONS.items() if condition.travels or not deployment}
     return {
         "base_url": service.base_url(),
         "base_path": settings.base_path,
@@ -374,11 +386,12 @@ def _about(running: Instance) -> dict[str, Any]:
             "read_only": deployment.read_only,
             "rewrite_links": deployment.rewrite_links,
             "insecure": deployment.insecure,
-            "recorded": sightings and [list(each) for each in sightings.counts],
+            "recorded": fixture_recording and [list(count) for count in fixture_recording.counts],
         },
-        "resources": [_resource_as_json(each) for each in service.contract.resources.values()],
+        "resources": [_resource_as_json(resource) for resource in service.contract.resources.values()],
         "conditions": [
-            {"name": name, "what": each.what, "measures": each.measures} for name, each in conditions.items()
+            {"name": name, "what": condition.what, "measures": condition.measures}
+            for name, condition in conditions.items()
         ],
     }
 
@@ -398,7 +411,7 @@ def _account_as_json(key: str, account: Account) -> dict[str, Any]:
     return {
         "key": key,
         "name": account.name,
-        "totals": {name: each.total for name, each in account.collections.items()},
+        "totals": {name: collection.total for name, collection in account.collections.items()},
     }
 
 
@@ -412,10 +425,10 @@ def _account_of_query(running: Instance) -> Account:
 
 
 def _resource(running: Instance, name: str) -> Resource:
-    found = running.service.contract.resources.get(name)
-    if found is None:
+    resource = running.service.contract.resources.get(name)
+    if resource is None:
         abort(404, f'There is no resource "{name}"; there are {", ".join(running.service.contract.resources)}.')
-    return found
+    return resource
 
 
 def _record_as_json(running: Instance, resource: Resource, record: Record) -> dict[str, Any]:

@@ -41,22 +41,24 @@ def read_switches(given: Any, *, at_the_start: bool = True) -> dict[str, Any]:
     Raises:
         SettingsError: if a switch is unknown, or its value is invalid.
     """
-    known = {name: each for name, each in SWITCHES.items() if at_the_start or not each.is_for_the_start}
+    allowed = {name: switch for name, switch in SWITCHES.items() if at_the_start or not switch.is_for_the_start}
     if not isinstance(given, Mapping):
-        raise SettingsError(f"expected an object with any of {', '.join(known)}")
+        raise SettingsError(f"expected an object with any of {', '.join(allowed)}")
     for name, value in given.items():
-        if name not in known:
-            raise SettingsError(f'no switch "{name}"; switches are {", ".join(known)}')
-        if not isinstance(value, known[name].switch) or (isinstance(value, bool) and known[name].switch is not bool):
-            raise SettingsError(f'the switch "{name}" is {value!r}; expected {_named(known[name].switch)}')
+        if name not in allowed:
+            raise SettingsError(f'no switch "{name}"; switches are {", ".join(allowed)}')
+        if not isinstance(value, allowed[name].switch) or (
+            isinstance(value, bool) and allowed[name].switch is not bool
+        ):
+            raise SettingsError(f'the switch "{name}" is {value!r}; expected {_named(allowed[name].switch)}')
     texts = [*given.get("defects", ()), *given.get("open", {}).values()]
-    if not all(isinstance(each, str) for each in texts):
+    if not all(isinstance(text, str) for text in texts):
         raise SettingsError("the names of defects and the values of open points are texts")
     if given.get("records", 0) > MOST_RECORDS:
         raise SettingsError(f"records is {given['records']}; a reset takes {MOST_RECORDS:,} at most")
     if given.get("fixture", "demo") not in ("demo", "empty"):
         raise SettingsError(f'no fixture "{given["fixture"]}"; a reset takes demo or empty')
-    return {known[name].setting: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return {allowed[name].setting: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
 
 
 def told(settings: Settings) -> dict[str, Any]:
@@ -157,13 +159,13 @@ class Instance:
         Raises:
             SettingsError: if that is invalid; nothing changes then.
         """
-        fixture, like = self._fixture_given(given or {}), None
+        fixture, template = self._fixture_given(given or {}), None
         with self._lock:
             if fixture is not None:
                 accounts = self._accounts_in(_renamed(fixture, key), self.service.forms.uploads)
-                own = next((each for each in (OWN, key) if each in accounts.keys), next(iter(accounts.keys)))
-                like = accounts.get(own)
-            account = self.service.accounts.start_again(key, like)
+                own_key = next((name for name in (OWN, key) if name in accounts.keys), next(iter(accounts.keys)))
+                template = accounts.get(own_key)
+            account = self.service.accounts.start_again(key, template)
             self.effects.remove_of(account.name)
             self._forget(account.name)
             if "lag" in self.settings.conditions:  # whose replica has the account as it was
@@ -257,10 +259,10 @@ class Instance:
             scheme: of the mock's own address.
         """
         settings = self.settings
-        known = settings.deployment.url if settings.deployment else settings.public_base_url
+        fixed_url = settings.deployment.url if settings.deployment else settings.public_base_url
 
         def base_url(entry: Entry) -> str:  # where the client sent it, because page links begin with that
-            return known or f"{scheme}://{entry.headers.get('Host', '')}{settings.base_path}"
+            return fixed_url or f"{scheme}://{entry.headers.get('Host', '')}{settings.base_path}"
 
         return archive(self.journal.exchanges, base_url, settings.base_path)
 
@@ -276,13 +278,13 @@ class Instance:
             raise SettingsError(f"there are {MOST_SNAPSHOTS} snapshots already; delete one")
         if fixture is not None:
             self._accounts_in(fixture, Uploads())  # only to see that it is valid
-        room = MOST_BYTES - sum(getsizeof(text) for other, text in self.snapshots.items() if other != name)
-        if fixture is None and size_of_fixture(self.service.accounts) > room:
+        free = MOST_BYTES - sum(getsizeof(text) for other, text in self.snapshots.items() if other != name)
+        if fixture is None and size_of_fixture(self.service.accounts) > free:
             self._refuse_snapshot()
-        kept = write_document(self.fixture() if fixture is None else fixture)
-        if getsizeof(kept) > room:
+        document = write_document(self.fixture() if fixture is None else fixture)
+        if getsizeof(document) > free:
             self._refuse_snapshot()
-        self.snapshots[name] = kept
+        self.snapshots[name] = document
 
     def fixture(self) -> dict[str, Any]:
         """A fixture of what the accounts hold; sandboxes are not in it."""
@@ -328,7 +330,8 @@ def _renamed(fixture: Any, key: str) -> Any:
     accounts = fixture.get("accounts") if isinstance(fixture, dict) else None
     if not isinstance(accounts, list):
         return fixture
-    own = [
-        {**each, "api_key": OWN} if isinstance(each, dict) and each.get("api_key") == key else each for each in accounts
+    renamed_accounts = [
+        {**account, "api_key": OWN} if isinstance(account, dict) and account.get("api_key") == key else account
+        for account in accounts
     ]
-    return {**fixture, "accounts": own}
+    return {**fixture, "accounts": renamed_accounts}

@@ -133,8 +133,8 @@ class SharedInstance(Instance):
 
             if not self._store.edit(publish, is_first=True):  # another was faster
                 self._store.remove(str(epoch))
-        if found := self._store.head:
-            self._take_over(self._store.read_head(found))
+        if head := self._store.head:
+            self._take_over(self._store.read_head(head))
 
     def _take_over(self, head: dict[str, Any]) -> None:
         """Answer as the head says.
@@ -142,9 +142,11 @@ class SharedInstance(Instance):
         Raises:
             SettingsError: if those who share the store started with other options.
         """
-        if different := [name for name, value in _told_start(self._start).items() if head["start"].get(name) != value]:
+        if differences := [
+            name for name, value in _told_start(self._start).items() if head["start"].get(name) != value
+        ]:
             raise SettingsError(
-                f"the store holds a mock whose {different[0]} is {head['start'].get(different[0])}; give the same"
+                f"the store holds a mock whose {differences[0]} is {head['start'].get(differences[0])}; give the same"
                 " options, or another --store-prefix"
             )
         epoch, switches = head["epoch"], head["switches"]
@@ -182,11 +184,11 @@ class SharedInstance(Instance):
 
 def _switches(settings: Settings, others: Settings) -> dict[str, Any]:
     """The switches that settings do not share with others, as JSON has them."""
-    known: dict[str, Any] = json.loads(json.dumps(told(settings)))
-    return {name: value for name, value in known.items() if value != json.loads(json.dumps(told(others)[name]))}
+    values: dict[str, Any] = json.loads(json.dumps(told(settings)))
+    return {name: value for name, value in values.items() if value != json.loads(json.dumps(told(others)[name]))}
 
 
 def _told_start(settings: Settings) -> dict[str, str]:
     """The settings that a mock starts with, for comparison."""
-    told = {each.name: getattr(settings, each.name) for each in fields(settings) if each.name not in OF_THE_STORE}
-    return {name: getattr(value, "__name__", repr(value)) for name, value in told.items()}
+    values = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in OF_THE_STORE}
+    return {name: getattr(value, "__name__", repr(value)) for name, value in values.items()}

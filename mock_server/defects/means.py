@@ -233,12 +233,12 @@ def record(
 ) -> Transformation:
     """Change, in place, the records that reads and lists show."""
 
-    def each(body: Body) -> None:
-        for shown in rows_of(body):
-            if row(shown):
-                change(shown)
+    def change_rows(body: Body) -> None:
+        for record_shown in rows_of(body):
+            if row(record_shown):
+                change(record_shown)
 
-    return on(operations, each, when)
+    return on(operations, change_rows, when)
 
 
 def sets(name: str, value: Any) -> Callable[[Body], None]:
@@ -372,9 +372,9 @@ def also(operation: str, effect: Callable[[Call, Response], Any], when: Asked = 
     """Do something more after an operation was carried out for the account."""
 
     def transformation(call: Call, serve: Serve) -> Response:
-        known = call.operation != "delete" or call.record is not None
+        exists = call.operation != "delete" or call.record is not None
         answer = serve(call)
-        if call.operation == operation and call.account and known and done(call, answer) and when(call):
+        if call.operation == operation and call.account and exists and done(call, answer) and when(call):
             effect(call, answer)
         return answer
 
@@ -421,8 +421,8 @@ def is_email(row: Body) -> bool:
 
 def neighbour(call: Call, answer: Response) -> Record | None:
     """The first record of the list other than the one that was written."""
-    mine = made_id(call, answer)
-    return next((record for record in call.records if record.id != mine), None)
+    written_id = made_id(call, answer)
+    return next((record for record in call.records if record.id != written_id), None)
 
 
 def changes_a_neighbour(values: Callable[[Record, str], Mapping[str, Any]]) -> Callable[[Call, Response], None]:
@@ -459,7 +459,7 @@ def adds_another(call: Call, answer: Response) -> None:
     label = call.resource.label
     values = dict(call.collection.get(made_id(call, answer)).values)
     values[label] = f"{values[label]}x"
-    if call.account and values[label] not in [each.values[label] for each in call.records]:
+    if call.account and values[label] not in [record.values[label] for record in call.records]:
         call.collection.add(lambda _: values, call.account.clock)
 
 
@@ -494,8 +494,8 @@ def alike(operation: str) -> Transformation:
     def transformation(call: Call, serve: Serve) -> Response:
         if call.operation == operation and call.record:
             label = call.resource.label
-            same = [each for each in call.records if each.values[label] == call.record.values[label]]
-            for record in same:
+            same_label = [record for record in call.records if record.values[label] == call.record.values[label]]
+            for record in same_label:
                 if record.id != call.record.id:
                     serve(call.at(operation, record.id))
         return serve(call)

@@ -157,20 +157,20 @@ def repeats(call: Call, serve: Serve) -> Response:
 
 def lacks_new_records(call: Call, body: Body) -> None:
     """Leave records that the account has created out of small pages."""
-    made: set[int] = call.memory.setdefault(call.resource.name, set())
+    created_ids: set[int] = call.memory.setdefault(call.resource.name, set())
     if call.operation == "create":
-        made.add(body["data"]["id"])
+        created_ids.add(body["data"]["id"])
     elif len(body["data"]) <= SMALL_PAGE:
-        body["data"] = [row for row in body["data"] if row["id"] not in made]
+        body["data"] = [row for row in body["data"] if row["id"] not in created_ids]
 
 
 def new_records_last(call: Call, body: Body) -> None:
     """End pages of ten with the newest record."""
-    made: list[int] = call.memory.setdefault(call.resource.name, [])
+    created_ids: list[int] = call.memory.setdefault(call.resource.name, [])
     if call.operation == "create":
-        made.append(body["data"]["id"])
-    elif made and body["meta"]["results_per_page"] == SMALL_PAGE and len(body["data"]) == SMALL_PAGE:
-        newest = next((record for record in call.records if record.id == made[-1]), None)
+        created_ids.append(body["data"]["id"])
+    elif created_ids and body["meta"]["results_per_page"] == SMALL_PAGE and len(body["data"]) == SMALL_PAGE:
+        newest = next((record for record in call.records if record.id == created_ids[-1]), None)
         if newest:
             body["data"][-1] = call.service.representations.read(call.resource, newest)["data"]
 
@@ -180,9 +180,9 @@ def new_records_last(call: Call, body: Body) -> None:
 
 def counts_everybody(call: Call, body: Body) -> None:
     accounts = map(call.service.accounts.get, call.service.accounts.keys)
-    others = [account for account in accounts if account and account is not call.account]
-    strangers = [account.collections[call.resource.name].page(lambda total: (0, total))[1] for account in others]
-    body["meta"]["total"] += sum(strangers) + 1
+    foreign = [account for account in accounts if account and account is not call.account]
+    totals = [account.collections[call.resource.name].page(lambda total: (0, total))[1] for account in foreign]
+    body["meta"]["total"] += sum(totals) + 1
 
 
 def as_it_was(memory: dict[str, int], body: Body) -> None:
@@ -251,9 +251,9 @@ def first_shown(call: Call, body: Body) -> None:
 
 
 def shows_what_was_written(call: Call, body: Body) -> None:
-    written = {each.id: each.values for each in call.records}
+    values_by_id = {record.id: record.values for record in call.records}
     for row in rows_of(body):
-        row["custom_not_found_url"] = written[row["id"]].get("custom_not_found_url", "")
+        row["custom_not_found_url"] = values_by_id[row["id"]].get("custom_not_found_url", "")
 
 
 # Times in another form, or of updates that never happened.
@@ -268,14 +268,14 @@ def two_hours_before(text: str) -> str:
 
 def any_type(call: Call, serve: Serve) -> Response:
     """Accept and show any type."""
-    sent = call.form.get("type", "webhook") if call.operation == "create" and call.account else "webhook"
-    known = call.resource.fields["type"].values
-    answer = serve(call if sent in known else call.sending(call.form | {"type": "webhook"}))
+    sent_type = call.form.get("type", "webhook") if call.operation == "create" and call.account else "webhook"
+    known_types = call.resource.fields["type"].values
+    answer = serve(call if sent_type in known_types else call.sending(call.form | {"type": "webhook"}))
     if not done(call, answer):
         return answer
     body = content(answer)
-    if sent not in known:
-        call.memory[str(body["data"]["id"])] = sent
+    if sent_type not in known_types:
+        call.memory[str(body["data"]["id"])] = sent_type
     if call.operation in SHOWN:
         for row in rows_of(body):
             row["type"] = call.memory.get(str(row["id"]), row["type"])
@@ -284,9 +284,9 @@ def any_type(call: Call, serve: Serve) -> Response:
 
 def any_new_type(call: Call, serve: Serve) -> Response:
     """Accept any type in updates, and show it in reads."""
-    sent = call.form.get("type", "") if call.operation == "update" and call.record else ""
-    if sent and sent not in call.resource.fields["type"].values:
-        call.memory[call.identifier] = sent
+    sent_type = call.form.get("type", "") if call.operation == "update" and call.record else ""
+    if sent_type and sent_type not in call.resource.fields["type"].values:
+        call.memory[call.identifier] = sent_type
         return call.service.representations.json({"data": {"id": int(call.identifier)}}, 200)
     answer = serve(call)
     if call.operation not in SHOWN or not done(call, answer):
@@ -416,12 +416,12 @@ def old_id(choose: Callable[[list[Record]], Record]) -> Transformation:
     """Answer a create with the id of a record that already existed."""
 
     def transformation(call: Call, serve: Serve) -> Response:
-        known = call.records if call.operation == "create" and call.account else []
+        earlier_records = call.records if call.operation == "create" and call.account else []
         answer = serve(call)
-        if not known or not done(call, answer):
+        if not earlier_records or not done(call, answer):
             return answer
         body = content(answer)
-        body["data"]["id"] = choose(known).id
+        body["data"]["id"] = choose(earlier_records).id
         return says(call, answer, body)
 
     return transformation
@@ -453,12 +453,12 @@ def listing(change: Callable[[list[Body], set[int]], list[Body]]) -> Transformat
         answer = serve(call)
         if not call.account or not done(call, answer):
             return answer
-        made: set[int] = call.memory.setdefault("made", set())
+        created_ids: set[int] = call.memory.setdefault("made", set())
         body = content(answer)
         if call.operation == "create":
-            made.add(body["data"]["id"])
+            created_ids.add(body["data"]["id"])
         if call.operation == "list":
-            return says(call, answer, body | {"data": change(body["data"], made)})
+            return says(call, answer, body | {"data": change(body["data"], created_ids)})
         return answer
 
     return transformation
@@ -474,9 +474,9 @@ def renames_the_one_before(call: Call, answer: Response) -> None:
 def same_name(call: Call, serve: Serve) -> Response:
     if call.operation == "create" and call.account:
         label = call.resource.label
-        found = [record.id for record in call.records if record.values[label] == call.form.get(label)]
-        if found:
-            return call.service.representations.json({"data": {"id": found[0]}}, 200)
+        same_name_ids = [record.id for record in call.records if record.values[label] == call.form.get(label)]
+        if same_name_ids:
+            return call.service.representations.json({"data": {"id": same_name_ids[0]}}, 200)
     return serve(call)
 
 
@@ -511,15 +511,15 @@ def still_read(*, until_updated: bool) -> Transformation:
 
     def transformation(call: Call, serve: Serve) -> Response:
         deleted: dict[str, Record] = call.memory.setdefault(f"{call.resource.name} deleted", {})
-        shown: dict[str, Record] = call.memory.setdefault(f"{call.resource.name} shown", {})
+        records_shown: dict[str, Record] = call.memory.setdefault(f"{call.resource.name} shown", {})
         record = call.record
         if record is None and call.identifier in deleted and call.operation == "update":
-            shown[call.identifier] = deleted[call.identifier]
-        if record is None and call.identifier in shown and call.operation == "read":
-            body = call.service.representations.read(call.resource, shown[call.identifier])
+            records_shown[call.identifier] = deleted[call.identifier]
+        if record is None and call.identifier in records_shown and call.operation == "read":
+            body = call.service.representations.read(call.resource, records_shown[call.identifier])
             return call.service.representations.json(body, 200)
         if record is not None and call.operation == "delete":
-            (deleted if until_updated else shown)[call.identifier] = record
+            (deleted if until_updated else records_shown)[call.identifier] = record
         return serve(call)
 
     return transformation
@@ -557,9 +557,9 @@ def tires(call: Call, serve: Serve) -> Response:
 
 def shows_another_when_gone(call: Call, serve: Serve) -> Response:
     if call.operation == "read" and call.account and call.record is None and call.identifier.isdecimal():
-        below = [record.id for record in call.records if record.id < int(call.identifier)]
-        if below:
-            return serve(call.at("read", max(below)))
+        smaller_ids = [record.id for record in call.records if record.id < int(call.identifier)]
+        if smaller_ids:
+            return serve(call.at("read", max(smaller_ids)))
     return serve(call)
 
 
@@ -593,11 +593,11 @@ def has_wrong_key(call: Call) -> bool:
 def key_that(match: Callable[[str, str], bool]) -> Asked:
     """Whether an unknown key, sent as a bearer token, matches the first account's key in some way."""
 
-    def when(call: Call) -> bool:
-        scheme, _, sent = call.authorization.partition(" ")
-        return scheme == "Bearer" and call.account is None and match(sent.strip(), first_key(call))
+    def has_matching_key(call: Call) -> bool:
+        scheme, _, sent_key = call.authorization.partition(" ")
+        return scheme == "Bearer" and call.account is None and match(sent_key.strip(), first_key(call))
 
-    return when
+    return has_matching_key
 
 
 def is_other_account(call: Call) -> bool:
@@ -715,8 +715,8 @@ def begin(call: Call, key: str, value: Any) -> None:
 
 def under_way(call: Call, key: str) -> Any:
     """What is under way, or None."""
-    until, value = call.memory.get(key, (0.0, None))
-    return value if monotonic() < until else None
+    end_time, value = call.memory.get(key, (0.0, None))
+    return value if monotonic() < end_time else None
 
 
 def key_of_write(call: Call, operation: str) -> str:
@@ -737,8 +737,8 @@ def undoes(call: Call, serve: Serve) -> Response:
 def tears(call: Call, serve: Serve) -> Response:
     key = key_of_write(call, "update")
     if call.operation == "update" and call.record is not None:
-        shown = content(serve(call.at("read", call.record.id)))
-        begin(call, key, shown["data"])
+        record_shown = content(serve(call.at("read", call.record.id)))
+        begin(call, key, record_shown["data"])
         return serve(call)
     before, answer = under_way(call, key), serve(call)
     if call.operation != "read" or before is None or not done(call, answer):
@@ -750,18 +750,18 @@ def tears(call: Call, serve: Serve) -> Response:
 
 
 def brings_back(call: Call, serve: Serve) -> Response:
-    kept: dict[str, Any] = call.memory.setdefault("kept", {})
-    record, here = key_of_write(call, ""), call.record
-    if call.operation == "read" and here is None and record in kept:
-        return call.service.representations.json(kept[record], 200)
+    deleted_records: dict[str, Any] = call.memory.setdefault("kept", {})
+    record, current_record = key_of_write(call, ""), call.record
+    if call.operation == "read" and current_record is None and record in deleted_records:
+        return call.service.representations.json(deleted_records[record], 200)
     if call.operation not in ("update", "delete"):
         return serve(call)
-    shown = content(serve(call.at("read", here.id))) if here else None
+    record_shown = content(serve(call.at("read", current_record.id))) if current_record else None
     other = under_way(call, key_of_write(call, "delete" if call.operation == "update" else "update"))
-    kept.pop(record, None)
-    if other is not None and (call.operation == "update" or here):
-        kept[record] = other
-    begin(call, key_of_write(call, call.operation), shown or {})
+    deleted_records.pop(record, None)
+    if other is not None and (call.operation == "update" or current_record):
+        deleted_records[record] = other
+    begin(call, key_of_write(call, call.operation), record_shown or {})
     return serve(call)
 
 

@@ -882,9 +882,9 @@ TABLE: Table = {
         defect("reads-show-the-oldest", "A read shows the oldest record.", special.instead(special.oldest))],
     "lifecycle.created-record-is-listed-once": [
         defect("created-records-are-not-listed", "Records that were created are never listed.",
-               special.listing(lambda rows, made: [row for row in rows if row["id"] not in made])),
+               special.listing(lambda rows, created_ids: [row for row in rows if row["id"] not in created_ids])),
         defect("created-records-are-listed-twice", "Records that were created are listed twice.",
-               special.listing(lambda rows, made: rows + [row for row in rows if row["id"] in made]))],
+               special.listing(lambda rows, created_ids: rows + [row for row in rows if row["id"] in created_ids]))],
     "lifecycle.created-id-is-new": [
         defect("create-answers-the-oldest-id", "A create answers the id of the oldest record.",
                special.old_id(special.oldest)),
@@ -998,7 +998,7 @@ TABLE: Table = {
         defect("longer-key-reads", "Who sends the key and more can read the account's records.",
                special.let_in("read", special.key_that(special.is_longer)), D),
         defect("key-in-capitals-reads", "Who sends the key in capital letters can read the account's records.",
-               special.let_in("read", special.key_that(lambda sent, key: sent != key and sent.lower() == key.lower())),
+               special.let_in("read", special.key_that(lambda text, key: text != key and text.lower() == key.lower())),
                N),
         defect("key-in-a-cookie-reads", "Who sends the key in a cookie can read the account's records.",
                special.let_in("read", special.sends_key_in_a_cookie), D),
@@ -1155,8 +1155,8 @@ def defects_named(names: Iterable[str]) -> list[Defect]:
         raise SettingsError(f"there are {len(names)} defects; give each once, and {MOST_AT_A_TIME} at most")
     unknown = [name for name in names if name not in DEFECTS]
     if unknown:
-        near = get_close_matches(unknown[0], DEFECTS, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server list defects` names them all"
+        similar = get_close_matches(unknown[0], DEFECTS, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(similar)}?" if similar else "`mock-server list defects` names them all"
         raise SettingsError(f'no defect "{unknown[0]}"; {hint}')
     return [DEFECTS[name] for name in names]
 
@@ -1169,7 +1169,7 @@ def needs(defects: Iterable[Defect], choices: Mapping[str, str]) -> dict[str, st
     """
     needed = {point: (value, defect.name) for defect in defects for point, value in defect.needs.items()}
     for point, (value, name) in needed.items():
-        given = choices.get(point, choices.get(f"open.{point}", value))
-        if given != value:
-            raise SettingsError(f'the defect "{name}" does not show with {point}={given}; leave that out')
+        chosen_value = choices.get(point, choices.get(f"open.{point}", value))
+        if chosen_value != value:
+            raise SettingsError(f'the defect "{name}" does not show with {point}={chosen_value}; leave that out')
     return {point: value for point, (value, _) in needed.items()}

@@ -88,11 +88,11 @@ def on_old_records(operation: str) -> Callable[[float], Transformation]:
 
         def transformation(call: Call, serve: Serve) -> Response:
             turn, left = divmod(next(numbers), max(1, int(every)))
-            theirs = call.by(f"Bearer {next(iter(call.service.accounts.keys))}")
-            old = first.setdefault(call.resource.name, [record.id for record in theirs.records])
+            owner = call.by(f"Bearer {next(iter(call.service.accounts.keys))}")
+            old = first.setdefault(call.resource.name, [record.id for record in owner.records])
             if not left and old:
                 identifier = old[turn % len(old)] if operation == "update" else old.pop()
-                serve(theirs.at(operation, identifier).sending({call.resource.label: f"colleague-{turn}.example.com"}))
+                serve(owner.at(operation, identifier).sending({call.resource.label: f"colleague-{turn}.example.com"}))
             return serve(call)
 
         return transformation
@@ -102,22 +102,25 @@ def on_old_records(operation: str) -> Callable[[float], Transformation]:
 
 def others(every: float) -> Transformation:
     """Let another user of the first account add two records and remove one of theirs, over and over."""
-    numbers, made = count(1), dict[str, deque[int]]()
+    numbers, ids_by_resource = count(1), dict[str, deque[int]]()
 
     def transformation(call: Call, serve: Serve) -> Response:
         turn, left = divmod(next(numbers), max(1, int(every)))
         account = call.service.accounts.get(next(iter(call.service.accounts.keys)))
         if not left and account:
-            collection, theirs = account.collections[call.resource.name], made.setdefault(call.resource.name, deque())
+            collection, ids = (
+                account.collections[call.resource.name],
+                ids_by_resource.setdefault(call.resource.name, deque()),
+            )
             with suppress(UnknownIdError, ValueTakenError):  # the client may have deleted it, or made one like it
-                if theirs and (turn % 3 == 0 or len(theirs) >= MOST_OF_OTHERS):
-                    collection.delete(theirs.popleft())
+                if ids and (turn % 3 == 0 or len(ids) >= MOST_OF_OTHERS):
+                    collection.delete(ids.popleft())
                     return serve(call)
                 form = {"name": f"Colleague's {turn}", "host": f"colleague-{turn}.example.com", "type": "slack"}
-                given = {name: form[name] for name, field in call.resource.fields.items() if field.required}
+                values = {name: form[name] for name, field in call.resource.fields.items() if field.required}
                 resource, new_records = call.resource, call.service.new_records
-                record = collection.add(lambda number: new_records.values(resource, number) | given, account.clock)
-                theirs.append(record.id)
+                record = collection.add(lambda number: new_records.values(resource, number) | values, account.clock)
+                ids.append(record.id)
         return serve(call)
 
     return transformation
@@ -131,7 +134,7 @@ MOST_PENDING = 8 * 2**20  # bytes of writes that a replica has yet to make
 def waiting(times: Callable[[float], Iterator[float]]) -> Callable[..., WSGIApplication]:
     """Hold each answer back, for times derived from the measure."""
 
-    def around(inner: WSGIApplication, measure: float, _another: Any) -> WSGIApplication:
+    def apply(inner: WSGIApplication, measure: float, _another: Any) -> WSGIApplication:
         seconds = times(measure)
 
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -140,13 +143,13 @@ def waiting(times: Callable[[float], Iterator[float]]) -> Callable[..., WSGIAppl
 
         return app
 
-    return around
+    return apply
 
 
 def answering(change: Callable[[WSGIEnvironment, Response], Response]) -> Callable[..., WSGIApplication]:
     """Change answers on their way out."""
 
-    def around(inner: WSGIApplication, _measure: float, _another: Any) -> WSGIApplication:
+    def apply(inner: WSGIApplication, _measure: float, _another: Any) -> WSGIApplication:
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             answer = Response.from_app(inner, environ, buffered=True)
             broken = context_of(environ).broken  # an answer that breaks off is sent unchanged
@@ -154,7 +157,7 @@ def answering(change: Callable[[WSGIEnvironment, Response], Response]) -> Callab
 
         return app
 
-    return around
+    return apply
 
 
 def closed(_: WSGIEnvironment, answer: Response) -> Response:
@@ -190,7 +193,7 @@ def now_and_then(how: Callable[..., Iterable[bytes]]) -> Callable[..., WSGIAppli
         how: takes the number of such requests so far, the application and the request, and returns the answer.
     """
 
-    def around(inner: WSGIApplication, every: float, _: Any) -> WSGIApplication:
+    def apply(inner: WSGIApplication, every: float, _: Any) -> WSGIApplication:
         numbers = count(1)
 
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -199,7 +202,7 @@ def now_and_then(how: Callable[..., Iterable[bytes]]) -> Callable[..., WSGIAppli
 
         return app
 
-    return around
+    return apply
 
 
 def failed(
@@ -213,15 +216,15 @@ def failed(
 
 def limited(**headers: str) -> Callable[..., WSGIApplication]:
     """Report a rate limit now and then, with these headers."""
-    told = [(name.replace("_", "-"), text) for name, text in headers.items()]
+    added = [(name.replace("_", "-"), text) for name, text in headers.items()]
 
-    def refused(
+    def answer_rate_limited(
         _turn: int, inner: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
         environ[REFUSAL] = Refusal("429", "This is one request too many.", mistake=False)
-        return inner(environ, lambda status, sent, *more: start_response(status, [*sent, *told], *more))
+        return inner(environ, lambda status, fields, *exc_info: start_response(status, [*fields, *added], *exc_info))
 
-    return now_and_then(refused)
+    return now_and_then(answer_rate_limited)
 
 
 def redirected(inner: WSGIApplication, status: float, _: Any) -> WSGIApplication:
@@ -256,7 +259,7 @@ class Replica:
             if environ["REQUEST_METHOD"] in ("GET", "HEAD"):
                 return self._replica(environ, start_response)
             body = environ["wsgi.input"].read()
-            while self._pending and sum(len(each[2]) for each in self._pending) + len(body) > MOST_PENDING:
+            while self._pending and sum(len(write[2]) for write in self._pending) + len(body) > MOST_PENDING:
                 self._catch_up()
             request = {name: value for name, value in environ.items() if name != CONTEXT}
             self._pending.append((time.monotonic() + self._seconds, request, body))
@@ -264,8 +267,8 @@ class Replica:
 
     def _catch_up(self) -> None:
         """Repeat the oldest pending write on the replica."""
-        _, written, body = self._pending.popleft()
-        Response.from_app(self._replica, written | {"wsgi.input": BytesIO(body)}, buffered=True)
+        _, write_environ, body = self._pending.popleft()
+        Response.from_app(self._replica, write_environ | {"wsgi.input": BytesIO(body)}, buffered=True)
 
 
 def by_chance(most: float) -> Iterator[float]:
@@ -340,13 +343,13 @@ CONDITIONS = {
     "dropped-after": Condition(
         "one request in N is carried out, and its connection closed without an answer",
         (40,),
-        now_and_then(lambda _turn, *rest: dropped_after(*rest)),
+        now_and_then(lambda _turn, *request: dropped_after(*request)),
         travels=True,
     ),
     "cut-off": Condition(
         "one answer in N breaks off in the middle of its body",
         (40,),
-        now_and_then(lambda _turn, *rest: cut_off(*rest)),
+        now_and_then(lambda _turn, *request: cut_off(*request)),
         travels=True,
     ),
     "connection-close": Condition(
@@ -384,9 +387,9 @@ def parsed(text: str) -> tuple[str, float]:
     Raises:
         SettingsError: if the measure is not a number.
     """
-    name, equals, measure = text.partition("=")
+    name, equals, amount = text.partition("=")
     try:
-        return name, float(measure) if equals or name not in CONDITIONS else CONDITIONS[name].measures[0]
+        return name, float(amount) if equals or name not in CONDITIONS else CONDITIONS[name].measures[0]
     except ValueError:
         raise SettingsError(f'invalid condition "{text}": expected NAME or NAME=N, such as lag=0.3') from None
 
@@ -402,19 +405,17 @@ def check(measures: Mapping[str, float], *, forwarded: bool = False, shared: boo
     Raises:
         SettingsError: if there is one; the message names it.
     """
-    for name, measure in measures.items():
+    for name, amount in measures.items():
         if name not in CONDITIONS:
             raise SettingsError(f'no condition "{name}"; conditions are {", ".join(CONDITIONS)}')
         if forwarded and not CONDITIONS[name].travels:
-            known = ", ".join(each for each, condition in CONDITIONS.items() if condition.travels)
-            raise SettingsError(f'the condition "{name}" does not apply in front of a deployment; these do: {known}')
+            names = ", ".join(key for key, condition in CONDITIONS.items() if condition.travels)
+            raise SettingsError(f'the condition "{name}" does not apply in front of a deployment; these do: {names}')
         allowed = CONDITIONS[name].allowed
-        if allowed and measure not in allowed:
-            raise SettingsError(
-                f'the condition "{name}" is {measure!r}; expected one of {", ".join(map(str, allowed))}'
-            )
-        if isinstance(measure, bool) or not isinstance(measure, int | float) or not 0 <= measure <= MOST:
-            raise SettingsError(f'the condition "{name}" is {measure!r}; expected a number from 0 to {MOST}')
+        if allowed and amount not in allowed:
+            raise SettingsError(f'the condition "{name}" is {amount!r}; expected one of {", ".join(map(str, allowed))}')
+        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount <= MOST:
+            raise SettingsError(f'the condition "{name}" is {amount!r}; expected a number from 0 to {MOST}')
         if shared and CONDITIONS[name].around is Replica:
             raise SettingsError(
                 f'the condition "{name}" needs a second mock with records of its own; leave --store out'

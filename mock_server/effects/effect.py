@@ -65,8 +65,10 @@ def preferences_of(header: str) -> Preferred:
             case "defect" if value in DEFECTS:
                 preferred.defects += (value,)
             case "defect":
-                near = get_close_matches(value, DEFECTS, n=2, cutoff=0.5)
-                hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server list defects` names them all."
+                similar = get_close_matches(value, DEFECTS, n=2, cutoff=0.5)
+                hint = (
+                    f"did you mean {' or '.join(similar)}?" if similar else "`mock-server list defects` names them all."
+                )
                 raise ValueError(f'Prefer: there is no defect "{value}"; {hint}')
             case _ if name in OF_OTHERS:
                 continue
@@ -104,13 +106,13 @@ def _code(value: str) -> int:
 
 def _delay(value: str) -> float:
     """Seconds, those given or any between two that are."""
-    found = SECONDS.fullmatch(value)
-    least, most = (float(found[1]), float(found[2] or found[1])) if found else (-1.0, -1.0)
-    if not 0 <= least <= most <= LONGEST_DELAY:
+    match = SECONDS.fullmatch(value)
+    min_seconds, max_seconds = (float(match[1]), float(match[2] or match[1])) if match else (-1.0, -1.0)
+    if not 0 <= min_seconds <= max_seconds <= LONGEST_DELAY:
         raise ValueError(
             f'Prefer: delay is "{value}"; give seconds from 0 to {LONGEST_DELAY:g}, or a range such as 0.2-1.5.'
         )
-    return random.uniform(least, most)  # noqa: S311 - no secret
+    return random.uniform(min_seconds, max_seconds)  # noqa: S311 - no secret
 
 
 MOST, MOST_HEADERS = 100, 50
@@ -171,12 +173,12 @@ class Effect:
     @property
     def what(self) -> str:
         """What it does, for people."""
-        told = [text for text in (self.prefer, self.condition) if text]
-        told += [f"status={self.status}"] if self.status else []
-        told += [f"field={self.field}"] if self.field else []
-        told += [f"{name}: {value}" for name, value in self.headers.items()]
-        told += ["with a body"] if self.body is not None else []
-        return ", ".join(told)
+        parts = [text for text in (self.prefer, self.condition) if text]
+        parts += [f"status={self.status}"] if self.status else []
+        parts += [f"field={self.field}"] if self.field else []
+        parts += [f"{name}: {value}" for name, value in self.headers.items()]
+        parts += ["with a body"] if self.body is not None else []
+        return ", ".join(parts)
 
     @property
     def preferred(self) -> Preferred:
@@ -221,8 +223,8 @@ class Effect:
         """The answer of its own, or None."""
         if self.field or (self.status is None and self.body is None):
             return None
-        own = {name.lower(): value for name, value in self.headers.items()}
-        is_text = isinstance(self.body, str) and not own.get("content-type", "application/json").startswith(
+        header_texts = {name.lower(): value for name, value in self.headers.items()}
+        is_text = isinstance(self.body, str) and not header_texts.get("content-type", "application/json").startswith(
             "application/json"
         )
         content = "" if self.body is None else self.body if is_text else json.dumps(self.body, ensure_ascii=False)
@@ -255,17 +257,17 @@ class State:
 
     def take(self, method: str, path: str, account: str, *, is_answered: bool) -> tuple[Effect, ...]:
         """What a request gets; that then counts as used."""
-        taken, left = list[Effect](), list[Effect]()
+        due_effects, left = list[Effect](), list[Effect]()
         for effect in self.every:
-            is_late = not effect.condition and (is_answered or any(not each.condition for each in taken))
-            if is_late or not effect.matches(method, path, account):
+            is_too_late = not effect.condition and (is_answered or any(not due.condition for due in due_effects))
+            if is_too_late or not effect.matches(method, path, account):
                 left.append(effect)
                 continue
             is_due, remaining = effect.used()
-            taken += [effect] if is_due else []
+            due_effects += [effect] if is_due else []
             left += [remaining] if remaining else []
         self.every = left
-        return tuple(taken)
+        return tuple(due_effects)
 
     def keep(self, is_kept: Callable[[Effect], bool]) -> None:
         """Remove the others."""
@@ -282,7 +284,7 @@ class Effects:
 
     def __init__(self, resources: Collection[Resource], settings: Settings) -> None:
         self._settings, base_path = settings, settings.base_path
-        self._paths = {base_path + path.rstrip("/") for each in resources for path in each.paths.values()}
+        self._paths = {base_path + path.rstrip("/") for resource in resources for path in resource.paths.values()}
         self._lock = threading.Lock()
         self._state = State()
 
@@ -437,9 +439,9 @@ def _is_deep(body: Any) -> bool:
     level = [body]
     for _ in range(DEEPEST):
         level = [
-            each
+            child
             for node in level
-            for each in (node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
+            for child in (node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
         ]
     return bool(level)
 

@@ -53,23 +53,23 @@ class EffectLayer:
         self._resources = service.contract.resources
         self._url = service.settings.deployment.url if service.settings.deployment else ""
         self._another = another or (lambda: inner)
-        self._usual = [Effect(condition=f"{name}={measure}") for name, measure in (measures or {}).items()]
+        self._usual = [Effect(condition=f"{name}={amount}") for name, amount in (measures or {}).items()]
         self._made: dict[tuple[int, str], Any] = {}
-        within = [each for effect in self._usual if (each := self._within(effect))]
-        self._is_needed = bool(transformations or within)
+        changes = [change for effect in self._usual if (change := self._within(effect))]
+        self._is_needed = bool(transformations or changes)
         self._serve: Serve = self._honest
-        for transformation in (*within, *transformations):
+        for transformation in (*changes, *transformations):
             self._serve = _remembering(transformation, self._serve)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
         context = context_of(environ)
         if not self._usual and not context.effects:
-            is_plain = not self._is_needed and not environ.get("HTTP_PREFER")
-            return (self._inner if is_plain else self._preferring)(environ, start_response)
+            is_unchanged = not self._is_needed and not environ.get("HTTP_PREFER")
+            return (self._inner if is_unchanged else self._preferring)(environ, start_response)
         if context.around is None:  # else, a condition asks a second server
-            around = [*self._usual, *(effect for effect in context.effects if effect.condition)]
-            context.around = sorted(around, key=_place, reverse=True)
+            pending = [*self._usual, *(effect for effect in context.effects if effect.condition)]
+            context.around = sorted(pending, key=_place, reverse=True)
         return self._onward(environ, start_response)
 
     def _onward(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -83,15 +83,15 @@ class EffectLayer:
 
     def _around(self, effect: Effect) -> WSGIApplication | None:
         """The layer of a condition, which is the same for all requests that it surrounds."""
-        name, measure = effect.measured
+        name, amount = effect.measured
         make = CONDITIONS[name].around
-        return self._once(effect, lambda: make(self._onward, measure, self._another)) if make else None
+        return self._once(effect, lambda: make(self._onward, amount, self._another)) if make else None
 
     def _within(self, effect: Effect) -> Transformation | None:
         """The transformation of a condition, which is the same for all requests that it changes."""
-        name, measure = effect.measured
+        name, amount = effect.measured
         make = CONDITIONS[name].within
-        return self._once(effect, lambda: make(measure)) if make else None
+        return self._once(effect, lambda: make(amount)) if make else None
 
     def _once(self, effect: Effect, make: Callable[[], Any]) -> Any:
         key = (effect.number, effect.condition)
@@ -106,13 +106,13 @@ class EffectLayer:
         effects = context_of(environ).effects
         if not effects and not environ.get("HTTP_PREFER"):
             return (self._called if self._is_needed else self._inner)(environ, start_response)
-        forced = next((each for each in effects if not each.condition), None)
+        forced_effect = next((effect for effect in effects if not effect.condition), None)
         try:
-            preferred = forced.preferred if forced else preferences_of(environ.get("HTTP_PREFER", ""))
+            preferred = forced_effect.preferred if forced_effect else preferences_of(environ.get("HTTP_PREFER", ""))
         except ValueError as error:
             environ[REFUSAL] = Refusal("400", str(error), mistake=False)
             return self._inner(environ, start_response)
-        return self._preferred(preferred, forced or NO_EFFECT, environ, start_response)
+        return self._preferred(preferred, forced_effect or NO_EFFECT, environ, start_response)
 
     def _preferred(
         self, preferred: Preferred, forced: Effect, environ: WSGIEnvironment, start_response: StartResponse
@@ -131,15 +131,17 @@ class EffectLayer:
             return dropped(environ, start_response)
 
         def inner(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            own = forced.response()
-            return own(environ, start_response) if own else self._called(environ, start_response, preferred.defects)
+            answer = forced.response()
+            return (
+                answer(environ, start_response) if answer else self._called(environ, start_response, preferred.defects)
+            )
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
-            told = [("Preference-Applied", ", ".join(preferred.applied))] if preferred.applied else []
+            applied = [("Preference-Applied", ", ".join(preferred.applied))] if preferred.applied else []
             limits = TOO_MANY.items() if preferred.code == HTTPStatus.TOO_MANY_REQUESTS else ()
             replaced = {name.lower() for name in forced.headers}
-            kept = [(name, value) for name, value in [*headers, *told, *limits] if name.lower() not in replaced]
-            return start_response(status, [*kept, *forced.headers.items()], *more)
+            combined = [(name, value) for name, value in [*headers, *applied, *limits] if name.lower() not in replaced]
+            return start_response(status, [*combined, *forced.headers.items()], *more)
 
         return dropped_after(inner, environ, start_response) if preferred.lost else inner(environ, start)
 
@@ -183,10 +185,10 @@ def _is_long(environ: WSGIEnvironment) -> bool:
 
 def _remembering(transformation: Transformation, inner: Serve, owner: Any = None) -> Serve:
     """Give a transformation what it remembers of each account, for as long as its owner lives."""
-    strangers: dict[str, Any] = {}
+    unknown_client_memory: dict[str, Any] = {}
 
     def serve(call: Call) -> Response:
-        memory = call.account.memories.setdefault(owner or serve, {}) if call.account else strangers
+        memory = call.account.memories.setdefault(owner or serve, {}) if call.account else unknown_client_memory
         return transformation(replace(call, memory=memory), inner)
 
     return serve

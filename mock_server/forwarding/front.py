@@ -35,10 +35,10 @@ class Front:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request, or send a placeholder for the deployment's answer."""
         path = environ.get("RAW_PATH") or environ["PATH_INFO"]
-        is_elsewhere = not path.startswith(f"{self._base_path}/")
-        if REFUSAL not in environ and not is_elsewhere and (refusal := self._refusal(environ)):
+        is_outside = not path.startswith(f"{self._base_path}/")
+        if REFUSAL not in environ and not is_outside and (refusal := self._refusal(environ)):
             environ[REFUSAL] = refusal
-        if REFUSAL in environ or is_elsewhere or path in self._own:
+        if REFUSAL in environ or is_outside or path in self._own:
             return self._inner(environ, start_response)
         context_of(environ).forwarded = True
         start_response("200 OK", [])
@@ -61,7 +61,7 @@ class Front:
 
 def _is_overridden(environ: WSGIEnvironment) -> bool:
     """Whether a deployment might take a read for a write: it has a body, or says that it is something else."""
-    names = (unquote_plus(each.partition("=")[0]) for each in re.split("[&;]", environ["QUERY_STRING"]))
+    names = (unquote_plus(parameter.partition("=")[0]) for parameter in re.split("[&;]", environ["QUERY_STRING"]))
     asks = any(PARAMETER.fullmatch(re.sub("[^a-z]", "", name.casefold())) for name in names)
     return has_body(environ) or asks or any(map(OVERRIDE.fullmatch, environ))
 

@@ -35,15 +35,15 @@ def links_here(body: bytes, there: str, here: str) -> bytes:
         there: the base URL of the deployment, which its links need not begin with.
         here: the base URL of this server.
     """
-    base, known = json.dumps(here)[1:-1].encode(), (there.encode(), there.replace("/", "\\/").encode())
+    base, forms = json.dumps(here)[1:-1].encode(), (there.encode(), there.replace("/", "\\/").encode())
 
     def changed(found: re.Match[bytes]) -> bytes:
         link = found[2]
-        place = next((len(each) for each in known if API.match(link, len(each)) and link.startswith(each)), None)
-        if place is None:
+        position = next((len(form) for form in forms if API.match(link, len(form)) and link.startswith(form)), None)
+        if position is None:
             api = API.search(link)
-            place = api.start() if api else None
-        return found[0] if place is None else found[1] + base + link[place:]
+            position = api.start() if api else None
+        return found[0] if position is None else found[1] + base + link[position:]
 
     return LINK.sub(changed, body)
 
@@ -52,10 +52,10 @@ def location_here(location: bytes, there: str, here: str) -> bytes:
     """The target of a redirect, if it is within the deployment, as a URL of this server."""
     path = urlsplit(there).path.encode()
     for base in (there.encode(), path):
-        rest = location[len(base) :]
-        is_below = rest[:1] in (b"/", b"?", b"") if base else location[:1] == b"/" and location[:2] != b"//"
-        if location.startswith(base) and is_below:
-            return here.encode() + rest
+        remainder = location[len(base) :]
+        is_path_below = remainder[:1] in (b"/", b"?", b"") if base else location[:1] == b"/" and location[:2] != b"//"
+        if location.startswith(base) and is_path_below:
+            return here.encode() + remainder
     return location
 
 
@@ -108,18 +108,18 @@ class ForwardingGateway(Gateway):
         environ = environ_of(scope)
         if self._site.is_control(environ):
             return await super().__call__(scope, receive, send)
-        passage = Passage(environ, receive, send, self._room)
+        exchange = Passage(environ, receive, send, self._room)
         self._under_way += 1
         try:
             self._keeper.force(environ)
             start, body = called(self._site, environ)
-            if not passage.context.forwarded:
-                return await self._answer_itself(passage, start, list(body), receive, send)
+            if not exchange.context.forwarded:
+                return await self._answer_itself(exchange, start, list(body), receive, send)
             with suppress(SlowClientError):
-                await self._forward(passage, scope, start, list(body), send)
+                await self._forward(exchange, scope, start, list(body), send)
         finally:
             self._under_way -= 1
-            passage.end()
+            exchange.end()
         return None
 
     def finish(self) -> None:
@@ -155,14 +155,14 @@ class ForwardingGateway(Gateway):
         """Forward a request, and send what comes back, or what a layer makes of it."""
         method, path, query = scope["method"], scope["raw_path"], scope["query_string"]
         try:
-            sent = await passage.body()
-            if isinstance(sent, bytes):  # once it is on its way, it is read while the deployment is at work
+            content = await passage.body()
+            if isinstance(content, bytes):  # once it is on its way, it is read while the deployment is at work
                 loop = asyncio.get_running_loop()
-                loop.call_soon(loop.call_soon, self._keeper.read_form, passage.environ, sent)
+                loop.call_soon(loop.call_soon, self._keeper.read_form, passage.environ, content)
             # The deployment is not to learn the token of this server.
-            headers = [each for each in scope["headers"] if not holds_token(each[1], self._token)]
+            headers = [header for header in scope["headers"] if not holds_token(header[1], self._token)]
             is_coming = not passage.is_received
-            async with self._upstream.answering(method, path, query, headers, sent, is_coming=is_coming) as answer:
+            async with self._upstream.answering(method, path, query, headers, content, is_coming=is_coming) as answer:
                 passage.head = Head(answer.status, _told(answer.raw_headers))
                 if start["status"] == PASSED_ON:
                     return await self._pass_back(passage, answer, start)
@@ -198,15 +198,15 @@ class ForwardingGateway(Gateway):
         length = next((int(text) for name, text in headers if name.lower() == b"content-length"), None)
         if context.broken and (length == 0 or answer.method == "HEAD" or answer.status in WITHOUT_BODY):
             context.broken = ""  # there is nothing to cut off
-        handed, last = 0, b""  # what completes the answer is sent once the journal has the request
+        sent_bytes, last = 0, b""  # what completes the answer is sent once the journal has the request
         async for part in parts:
             if context.broken:
-                most = len(part) // 2 if length is None else length // 2
-                last = part[: max(0, most - handed)]
+                bytes_to_send = len(part) // 2 if length is None else length // 2
+                last = part[: max(0, bytes_to_send - sent_bytes)]
             else:
                 last = part
-            handed += len(last)
-            if last and (context.broken or handed != length):
+            sent_bytes += len(last)
+            if last and (context.broken or sent_bytes != length):
                 await passage.hand(last)
                 last = b""
         self._teach(passage)
@@ -221,12 +221,13 @@ class ForwardingGateway(Gateway):
     ) -> tuple[Headers, AsyncIterator[bytes]]:
         """An answer whose links lead here, if it is short enough."""
         host = environ.get("HTTP_HOST", "")
-        here = self._settings.public_base_url or f"{environ['wsgi.url_scheme']}://{host}{self._settings.base_path}"
-        if not URL.fullmatch(here):
+        mock_url = self._settings.public_base_url or f"{environ['wsgi.url_scheme']}://{host}{self._settings.base_path}"
+        if not URL.fullmatch(mock_url):
             return headers, parts
-        there = self._deployment.url
+        base_url = self._deployment.url
         headers = [
-            (name, location_here(text, there, here) if name.lower() == b"location" else text) for name, text in headers
+            (name, location_here(text, base_url, mock_url) if name.lower() == b"location" else text)
+            for name, text in headers
         ]
         if (
             answer.method != "GET"
@@ -234,14 +235,14 @@ class ForwardingGateway(Gateway):
             or answer.headers.get("Content-Encoding", "identity") != "identity"
         ):
             return headers, parts
-        gathered: list[bytes] = []
+        received_parts: list[bytes] = []
         async for part in parts:
-            gathered.append(part)
-            if sum(map(len, gathered)) > LONGEST or gathered[0].lstrip()[:1] != b"{":
-                return headers, chained(gathered, parts)
-        body = links_here(b"".join(gathered), there, here)
+            received_parts.append(part)
+            if sum(map(len, received_parts)) > LONGEST or received_parts[0].lstrip()[:1] != b"{":
+                return headers, chained(received_parts, parts)
+        body = links_here(b"".join(received_parts), base_url, mock_url)
         length = (b"content-length", str(len(body)).encode())
-        return [each for each in headers if each[0].lower() != length[0]] + [length], chained([body])
+        return [header for header in headers if header[0].lower() != length[0]] + [length], chained([body])
 
     def _teach(self, passage: Passage) -> None:
         if self._sightings and passage.answered.is_whole:
@@ -277,7 +278,7 @@ def _merged(headers: Headers, added: Headers) -> Headers:
     """The headers of an answer, with those that the layers here added in place of the deployment's own."""
     added = [(name.lower(), text) for name, text in added if name.lower() not in OF_THE_PLACEHOLDER]
     replaced = {name for name, _ in added} - {b"vary"}
-    return [each for each in headers if each[0].lower() not in replaced] + added + SAFE
+    return [header for header in headers if header[0].lower() not in replaced] + added + SAFE
 
 
 def _failed(trouble: str | Exception, start: Message) -> tuple[Message, list[bytes]]:
@@ -286,9 +287,11 @@ def _failed(trouble: str | Exception, start: Message) -> tuple[Message, list[byt
     denied = UpstreamError(status, "http_request_denied", str(trouble))
     error = trouble if isinstance(trouble, UpstreamError) else denied
     body = json.dumps({"errors": [{"title": error.title, "status": error.status}]}).encode()
-    own = [
+    headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
         (b"proxy-status", b"mock-server; error=" + error.kind.encode()),
     ]
-    return {"type": "http.response.start", "status": error.status, "headers": _merged(own, start["headers"])}, [body]
+    return {"type": "http.response.start", "status": error.status, "headers": _merged(headers, start["headers"])}, [
+        body
+    ]

@@ -130,13 +130,15 @@ class Passage:
             beginning += part
             if len(beginning) > SHORT:
                 break
-        is_short = self.is_received and "CONTENT_LENGTH" in self.environ  # what comes in chunks goes on in chunks
-        return bytes(beginning) if is_short else chained([bytes(beginning)] if beginning else [], parts)
+        is_in_one_piece = (
+            self.is_received and "CONTENT_LENGTH" in self.environ
+        )  # what comes in chunks goes on in chunks
+        return bytes(beginning) if is_in_one_piece else chained([bytes(beginning)] if beginning else [], parts)
 
     async def _body(self) -> AsyncIterator[bytes]:
         self.is_received = False
-        more, patience, clock = True, messages.SECONDS_FOR_A_BODY, asyncio.get_running_loop().time
-        while more:
+        has_more, patience, clock = True, messages.SECONDS_FOR_A_BODY, asyncio.get_running_loop().time
+        while has_more:
             before = clock()
             try:
                 async with asyncio.timeout(min(patience, messages.SECONDS_FOR_A_BODY)):
@@ -147,7 +149,7 @@ class Passage:
             if message["type"] == "http.disconnect":
                 self.trouble = CUT_SHORT
                 raise SlowClientError(self.trouble)
-            part, more = message.get("body", b""), message.get("more_body", False)
+            part, has_more = message.get("body", b""), message.get("more_body", False)
             patience += len(part) / messages.LEAST_RATE - (clock() - before)
             self.sent.add(part)
             if part:

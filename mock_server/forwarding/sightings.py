@@ -69,19 +69,19 @@ class Disguise:
             return text
         if (field, text) not in self._replaced:
             tries = (self._made(field, text) for _ in range(MOST_TRIES))
-            made = next((each for each in tries if (field, each.casefold()) not in self._used), None)
-            made = made or f"{len(self._used)}-{self._made(field, text)}"
-            self._used.add((field, made.casefold()))
-            self._replaced[field, text] = made
+            alias = next((option for option in tries if (field, option.casefold()) not in self._used), None)
+            alias = alias or f"{len(self._used)}-{self._made(field, text)}"
+            self._used.add((field, alias.casefold()))
+            self._replaced[field, text] = alias
         return self._replaced[field, text]
 
     def _made(self, field: str, text: str) -> str:
         if field == "host":
             return _reserved("".join(map(self._like, text)))
         begins = SCHEME.match(text)
-        kept = begins[0] if begins else ""
-        made = kept + "".join(map(self._like, text[len(kept) :]))
-        return HOST.sub(lambda found: _reserved(found[0]), made)
+        scheme = begins[0] if begins else ""
+        disguised = scheme + "".join(map(self._like, text[len(scheme) :]))
+        return HOST.sub(lambda match: _reserved(match[0]), disguised)
 
     def _like(self, letter: str) -> str:
         for alphabet in ALPHABETS:
@@ -126,10 +126,10 @@ class Sightings:
             body: its body.
         """
         path = environ["PATH_INFO"].removeprefix(self._base_path)
-        found = self._resource(path)
-        if not found or account in ("", UNNAMED) or not 200 <= status < 300:  # noqa: PLR2004 - what HTTP calls success
+        target = self._resource(path)
+        if not target or account in ("", UNNAMED) or not 200 <= status < 300:  # noqa: PLR2004 - what HTTP calls success
             return
-        resource, identifier = found
+        resource, identifier = target
         records = self._accounts.setdefault(account, {}).setdefault(resource.name, {})
         if environ["REQUEST_METHOD"] == "DELETE" and identifier:
             self._keep(records, identifier, None)
@@ -139,8 +139,8 @@ class Sightings:
             answer = json.loads(body)
         except (ValueError, RecursionError):
             return
-        shown = answer.get("data") if isinstance(answer, dict) else None
-        rows = shown if isinstance(shown, list) and not identifier else [shown] if identifier else []
+        data = answer.get("data") if isinstance(answer, dict) else None
+        rows = data if isinstance(data, list) and not identifier else [data] if identifier else []
         for row in rows:
             self._note(resource, records, row)
         meta = answer.get("meta") if isinstance(answer, dict) else None
@@ -159,14 +159,14 @@ class Sightings:
                 "name": name.capitalize(),
                 "api_key": f"recorded-key-{number}",
                 "records": {
-                    each.name: [
+                    resource.name: [
                         {
                             field: disguise(field, value) if isinstance(value, str) else value
                             for field, value in row.items()
                         }
-                        for row in _once(resources.get(each.name, {}))
+                        for row in _once(resources.get(resource.name, {}))
                     ]
-                    for each in self._contract.resources.values()
+                    for resource in self._contract.resources.values()
                 },
             }
             for number, (name, resources) in enumerate(self._accounts.items(), 1)
@@ -183,20 +183,22 @@ class Sightings:
     @property
     def _now(self) -> str:
         """The latest time that a record shows."""
-        rows = (row for resources in self._accounts.values() for each in resources.values() for row in each.values())
+        rows = (
+            row for resources in self._accounts.values() for records in resources.values() for row in records.values()
+        )
         times = [row[name] for row in rows for name in TIMES if row.get(name)]
         return max(times, default=datetime.now().strftime(TIME_FORMAT))  # noqa: DTZ005 - the contract's times have no zone
 
     def _resource(self, path: str) -> tuple[Resource, int] | None:
         """The resource in a path, and the id, or 0 for its list."""
-        for each in self._contract.resources.values():
-            prefix = each.paths["read"].partition("{")[0]
-            if path.rstrip("/") == each.paths["list"].rstrip("/"):
-                return each, 0
+        for resource in self._contract.resources.values():
+            prefix = resource.paths["read"].partition("{")[0]
+            if path.rstrip("/") == resource.paths["list"].rstrip("/"):
+                return resource, 0
             last = path.removeprefix(prefix)
             is_number = path.startswith(prefix) and len(last) <= LONGEST_ID and last.isascii() and last.isdecimal()
             if is_number and is_id(int(last)):
-                return each, int(last)
+                return resource, int(last)
         return None
 
     def _note(self, resource: Resource, records: dict[int, dict[str, Any]], row: Any) -> None:
@@ -242,19 +244,19 @@ def _values(resource: Resource, row: Mapping[str, Any]) -> Iterator[tuple[str, A
 
 def _once(records: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
     """Records, of those with the same host the first, because a fixture holds no two."""
-    once: dict[str, dict[str, Any]] = {}
+    distinct: dict[str, dict[str, Any]] = {}
     for identifier, row in list(records.items()):
-        once.setdefault(str(row.get("host", identifier)).casefold(), row)
-    return list(once.values())
+        distinct.setdefault(str(row.get("host", identifier)).casefold(), row)
+    return list(distinct.values())
 
 
 def _settings(resource: Resource, row: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The form fields that an object shows, under their own names or under names that services use."""
-    own = [field.name for field in resource.fields.values() if field.applies_when and field.applies_to(row)]
+    names = [field.name for field in resource.fields.values() if field.applies_when and field.applies_to(row)]
     texts = {name: value for name, value in shown.items() if isinstance(value, str) and value}
-    for name in own:
+    for name in names:
         usual = GENERIC_KEYS.get(name, "url")
-        value = texts.get(name) or texts.get(usual) or (next(iter(texts.values()), None) if len(own) == 1 else None)
+        value = texts.get(name) or texts.get(usual) or (next(iter(texts.values()), None) if len(names) == 1 else None)
         if value is not None:
             yield name, value
 

@@ -103,15 +103,15 @@ class Upstream:
             UpstreamError: if none comes.
         """
         target = self._base.raw_path.rstrip("/") + _ascii(path).removeprefix(self._base_path)
-        asked = f"?{_ascii(query)}" if query else ""
-        url = URL(f"{self._base.origin()}{target}{asked}", encoded=True)
-        told = CIMultiDict(_sent(headers, readable=self._deployment.rewrite_links))
+        query_text = f"?{_ascii(query)}" if query else ""
+        url = URL(f"{self._base.origin()}{target}{query_text}", encoded=True)
+        forwarded_headers = CIMultiDict(_sent(headers, readable=self._deployment.rewrite_links))
         async with self._uploads if is_coming else nullcontext():
             try:
                 async with asyncio.timeout(self._seconds) as limit:
                     data = self._pushing(limit, body) if isinstance(body, AsyncIterator) else body
                     answer = await self._opened().request(
-                        method, url, headers=told, data=data, allow_redirects=False, proxy=self._proxy
+                        method, url, headers=forwarded_headers, data=data, allow_redirects=False, proxy=self._proxy
                     )
                 _check(answer)
             except TROUBLE as error:
@@ -170,30 +170,30 @@ class Upstream:
 
     def _failure(self, error: Exception) -> UpstreamError:
         by = f" by the proxy {shown_url(self._proxy)}" if self._proxy else ""
-        there, seconds = self._deployment.url + by, f"{self._deployment.timeout:g} seconds"
+        name, seconds = self._deployment.url + by, f"{self._deployment.timeout:g} seconds"
         match error:
             case aiohttp.ClientConnectorDNSError():
-                told = (502, "dns_error", f"The name of {there} is not known; check the URL to forward to.")
+                failure = (502, "dns_error", f"The name of {name} is not known; check the URL to forward to.")
             case aiohttp.ClientConnectorCertificateError():
-                title = f"The certificate of {there} is not trusted: {error.certificate_error}; give --ca-bundle."
-                told = (502, "tls_certificate_error", title)
+                title = f"The certificate of {name} is not trusted: {error.certificate_error}; give --ca-bundle."
+                failure = (502, "tls_certificate_error", title)
             case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
-                told = (
+                failure = (
                     502,
                     "tls_protocol_error",
-                    f"TLS with {there} failed: {error}; check its certificate and yours.",
+                    f"TLS with {name} failed: {error}; check its certificate and yours.",
                 )
             case aiohttp.ConnectionTimeoutError():
-                told = (504, "connection_timeout", f"{there} took no connection for {seconds}.")
+                failure = (504, "connection_timeout", f"{name} took no connection for {seconds}.")
             case TimeoutError():
-                told = (504, "http_response_timeout", f"{there} sent nothing for {seconds}.")
+                failure = (504, "http_response_timeout", f"{name} sent nothing for {seconds}.")
             case aiohttp.ClientConnectorError():
-                told = (502, "connection_refused", f"{there} cannot be reached: {error.strerror}; is it running?")
+                failure = (502, "connection_refused", f"{name} cannot be reached: {error.strerror}; is it running?")
             case aiohttp.ClientResponseError() | aiohttp.ClientPayloadError() | ValueError():
-                told = (502, "http_protocol_error", f"What {there} sent is not an HTTP answer: {_line(error)}.")
+                failure = (502, "http_protocol_error", f"What {name} sent is not an HTTP answer: {_line(error)}.")
             case _:
-                told = (502, "connection_terminated", f"{there} closed the connection without an answer.")
-        status, kind, title = told
+                failure = (502, "connection_terminated", f"{name} closed the connection without an answer.")
+        status, kind, title = failure
         return UpstreamError(status, kind, without_secrets_of(self._proxy or "", title))
 
 
@@ -212,14 +212,14 @@ def _check(answer: aiohttp.ClientResponse) -> None:
 
 def kept_headers(answer: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
     """The headers of an answer, without those of its connection or origin, and those that let pages read it."""
-    named = {name.strip().lower() for text in answer.headers.getall("Connection", ()) for name in text.split(",")}
+    dropped = {name.strip().lower() for text in answer.headers.getall("Connection", ()) for name in text.split(",")}
     if "Transfer-Encoding" in answer.headers:
-        named.add("content-length")  # which does not count then (RFC 9112, 6.3)
+        dropped.add("content-length")  # which does not count then (RFC 9112, 6.3)
     return [
         (name, text)
         for name, text in answer.raw_headers
         if (lower := name.decode("latin-1").lower()) not in OF_THE_CONNECTION | OF_THE_ORIGIN
-        and lower not in named
+        and lower not in dropped
         and not lower.startswith("access-control-")  # which pages may call is decided here
     ]
 
@@ -248,19 +248,19 @@ def _sent(headers: Headers, *, readable: bool) -> Iterable[tuple[str, str]]:
         headers: as they came.
         readable: whether the answer must come as it is, because it may have to be changed.
     """
-    given = [(name.decode("latin-1").lower(), text.decode("utf-8", "replace")) for name, text in headers]
-    named = {each.strip().lower() for name, text in given if name == "connection" for each in text.split(",")}
-    for name, text in given:
+    decoded = [(name.decode("latin-1").lower(), text.decode("utf-8", "replace")) for name, text in headers]
+    dropped = {field.strip().lower() for name, text in decoded if name == "connection" for field in text.split(",")}
+    for name, text in decoded:
         if name == "accept-encoding":
             yield name, "identity" if readable else _readable(text)
-        elif name not in NOT_SENT and name not in named and "_" not in name:  # some servers take _ for -
+        elif name not in NOT_SENT and name not in dropped and "_" not in name:  # some servers take _ for -
             yield name, text
 
 
 def _readable(accepted: str) -> str:
     """The encodings that a client accepts, without those that the journal cannot read."""
-    known = [each for each in accepted.split(",") if each.partition(";")[0].strip().lower() in READABLE]
-    return ",".join(known).strip() or "identity"
+    codings = [coding for coding in accepted.split(",") if coding.partition(";")[0].strip().lower() in READABLE]
+    return ",".join(codings).strip() or "identity"
 
 
 def _ascii(text: bytes) -> str:
@@ -269,8 +269,8 @@ def _ascii(text: bytes) -> str:
 
 
 def _line(error: Exception) -> str:
-    told = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
-    return " ".join(told.split())[:200]
+    message = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    return " ".join(message.split())[:200]
 
 
 def _context(deployment: Deployment) -> ssl.SSLContext | None:

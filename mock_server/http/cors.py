@@ -45,18 +45,18 @@ class Cors:
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
             if context_of(environ).broken == "dropped":
                 return start_response(status, headers, *more)
-            told = Headers(headers)
-            told["Access-Control-Allow-Origin"] = allowed
-            told["Access-Control-Expose-Headers"] = EXPOSED
-            told.add("Vary", "Origin")
-            return start_response(status, told.to_wsgi_list(), *more)
+            response_headers = Headers(headers)
+            response_headers["Access-Control-Allow-Origin"] = allowed
+            response_headers["Access-Control-Expose-Headers"] = EXPOSED
+            response_headers.add("Vary", "Origin")
+            return start_response(status, response_headers.to_wsgi_list(), *more)
 
         return self._inner(environ, start)
 
 
 def _varying(start_response: StartResponse) -> Any:
     """Tell caches that pages of some origins get another answer."""
-    return lambda status, headers, *more: start_response(status, [*headers, ("Vary", "Origin")], *more)
+    return lambda status, headers, *exc_info: start_response(status, [*headers, ("Vary", "Origin")], *exc_info)
 
 
 class KnownHosts:
@@ -107,8 +107,8 @@ def _preflight(environ: WSGIEnvironment, allowed: str) -> Response:
     answer.headers["Access-Control-Allow-Methods"] = METHODS
     answer.headers["Access-Control-Max-Age"] = str(SECONDS)
     answer.headers["Vary"] = "Origin, Access-Control-Request-Headers"
-    if asked := environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS"):
-        answer.headers["Access-Control-Allow-Headers"] = asked
+    if requested_headers := environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS"):
+        answer.headers["Access-Control-Allow-Headers"] = requested_headers
     if "HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK" in environ:  # an internet page calls a local mock
         answer.headers["Access-Control-Allow-Private-Network"] = "true"
     return answer

@@ -91,11 +91,11 @@ def urlencoded(body: bytes) -> dict[str, Part]:
 
 def _last(parts: Iterable[Part]) -> dict[str, Part]:
     """The last part of each name."""
-    known: dict[str, Part] = {}
+    parts_by_name: dict[str, Part] = {}
     for part in parts:
-        before = known.get(part.name)
-        known[part.name] = replace(part, times=before.times + 1) if before else part
-    return known
+        before = parts_by_name.get(part.name)
+        parts_by_name[part.name] = replace(part, times=before.times + 1) if before else part
+    return parts_by_name
 
 
 def _pushed(body: bytes, boundary: str) -> Iterator[Part]:
@@ -183,14 +183,14 @@ class PartHead(NamedTuple):
 
 
 def _head(headers: Iterable[tuple[str, str]]) -> PartHead:
-    told = list(headers)
-    if len(told) > MOST_HEADERS:
+    header_list = list(headers)
+    if len(header_list) > MOST_HEADERS:
         raise MalformedFormError(f"a part has more than {MOST_HEADERS} headers")
-    known = {name.title(): text for name, text in told}
-    _, options = parse_options_header(known.get("Content-Disposition"))
+    header_texts = {name.title(): text for name, text in header_list}
+    _, options = parse_options_header(header_texts.get("Content-Disposition"))
     if "name" not in options:
         raise MalformedFormError("a part has no name in its Content-Disposition; give it one")
-    return PartHead(options["name"], options.get("filename"), known.get("Content-Type", "text/plain"))
+    return PartHead(options["name"], options.get("filename"), header_texts.get("Content-Type", "text/plain"))
 
 
 def _part(head: PartHead, content: bytes) -> Iterator[Part]:

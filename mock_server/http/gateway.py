@@ -69,10 +69,10 @@ class Gateway:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        start, body, delay, late = await self._received(scope, receive)
+        start, body, delay, body_delay = await self._received(scope, receive)
         if not isinstance(body, list):
             return await self._stream(start, body, receive, send)
-        return await self._deliver(start, body, delay, late, send)
+        return await self._deliver(start, body, delay, body_delay, send)
 
     async def _deliver(self, start: Message, body: list[bytes], delay: float, late: float, send: Send) -> None:
         """Send an answer when it is due, unless so many wait already that they would fill the memory."""
@@ -123,9 +123,9 @@ class Gateway:
 
     def stop(self) -> None:
         """Shut down all threads."""
-        for each in (self._control, self._api):
-            if each:
-                each.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._control, self._api):
+            if pool:
+                pool.shutdown(wait=False, cancel_futures=True)
 
     async def _read(self, body: Body, environ: WSGIEnvironment, receive: Receive) -> None:
         """Read a body into the environment of its request."""
@@ -147,7 +147,7 @@ class Gateway:
 
     async def _wait_for_room(self, body: Body) -> None:
         """Pause reading a long body until there is room for it; the body that began first may always go on."""
-        while sum(each.counted for each in self._bodies) > MOST_LARGE and next(iter(self._bodies)) is not body:
+        while sum(other.counted for other in self._bodies) > MOST_LARGE and next(iter(self._bodies)) is not body:
             await asyncio.sleep(SECONDS_TO_LOOK_FOR_ROOM)
             body.waited += SECONDS_TO_LOOK_FOR_ROOM
             if body.waited > messages.SECONDS_FOR_A_BODY:
@@ -166,11 +166,11 @@ class Gateway:
                 self._is_resting = True
                 asyncio.get_running_loop().call_soon(self._rest)
             await asyncio.sleep(0)
-        began = perf_counter()
+        started = perf_counter()
         try:
             return called(self._site, environ)
         finally:
-            self._busy += perf_counter() - began
+            self._busy += perf_counter() - started
 
     def _rest(self) -> None:
         self._busy, self._is_resting = 0.0, False
@@ -202,14 +202,14 @@ class Gateway:
 
     async def _stream(self, start: Message, body: Iterable[bytes], receive: Receive, send: Send) -> None:
         """Send an answer of unknown length, until it ends or the client has gone."""
-        gone, pieces = asyncio.create_task(client_gone(receive)), iter(body)
+        client_gone_task, pieces = asyncio.create_task(client_gone(receive)), iter(body)
         try:
             await send(start)
-            while not gone.done() and (piece := await self._in_thread(next, pieces, b"")):
+            while not client_gone_task.done() and (piece := await self._in_thread(next, pieces, b"")):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         finally:
-            gone.cancel()
+            client_gone_task.cancel()
             await self._in_thread(close, body)
 
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -221,8 +221,8 @@ def called(site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[byte
     start: Message = {}
 
     def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> Any:
-        told = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-        start.update(type="http.response.start", status=int(status[:3]), headers=told)
+        encoded_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        start.update(type="http.response.start", status=int(status[:3]), headers=encoded_headers)
 
     body = site(environ, start_response)
     if isinstance(body, list) or not any(name.lower() == b"content-length" for name, _ in start["headers"]):

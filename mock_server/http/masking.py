@@ -56,10 +56,10 @@ def masked_key(key: str, content: bytes) -> bytes:
     """A part of a request or an answer without a key, which may stand anywhere in it."""
     if len(key) < SHORTEST_KEY:
         return content
-    plain = key.encode("latin-1", "replace")
-    if plain in content:
-        content = content.replace(plain, MASKED.encode())
-    if (b"%" in content or b"\\" in content) and plain in _unescaped(content):
+    key_bytes = key.encode("latin-1", "replace")
+    if key_bytes in content:
+        content = content.replace(key_bytes, MASKED.encode())
+    if (b"%" in content or b"\\" in content) and key_bytes in _unescaped(content):
         return _written(key).sub(MASKED.encode(), content) if len(key) <= LONGEST_KEY else MASKED.encode()
     return content
 
@@ -73,22 +73,22 @@ def masked_text(key: str, text: str, longest: int = LONGEST_KEPT) -> str:
 def _unescaped(content: bytes) -> bytes:
     """A content without the escapes of URLs and JSON."""
     content = content.replace(b"\\/", b"/").replace(b'\\"', b'"').replace(b"\\\\", b"\\")
-    return unquote_to_bytes(ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), content))
+    return unquote_to_bytes(ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), content))
 
 
 @lru_cache(64)
 def _written(key: str) -> re.Pattern[bytes]:
     """A key as it may be written: each character as it is, in JSON or in a URL."""
-    sent = key.encode("latin-1", "replace").decode("latin-1")
-    return re.compile(escaped(sent, "latin-1").encode("latin-1"))
+    latin_1_key = key.encode("latin-1", "replace").decode("latin-1")
+    return re.compile(escaped(latin_1_key, "latin-1").encode("latin-1"))
 
 
 def masked_pairs(text: str) -> str:
     """A text that may contain `name=value`, as in a URL, or `"name": "value"`, without secrets."""
     if not (("=" in text or ":" in text) and is_secret(unquote_plus(text))):
         return text
-    text = PAIR.sub(lambda found: f"{found[1]}={MASKED}" if is_secret(unquote_plus(found[1])) else found[0], text)
-    return MEMBER.sub(lambda found: f'{found[1]}"{MASKED}"' if is_secret(found[2]) else found[0], text)
+    text = PAIR.sub(lambda match: f"{match[1]}={MASKED}" if is_secret(unquote_plus(match[1])) else match[0], text)
+    return MEMBER.sub(lambda match: f'{match[1]}"{MASKED}"' if is_secret(match[2]) else match[0], text)
 
 
 def masked_body(text: str) -> str:

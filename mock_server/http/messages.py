@@ -73,9 +73,9 @@ class Body:
         )
         if not self.refusal and self._came > self.limit:
             self.refuse("413", f"The body is too long; send {self.limit:,} bytes at most.")
-        room = KEPT_OF_REFUSED - self._kept if self.refusal else len(part)
-        self._parts += [part[:room]] if room > 0 else []
-        self._kept += max(0, min(room, len(part)))
+        free_bytes = KEPT_OF_REFUSED - self._kept if self.refusal else len(part)
+        self._parts += [part[:free_bytes]] if free_bytes > 0 else []
+        self._kept += max(0, min(free_bytes, len(part)))
         self.counted = self._kept if self._kept > SMALL else 0
         return None
 
@@ -233,7 +233,7 @@ def plain(body: bytes, headers: Iterable[tuple[str, str]]) -> bytes | None:
     for form in FORMS if codings[0] in CODINGS else ():
         stream = decompressobj(form)
         with suppress(ZlibError):  # an answer that is forced may lie about itself
-            whole = stream.decompress(body, LONGEST_PLAIN)
+            decompressed = stream.decompress(body, LONGEST_PLAIN)
             if stream.eof:
-                return whole
+                return decompressed
     return None

@@ -71,12 +71,12 @@ def _post_data(entry: Entry) -> harfile.PostData | None:
 
 def _response(entry: Entry, body: bytes | None) -> harfile.Response:
     status = entry.status or 0
-    known = status in HTTPStatus._value2member_map_
+    is_registered = status in HTTPStatus._value2member_map_
     # What is kept is no longer compressed.
     headers = {name: text for name, text in entry.answer_headers.items() if name.lower() != "content-encoding"}
     return harfile.Response(
         status=status,
-        statusText=HTTPStatus(status).phrase if known else "",
+        statusText=HTTPStatus(status).phrase if is_registered else "",
         httpVersion=HTTP,
         headers=_records(headers),
         content=_content(entry, body),
@@ -131,7 +131,11 @@ def curl(entry: Entry, host_url: str) -> str:
         words += ["-F", f'{name}=@FILE;filename="{file_name}"{media_type}']
     if entry.body:
         words += ["--data-raw", entry.body]
-    query = "?" + "".join(each if "!" <= each <= "~" else quote(each) for each in entry.query) if entry.query else ""
+    query = (
+        "?" + "".join(letter if "!" <= letter <= "~" else quote(letter) for letter in entry.query)
+        if entry.query
+        else ""
+    )
     path = quote(entry.path, safe=SAFE_FOR_CURL)
     if path.startswith(CONTROL):  # it was sent in other characters, as the control plane is not in the journal
         path = path.replace("_", "%5F", 1)
@@ -143,5 +147,5 @@ def curl(entry: Entry, host_url: str) -> str:
 def _headers(entry: Entry) -> dict[str, str]:
     """The headers that matter; the key only of a sandbox, whose name it is."""
     key = entry.account if is_sandbox(entry.account) else ""
-    own = {name: text for name in KEPT if (text := entry.headers.get(name, "*/*")) != "*/*"}
-    return ({"Authorization": f"Bearer {key}"} if key else {}) | own
+    repeated_headers = {name: text for name in KEPT if (text := entry.headers.get(name, "*/*")) != "*/*"}
+    return ({"Authorization": f"Bearer {key}"} if key else {}) | repeated_headers

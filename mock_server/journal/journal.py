@@ -117,7 +117,7 @@ class Entry:
             texts += [*pairs, *pairs.values()]
         for file in self.files.values():
             texts += [file.name, file.media_type]
-        return BARE + sum(map(len, texts)) + sum([len(each.what) for each in self.remarks])
+        return BARE + sum(map(len, texts)) + sum([len(remark.what) for remark in self.remarks])
 
     @property
     def key(self) -> str:
@@ -191,7 +191,7 @@ class Noted:
     @property
     def size(self) -> int:
         """About how many bytes it takes to keep."""
-        form = sum([len(name) + len(each if isinstance(each, str) else each.name) for name, each in self.form])
+        form = sum([len(name) + len(part if isinstance(part, str) else part.name) for name, part in self.form])
         return BARE + len(self.query) + len(self.text) + len(self.answer) + form + sum(map(len, self.headers.values()))
 
     def complete(self) -> Entry:
@@ -214,13 +214,13 @@ class Noted:
             milliseconds=round(self.milliseconds, 1),
             remarks=self.remarks,
         )
-        for name, sent in self.form:
-            shown = masked_text(self.key, name)
-            if isinstance(sent, File):
-                file_name = MASKED if is_secret(name) else masked_text(self.key, sent.name)
-                entry.files[shown] = File(file_name, sent.media_type, sent.size)
+        for name, field_value in self.form:
+            masked_name = masked_text(self.key, name)
+            if isinstance(field_value, File):
+                file_name = MASKED if is_secret(name) else masked_text(self.key, field_value.name)
+                entry.files[masked_name] = File(file_name, field_value.media_type, field_value.size)
             else:
-                entry.fields[shown] = MASKED if is_secret(name) else masked_text(self.key, sent)
+                entry.fields[masked_name] = MASKED if is_secret(name) else masked_text(self.key, field_value)
         return entry
 
 
@@ -232,11 +232,11 @@ def _header_name(key: str) -> str:
 
 def _masked(key: str, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Headers without a key, and without what their names say is secret."""
-    shown = {name: masked_header(name, text) for name, text in islice(headers, MOST_FIELDS)}
-    every = "\n".join(shown.values())
-    if len(every) <= LONGEST_TEXT and masked_text(key, every) == every:  # as nearly always
-        return shown
-    return {name: masked_text(key, text) for name, text in shown.items()}
+    masked_headers = {name: masked_header(name, text) for name, text in islice(headers, MOST_FIELDS)}
+    all_texts = "\n".join(masked_headers.values())
+    if len(all_texts) <= LONGEST_TEXT and masked_text(key, all_texts) == all_texts:  # as nearly always
+        return masked_headers
+    return {name: masked_text(key, text) for name, text in masked_headers.items()}
 
 
 @dataclass(slots=True)
@@ -284,15 +284,15 @@ class Journal:
         """
         size = request.size
         with self._lock:
-            kept = _Kept(next(self._numbers), size, request.key, request)
-            self._entries.append(kept)
+            stored = _Kept(next(self._numbers), size, request.key, request)
+            self._entries.append(stored)
             self._bytes += size
             while len(self._entries) > self.most_entries or self._bytes > self._most_bytes:
                 before = self._entries.popleft()
                 self._bytes -= before.size
                 self._of_answers -= len(self._answers.pop(before.number, b""))
             if answer:
-                self._answers[kept.number] = answer
+                self._answers[stored.number] = answer
                 self._of_answers += len(answer)
             while self._of_answers > MOST_OF_ANSWERS:
                 self._of_answers -= len(self._answers.pop(next(iter(self._answers))))
@@ -303,11 +303,11 @@ class Journal:
                 self._added.notify_all()
 
     def _count(self, remark: Remark, request: Noted | Entry) -> None:
-        known = (remark.what, remark.rule)
-        if known in self._remarked:
-            self._remarked[known].times += 1
+        remark_key = (remark.what, remark.rule)
+        if remark_key in self._remarked:
+            self._remarked[remark_key].times += 1
         elif len(self._remarked) < self.most_entries:
-            self._remarked[known] = Count(1, f"{request.method} {request.target}", request.account)
+            self._remarked[remark_key] = Count(1, f"{request.method} {request.target}", request.account)
 
     @property
     def remarked(self) -> dict[tuple[str, str], Count]:
@@ -318,8 +318,8 @@ class Journal:
     @property
     def most_remarked(self) -> list[tuple[str, str, Count]]:
         """Remarks with their rules and counts, the most frequent first."""
-        made = [(what, rule, count) for (what, rule), count in self.remarked.items()]
-        return sorted(made, key=lambda each: -each[2].times)
+        remarks = [(text, rule, count) for (text, rule), count in self.remarked.items()]
+        return sorted(remarks, key=lambda counted: -counted[2].times)
 
     def find(self, **filters: str) -> list[Entry]:
         """The requests that match, oldest first.
@@ -329,20 +329,20 @@ class Journal:
                 for requests with remarks; `after` is the number of an entry.
         """
         with self._lock:
-            every = list(self._entries)  # of which entries are made while requests are answered
-        return [kept.entry for kept in every if matches(kept.entry, filters)]
+            stored_entries = list(self._entries)  # of which entries are made while requests are answered
+        return [stored.entry for stored in stored_entries if matches(stored.entry, filters)]
 
     def entry(self, number: int) -> Entry | None:
         """One request, if it is still kept."""
         with self._lock:
-            return next((kept.entry for kept in self._entries if kept.number == number), None)
+            return next((stored.entry for stored in self._entries if stored.number == number), None)
 
     @property
     def exchanges(self) -> list[tuple[Entry, bytes | None]]:
         """The requests, oldest first, each with the whole body of its answer, or None if that is not kept."""
         with self._lock:
-            every = [(kept, self._answers.get(kept.number)) for kept in self._entries]
-        return [(kept.entry, _whole(kept, answer)) for kept, answer in every]
+            stored_answers = [(stored, self._answers.get(stored.number)) for stored in self._entries]
+        return [(stored.entry, _whole(stored, answer)) for stored, answer in stored_answers]
 
     def clear(self) -> None:
         """Forget all requests and remarks."""
@@ -362,9 +362,9 @@ class Journal:
                     self._followers += 1
                     self._added.wait(seconds)
                     self._followers -= 1
-                came = [kept for kept in self._entries if kept.number > last]
+                arrived_entries = [stored for stored in self._entries if stored.number > last]
                 last = max(last, self._latest)
-            new = [kept.entry for kept in came if matches(kept.entry, filters)]
+            new = [stored.entry for stored in arrived_entries if matches(stored.entry, filters)]
             yield from new
             if not new:
                 yield None
@@ -387,15 +387,15 @@ def is_preflight(method: str, headers: Collection[str]) -> bool:
 
 
 FILTERS: dict[str, Callable[[Entry, str], bool]] = {
-    "account": lambda entry, wanted: entry.account == wanted,
-    "method": lambda entry, wanted: entry.method == wanted.upper(),
-    "path": lambda entry, wanted: fnmatchcase(entry.path, wanted),
-    "status": lambda entry, wanted: str(entry.status) == wanted,
-    "remarks": lambda entry, wanted: bool(entry.remarks) == (wanted not in ("0", "")),
-    "after": lambda entry, wanted: entry.number > int(wanted),
+    "account": lambda entry, expected: entry.account == expected,
+    "method": lambda entry, expected: entry.method == expected.upper(),
+    "path": lambda entry, expected: fnmatchcase(entry.path, expected),
+    "status": lambda entry, expected: str(entry.status) == expected,
+    "remarks": lambda entry, expected: bool(entry.remarks) == (expected not in ("0", "")),
+    "after": lambda entry, expected: entry.number > int(expected),
 }
 
 
 def matches(entry: Entry, filters: Mapping[str, str]) -> bool:
     """Whether a request passes all filters."""
-    return all(FILTERS[name](entry, wanted) for name, wanted in filters.items())
+    return all(FILTERS[name](entry, expected) for name, expected in filters.items())

@@ -111,7 +111,7 @@ class Keeper:
         """
         key, context = scheme_and_key(environ)[1], context_of(environ)
         path, query = _target(key, environ)
-        noted = Noted(
+        raw_entry = Noted(
             time=time(),
             account=self._name_of(key),
             key=key,
@@ -125,18 +125,18 @@ class Keeper:
             broken=context.broken,
         )
         if self.reads_bodies:
-            self._journal.add(noted, self._bodies_noted(noted, environ, sent, answer))
-        level = logging.DEBUG if is_preflight(noted.method, environ) else logging.INFO
+            self._journal.add(raw_entry, self._bodies_noted(raw_entry, environ, sent, answer))
+        level = logging.DEBUG if is_preflight(raw_entry.method, environ) else logging.INFO
         if log.isEnabledFor(level):
-            more = (_more.__wrapped__ if context.ignored else _more)(
-                key, noted.account, noted.forced, noted.broken, context.ignored
+            details = (_more.__wrapped__ if context.ignored else _more)(
+                key, raw_entry.account, raw_entry.forced, raw_entry.broken, context.ignored
             )
-            log.handle(_Line(level, (noted.method, _line(path, query), head.status, milliseconds, more)))
+            log.handle(_Line(level, (raw_entry.method, _line(path, query), head.status, milliseconds, details)))
 
     def _bodies_noted(self, noted: Noted, environ: WSGIEnvironment, sent: bytes, answer: bytes) -> bytes:
         """Note both bodies, and what is to be said of the request; the body of the answer if it is whole."""
         key, context, body = noted.key, context_of(environ), plain(answer, noted.head.headers)
-        is_whole = noted.head.is_whole and body is not None
+        is_complete = noted.head.is_whole and body is not None
         body = UNREADABLE.encode() if body is None else body
         noted.answer = body if len(body) <= LONGEST_WHOLE else _beginning(key, body)
         if sent:
@@ -146,7 +146,7 @@ class Keeper:
         noted.remarks = list(self._remarks.about(noted, context, body))
         for remark in noted.remarks:
             remark.what = masked_text(key, remark.what)
-        return body if is_whole else b""
+        return body if is_complete else b""
 
     def account_of(self, environ: WSGIEnvironment) -> str:
         """The name of the account whose key a request carries, or an empty string."""
@@ -170,9 +170,9 @@ class Recorder:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request; it is in the log and the journal before its answer is sent."""
-        began, head = perf_counter(), Head()
+        started, head = perf_counter(), Head()
         self._keeper.force(environ)
-        sent = _body(environ, self._most) if self._keeper.reads_bodies else b""
+        body_sent = _body(environ, self._most) if self._keeper.reads_bodies else b""
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
             head.status, head.headers = int(status[:3]), headers
@@ -182,8 +182,8 @@ class Recorder:
         try:
             answer = whole(self._inner(environ, start))
         finally:
-            milliseconds = (perf_counter() - began + context_of(environ).delay) * 1000
-            self._keeper.keep(environ, head, sent, b"".join(answer), milliseconds)
+            milliseconds = (perf_counter() - started + context_of(environ).delay) * 1000
+            self._keeper.keep(environ, head, body_sent, b"".join(answer), milliseconds)
         return answer
 
 
@@ -191,9 +191,9 @@ def _body(environ: WSGIEnvironment, most: int) -> bytes:
     """The body of a request, which can be read once more."""
     if not has_body(environ):
         return b""
-    sent: bytes = environ["wsgi.input"].read(most + 1)
-    environ["wsgi.input"] = BytesIO(sent)
-    return sent
+    content: bytes = environ["wsgi.input"].read(most + 1)
+    environ["wsgi.input"] = BytesIO(content)
+    return content
 
 
 def _headers(environ: WSGIEnvironment) -> Mapping[str, str]:
@@ -207,8 +207,8 @@ def _path(environ: WSGIEnvironment) -> str:
 
 def _target(key: str, environ: WSGIEnvironment) -> tuple[str, str]:
     """Path and query without a key."""
-    sent = key, environ["PATH_INFO"], environ["QUERY_STRING"]
-    return _shown(*sent) if sum(map(len, sent)) <= LONGEST_TEXT else _shown.__wrapped__(*sent)
+    parts = key, environ["PATH_INFO"], environ["QUERY_STRING"]
+    return _shown(*parts) if sum(map(len, parts)) <= LONGEST_TEXT else _shown.__wrapped__(*parts)
 
 
 @lru_cache(256)  # clients ask for the same again and again
@@ -272,10 +272,10 @@ def _text(key: str, noted: Noted, sent: bytes) -> str:
 @lru_cache(256)  # as above
 def _line(path: str, query: str) -> str:
     """Path and query, of 2,000 characters each at most, on one line, whatever is in them."""
-    shown = path if PLAIN.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._").replace(quote(MASKED), MASKED)
+    quoted = path if PLAIN.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._").replace(quote(MASKED), MASKED)
     if not query:
-        return shown
-    return shown + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")
+        return quoted
+    return quoted + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")
 
 
 def _forced(context: Context) -> str:

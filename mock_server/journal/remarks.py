@@ -152,59 +152,61 @@ JSON = ("The body is JSON", "send a form, as multipart/form-data")
 OF_TARGETS = (  # each is about a `Target`, and slips in its values are, too
     Row(
         "pagination.links-begin-with-the-base-url",
-        lambda it: it.prefix and not it.whole.startswith(f"{it.prefix}/"),
+        lambda about: about.prefix and not about.whole.startswith(f"{about.prefix}/"),
         '"{it.whole}" is without the prefix {it.prefix}',
         "append paths to the base URL, prefix and all, and do not resolve them against its origin",
     ),
     Row(
         "client.two-slashes",
-        lambda it: "//" in it.path,
+        lambda about: "//" in about.path,
         '"{it.whole}" has two slashes in a row',
         "the base URL ends without one",
     ),
     Row(
         "operations.writes-not-redirected",
-        lambda it: it.written and it.path[-1] == "/" and it.whole.rstrip("/"),
+        lambda about: about.written and about.path[-1] == "/" and about.whole.rstrip("/"),
         "The path of a write ends with a slash, and a service may redirect it and lose the form",
         'send it to "{found}"',
     ),
     Row(
         "operations.update-answers",
-        lambda it: it.method in ("PUT", "PATCH"),
+        lambda about: about.method in ("PUT", "PATCH"),
         "{it.method} is no method of the API",
         "an update is sent by POST, whole or in part",
     ),
     Row(
         "client.unknown-parameter",
-        lambda it: (
-            it.listed and '", "'.join(name[:40] for name in it.query if name not in ("page", "results_per_page"))
+        lambda about: (
+            about.listed and '", "'.join(name[:40] for name in about.query if name not in ("page", "results_per_page"))
         ),
         'The parameter "{found}" is not documented',
         "it is ignored",
     ),
     Row(
         "client.write-parameters",
-        lambda it: it.method not in ("GET", "HEAD") and ", ".join(it.query),
+        lambda about: about.method not in ("GET", "HEAD") and ", ".join(about.query),
         "A write ignores parameters: {found:.80}",
         "send fields in the form",
     ),
     Row(
         "pagination.links-name-the-collection",
-        lambda it: it.moved,
+        lambda about: about.moved,
         'Page links of {it.moved.name} name "{it.moved.link_collection}", where no list is',
         "take the page's number from the link, and ask {it.moved.paths[list]} for it",
     ),
     Row(
         "pagination.other-sizes-are-not-used",
-        lambda it: (
-            it.listed and it.query.get("results_per_page") not in (None, *it.page_sizes) and ", ".join(it.page_sizes)
+        lambda about: (
+            about.listed
+            and about.query.get("results_per_page") not in (None, *about.page_sizes)
+            and ", ".join(about.page_sizes)
         ),
         'The page size "{it.query[results_per_page]:.40}" is not one of {found}',
         "send one of them, because a service uses its default instead",
     ),
     Row(
         "robustness.odd-pages-do-not-fail",
-        lambda it: it.listed and not POSITIVE.fullmatch(it.query.get("page", "1")),
+        lambda about: about.listed and not POSITIVE.fullmatch(about.query.get("page", "1")),
         'The page "{it.query[page]:.40}" is not a number from 1 up',
         "the first page is 1",
     ),
@@ -212,15 +214,15 @@ OF_TARGETS = (  # each is about a `Target`, and slips in its values are, too
 OF_WRITES = (  # each is about a `Sent`
     Row(
         "operations.delete-answers",
-        lambda it: "HTTP_X_HTTP_METHOD_OVERRIDE" in it.noted.headers,
+        lambda about: "HTTP_X_HTTP_METHOD_OVERRIDE" in about.noted.headers,
         f"The header {OVERRIDE} is ignored",
         "send a DELETE",
     ),
-    Row("operations.create-answers", lambda it: it.target.form == "create" and it.is_json, *JSON),
-    Row("operations.update-answers", lambda it: it.target.form == "update" and it.is_json, *JSON),
+    Row("operations.create-answers", lambda about: about.target.form == "create" and about.is_json, *JSON),
+    Row("operations.update-answers", lambda about: about.target.form == "update" and about.is_json, *JSON),
     Row(
         "client.type-without-its-field",
-        lambda it: it.target.form == "create" and _missing_field(it),
+        lambda about: about.target.form == "create" and _missing_field(about),
         'The field "{found}" is not there, without which its type is of no use',
         "send both",
     ),
@@ -228,26 +230,26 @@ OF_WRITES = (  # each is about a `Sent`
 OF_HISTORY = (  # each is about a `Sent`
     Row(
         "pagination.links-hold-page-alone",
-        lambda it: it.before,
+        lambda about: about.before,
         "A page of {it.target.listed.name} is asked for without results_per_page, and one before with {found}",
         "page links hold the page's number alone, so send the size again",
     ),
     Row(
         "client.calls-on-after-429",
-        lambda it: it.early,
+        lambda about: about.early,
         "Sent {found:.1f} s after a 429 that asked to wait {it.wait:g} s",
         "wait that long, then send the same request again",
     ),
     Row(
         "client.polling",
-        lambda it: it.times == OFTEN,
+        lambda about: about.times == OFTEN,
         "{it.noted.method} {it.noted.target:.80} came {it.times} times within {it.seconds:.0f} s, and nothing else",
         "ask again after a change, or less and less often",
     ),
 )
 SLIP = Row(
     "client.slip",
-    lambda it: it.text in SLIPS,
+    lambda about: about.text in SLIPS,
     '{it.where} is "{it.text}"',
     "scripts write that for a value that is missing or not a string: leave it out, or send its text",
 )
@@ -255,59 +257,61 @@ OF_FIELDS = (  # each is about a `Value`
     SLIP,
     Row(
         "client.field-twice",
-        lambda it: it.part and it.part.times > 1,
+        lambda about: about.part and about.part.times > 1,
         "{it.where} is sent {it.part.times} times; the last counts here, another service may take the first",
         "use set where you use append",
     ),
     Row(
         "operations.delete-answers",
-        lambda it: it.name == "_method",
+        lambda about: about.name == "_method",
         "{it.where} is ignored",
         "send a DELETE",
     ),
     Row(
         "client.unknown-field",
-        lambda it: not it.kind and it.name != "_method",
+        lambda about: not about.kind and about.name != "_method",
         "{it.where} is not a field of {it.sent.target.written.name}",
         "it is ignored",
     ),
     Row(
         "forms.one-enables",
-        lambda it: it.is_odd_boolean,
+        lambda about: about.is_odd_boolean,
         '{it.where} is "{it.text:.40}"',
         "the contract knows 1 and 0",
     ),
     Row(
         "client.ignored-field",
-        lambda it: (
-            it.name in it.sent.context.ignored
-            and not it.is_odd_boolean
-            and ("does not go with this record or operation" if it.part.content else "is empty")
+        lambda about: (
+            about.name in about.sent.context.ignored
+            and not about.is_odd_boolean
+            and ("does not go with this record or operation" if about.part.content else "is empty")
         ),
         "{it.where} {found}",
         "it is ignored",
     ),
     Row(
         "client.empty-file",
-        lambda it: it.file == b"",
+        lambda about: about.file == b"",
         "The file of {it.where} is empty",
         "wait until it is read, or leave the field out",
     ),
     Row(
         "client.no-image",
-        lambda it: it.file and not IMAGE.match(it.file, 0, LONGEST_START),
+        lambda about: about.file and not IMAGE.match(about.file, 0, LONGEST_START),
         "The file of {it.where} is not an image that browsers show",
         "check its first bytes before you send it",
     ),
     Row(
         "client.url-as-host",
-        lambda it: it.name == "host" and ("/" in it.text or ":" in it.text),
+        lambda about: about.name == "host" and ("/" in about.text or ":" in about.text),
         "The host is a URL or has a port",
         "send the name alone, such as new URL(text).hostname gives it",
     ),
     Row(
         "client.raw-plus",
-        lambda it: it.name == "email" and it.sent.noted.media_type == URLENCODED and SPACE_FOR_PLUS.fullmatch(it.text),
+        lambda about: (
+            about.name == "email" and about.sent.noted.media_type == URLENCODED and SPACE_FOR_PLUS.fullmatch(about.text)
+        ),
         'The e-mail address has a space before the "@", because a raw "+" stands for one in an urlencoded form',
         "encode it as %2B, as URLSearchParams does",
     ),
@@ -391,20 +395,20 @@ class Remarks:
         """
         rules = sorted({*self._contract.rules, *OF_CLIENTS})
         if not any(fnmatchcase(rule, pattern) for rule in rules):
-            near = get_close_matches(pattern, rules, n=2, cutoff=0.5) or OF_CLIENTS
-            raise SettingsError(f'no remark is about "{pattern}"; remarks are about rules such as {", ".join(near)}')
+            similar = get_close_matches(pattern, rules, n=2, cutoff=0.5) or OF_CLIENTS
+            raise SettingsError(f'no remark is about "{pattern}"; remarks are about rules such as {", ".join(similar)}')
 
     @property
     def unread(self) -> list[Remark]:
         """What shows only at the end, and may be intended: collections of which nobody asked for more than page 1."""
-        found: dict[str, list[tuple[str, str]]] = {}
+        unread_accounts: dict[str, list[tuple[str, str]]] = {}
         for name, account in list(self._accounts.items()):
             for resource, total in account.pages.items():
                 if total and not self._is_meant(account, PAGE_1):
-                    found.setdefault(resource, []).append((name, total))
+                    unread_accounts.setdefault(resource, []).append((name, total))
         return [
-            Remark(f"Of the {_common(places)}pages of {name}, page 1 alone was read{_by(places)}.", PAGE_1)
-            for name, places in found.items()
+            Remark(f"Of the {_common(accounts)}pages of {name}, page 1 alone was read{_by(accounts)}.", PAGE_1)
+            for name, accounts in unread_accounts.items()
         ]
 
     def about(self, noted: Noted, context: Context, answer: bytes) -> Iterator[Remark]:
@@ -415,26 +419,26 @@ class Remarks:
             context: what the layers learned about it.
             answer: the body of its answer.
         """
-        target, known = self._target(noted.method, noted.path, noted.query)
+        target, target_remarks = self._target(noted.method, noted.path, noted.query)
         if not target:
             return
-        account, sent = self._account(noted.account), Sent(noted, context, target)
+        account, request = self._account(noted.account), Sent(noted, context, target)
         if target.listed:
-            _note_pages(account, target.listed.name, sent, answer)
-            self._note_size(account, target.listed.name, sent)
+            _note_pages(account, target.listed.name, request, answer)
+            self._note_size(account, target.listed.name, request)
         if noted.account:
             now = monotonic()
-            _note_wait(account, sent, now)
-            _note_repetition(account, sent, now)
-        made = [*known, *_made(OF_HISTORY, sent)]
+            _note_wait(account, request, now)
+            _note_repetition(account, request, now)
+        remarks = [*target_remarks, *_made(OF_HISTORY, request)]
         if noted.method not in ("GET", "HEAD"):
-            made += _made(OF_WRITES, sent)
-            for value in _fields(sent):
-                made += _made(OF_FIELDS, value)
-        if context.refusal and all(rule.startswith("client.") for _, rule in made):
-            made.append((context.refusal.title, context.refusal.rule or REFUSED))
-        for what, rule in made:
-            yield Remark(what, rule, self._is_meant(account, rule))
+            remarks += _made(OF_WRITES, request)
+            for value in _fields(request):
+                remarks += _made(OF_FIELDS, value)
+        if context.refusal and all(rule.startswith("client.") for _, rule in remarks):
+            remarks.append((context.refusal.title, context.refusal.rule or REFUSED))
+        for text, rule in remarks:
+            yield Remark(text, rule, self._is_meant(account, rule))
 
     def _is_meant(self, account: _Account, rule: str) -> bool:
         return any(fnmatchcase(rule, pattern) for pattern in (*self._ignored, *account.meant))
@@ -452,7 +456,7 @@ class Remarks:
     def _target_of(self, method: str, whole: str, query: str) -> tuple[Target | None, list[tuple[str, str]]]:
         """What a request to the API asks for, and the remarks about that alone; None and nothing for another."""
         path = whole.removeprefix(self._base_path)
-        place = path.rstrip("/")
+        bare_path = path.rstrip("/")
         if method == "OPTIONS" or not API.match(path):
             return None, []
         target = Target(
@@ -461,15 +465,15 @@ class Remarks:
             whole=whole,
             path=path,
             query=dict(parse_qsl(query, keep_blank_values=True)),
-            listed=self._lists.get(place) if method == "GET" else None,
-            moved=self._linked.get(place) if method == "GET" else None,
-            written=self._written(place) if method in ("POST", "DELETE") else None,
+            listed=self._lists.get(bare_path) if method == "GET" else None,
+            moved=self._linked.get(bare_path) if method == "GET" else None,
+            written=self._written(bare_path) if method in ("POST", "DELETE") else None,
             page_sizes=self._page_sizes,
         )
-        made = [*_made(OF_TARGETS, target)]
-        for name, text in (*target.query.items(), ("id", place.rpartition("/")[2])):
-            made += _made((SLIP,), Value(f"The {name[:40]} of {method} {path[:80]}", text))
-        return target, made
+        remarks = [*_made(OF_TARGETS, target)]
+        for name, text in (*target.query.items(), ("id", bare_path.rpartition("/")[2])):
+            remarks += _made((SLIP,), Value(f"The {name[:40]} of {method} {path[:80]}", text))
+        return target, remarks
 
     def _note_size(self, account: _Account, name: str, sent: Sent) -> None:
         """Page links hold only the page's number, so a client that follows one gets pages of another size."""
@@ -484,58 +488,58 @@ class Remarks:
 
     def _written(self, path: str) -> Resource | None:
         """The resource that a create, update or delete at a path would write to."""
-        for each in self._contract.resources.values():
-            record = each.paths["update"].partition("{")[0]
-            if path == each.paths["create"] or (path.startswith(record) and path != record):
-                return each
+        for resource in self._contract.resources.values():
+            record = resource.paths["update"].partition("{")[0]
+            if path == resource.paths["create"] or (path.startswith(record) and path != record):
+                return resource
         return None
 
 
 def _made(rows: Sequence[Row], it: object) -> Iterator[tuple[str, str]]:
     """The remarks that are made about something, and their rules."""
     for row in rows:
-        if found := row.when(it):
-            yield f"{row.text}; {row.fix}.".format(it=it, found=found), row.rule
+        if matched := row.when(it):
+            yield f"{row.text}; {row.fix}.".format(it=it, found=matched), row.rule
 
 
 def _fields(sent: Sent) -> Iterator[Value]:
     """The fields of a form."""
     if sent.target.form and sent.target.written:
         for name, part in sent.parts.items():
-            known, text = sent.target.written.fields.get(name), part.content if isinstance(part.content, str) else ""
-            yield Value(f'The field "{name[:40]}"', text, sent, name, part, known.kind if known else "")
+            field, text = sent.target.written.fields.get(name), part.content if isinstance(part.content, str) else ""
+            yield Value(f'The field "{name[:40]}"', text, sent, name, part, field.kind if field else "")
 
 
 def _missing_field(sent: Sent) -> str:
     """The field that goes with the type of a new record, and is not in its form; or an empty string."""
-    parts, written = sent.parts, sent.target.written
-    for each in written.fields.values() if written else ():
-        on, value = each.applies_when or ("", "")
-        if on in parts and parts[on].content == value and each.name not in parts:
-            return each.name
+    parts, resource = sent.parts, sent.target.written
+    for candidate in resource.fields.values() if resource else ():
+        on, value = candidate.applies_when or ("", "")
+        if on in parts and parts[on].content == value and candidate.name not in parts:
+            return candidate.name
     return ""
 
 
 def _note_pages(account: _Account, name: str, sent: Sent, answer: bytes) -> None:
     """Note whether an account read anything but page 1 of several."""
     if pages := TOTAL_PAGES.match(answer, max(0, answer.rfind(b'"total_pages"'))):
-        is_enough = sent.target.query.get("page", "1") != "1" or int(pages[1]) == 1
-        account.pages[name] = "" if is_enough else account.pages.get(name, pages[1].decode())
+        is_all_read = sent.target.query.get("page", "1") != "1" or int(pages[1]) == 1
+        account.pages[name] = "" if is_all_read else account.pages.get(name, pages[1].decode())
 
 
 def _note_wait(account: _Account, sent: Sent, now: float) -> None:
     """Note until when an account has to wait, and whether it did."""
-    if account.wait and GRACE < (early := now - sent.noted.milliseconds / 1000 - account.told) < account.wait:
-        sent.early, sent.wait = early, account.wait
+    if account.wait and GRACE < (elapsed := now - sent.noted.milliseconds / 1000 - account.told) < account.wait:
+        sent.early, sent.wait = elapsed, account.wait
     if sent.noted.head.status == HTTPStatus.TOO_MANY_REQUESTS:
         account.told, account.wait = now, _wait(sent.noted)
 
 
 def _wait(noted: Noted) -> float:
     """The seconds that a 429 asks to wait, as its headers say."""
-    told = dict(noted.head.headers)
+    header_texts = dict(noted.head.headers)
     for name in ("Retry-After", "X-RateLimit-Reset"):
-        text = told.get(name, "")
+        text = header_texts.get(name, "")
         if text.isascii() and text.isdecimal() and float(text) <= LONGEST_WAIT:
             return float(text)
     return 0.0

@@ -72,11 +72,11 @@ class SharedAccounts:
         self._looked_up: dict[str, int] = {}  # the number of the head under which an account's place was
         self._known: OrderedDict[str, tuple[bytes, SharedAccount]] = OrderedDict()
         self._places, self._used = space.key("places"), space.key("used")
-        begun = space.store.ask("GET", space.key("begun"))
-        if begun is None:
+        start_json = space.store.ask("GET", space.key("begun"))
+        if start_json is None:
             raise StoreError("The store has lost what this mock holds; reset the mock.")
-        self._begun: dict[str, Any] = json.loads(begun)
-        self._generated_by = {each.name: self._generated_of(each) for each in self._resources}
+        self._begun: dict[str, Any] = json.loads(start_json)
+        self._generated_by = {resource.name: self._generated_of(resource) for resource in self._resources}
 
     @property
     def keys(self) -> dict[str, str]:
@@ -99,12 +99,12 @@ class SharedAccounts:
             return None
         store, finding = self._space.store, ["HGET", self._places, key]
         if not is_sandbox(key):  # its place is another only once the head is, which each request looks at first
-            heads, known = store.heads, self._known.get(key)
-            if not known or self._looked_up.get(key) != heads:
+            heads, cached = store.heads, self._known.get(key)
+            if not cached or self._looked_up.get(key) != heads:
                 account = self._account(key, store.ask(*finding))
                 self._looked_up[key] = heads
                 return account
-            return known[1]
+            return cached[1]
         try:
             raw, _ = store.ask_all([finding, ["ZADD", self._used, "XX", *_now(), key]])
         except FullStoreError:  # it can still be read
@@ -125,11 +125,11 @@ class SharedAccounts:
             raise SettingsError(f'no account has the key "{key}"')
         before = self.get(key)
         base = self._begun["bases"].get(key, self._begun["bases"][self._first])
-        place = self._make_place(key, base, before.name if before else key, like)
+        slot_json = self._make_place(key, base, before.name if before else key, like)
         self._space.store.edit(lambda head: head.update(places=[key, time.time_ns()]))
         if before:
             self._forget(before.number)
-        account = self._account(key, place)
+        account = self._account(key, slot_json)
         if account is None:
             raise SettingsError(f'no account has the key "{key}"')
         return account
@@ -137,7 +137,7 @@ class SharedAccounts:
     @property
     def sandboxes(self) -> dict[str, SharedAccount]:
         """All sandboxes by key, the most recently used last."""
-        keys = [each.decode() for each in self._space.store.ask("ZRANGE", self._used, "0", "-1")]
+        keys = [raw_key.decode() for raw_key in self._space.store.ask("ZRANGE", self._used, "0", "-1")]
         raws = self._space.store.ask("HMGET", self._places, *keys) if keys else []
         return {key: account for key, raw in zip(keys, raws, strict=True) if (account := self._account(key, raw))}
 
@@ -151,11 +151,11 @@ class SharedAccounts:
         if key and account is None:
             raise SettingsError(f'no account has the key "{key}"')
         check_clock(now)
-        every = [account] if account else [*map(self.get, self.keys), *self.sandboxes.values()]
-        for each in filter(None, every):
-            if not isinstance(each.clock, SharedClock):
+        all_accounts = [account] if account else [*map(self.get, self.keys), *self.sandboxes.values()]
+        for changed in filter(None, all_accounts):
+            if not isinstance(changed.clock, SharedClock):
                 raise SettingsError("this mock goes by the machine's clock; start it without --clock system")
-            each.clock.now = now
+            changed.clock.now = now
         if account is None:
             self._space.carry_out(commands=[["SET", self._space.key("now"), seconds(now)]])
 
@@ -164,15 +164,15 @@ class SharedAccounts:
 
     def _give_way(self, number: int) -> bool:
         """Discard the least recently used sandbox but one; whether there was any."""
-        every = (key for key, account in self.sandboxes.items() if account.number != number)
-        if oldest := next(iter(every), ""):
+        candidates = (key for key, account in self.sandboxes.items() if account.number != number)
+        if oldest := next(iter(candidates), ""):
             self._discard(oldest)
         return bool(oldest)
 
     def _least_recently_used(self) -> str:
         """The key of the least recently used sandbox, or an empty string."""
-        found = self._space.store.ask("ZRANGE", self._used, "0", "0")
-        return found[0].decode() if found else ""
+        oldest_keys = self._space.store.ask("ZRANGE", self._used, "0", "0")
+        return oldest_keys[0].decode() if oldest_keys else ""
 
     @property
     def _first(self) -> str:
@@ -190,14 +190,14 @@ class SharedAccounts:
 
     def _forget(self, number: int) -> None:
         """Let all of a place expire, in which nothing is written from now on."""
-        key, written = self._space.key, self._space.key("written")
-        names = [each.name for each in self._resources]
+        key, sizes_key = self._space.key, self._space.key("written")
+        names = [resource.name for resource in self._resources]
         replaced = [key(str(number), name) + part for name in names for part in OF_A_PLACE]
         replaced += [key("clock", str(number)), *(key("ids", name, str(number)) for name in names)]
-        expiring = [["EXPIRE", each, self._space.store.grace] for each in replaced]
-        while (size := self._space.store.ask("HGET", written, str(number))) is not None:
-            checks = [[["HGET", written, str(number)], size.decode()]]
-            counting = [["HDEL", written, str(number)], ["HINCRBY", written, "all", str(-int(size))]]
+        expiring = [["EXPIRE", expired_key, self._space.store.grace] for expired_key in replaced]
+        while (size := self._space.store.ask("HGET", sizes_key, str(number))) is not None:
+            checks = [[["HGET", sizes_key, str(number)], size.decode()]]
+            counting = [["HDEL", sizes_key, str(number)], ["HINCRBY", sizes_key, "all", str(-int(size))]]
             if self._space.carry_out(checks=checks, commands=[*counting, *expiring]):
                 return
 
@@ -208,49 +208,49 @@ class SharedAccounts:
 
         None if there are as many sandboxes as there may be.
         """
-        store, space = self._space.store, self._space
-        number = int(store.ask("INCR", space.key("count")))
-        place = Place(number, number if like else base, name)
+        store, namespace = self._space.store, self._space
+        number = int(store.ask("INCR", namespace.key("count")))
+        slot = Place(number, number if like else base, name)
         last = dict(self._begun["last"])
         if like:
-            for each in self._resources:
-                last[each.name] = like.collections[each.name].ids.last
-                load(space, number, each, like.collections[each.name])
-        raw = json.dumps(asdict(place))
-        used = [["ZADD", self._used, *_now(), key]] if is_sandbox(key) else []
-        commands = [["HSET", self._places, key, raw], *used, *beginning(space, place, last, self.now)]
+            for resource in self._resources:
+                last[resource.name] = like.collections[resource.name].ids.last
+                load(namespace, number, resource, like.collections[resource.name])
+        raw = json.dumps(asdict(slot))
+        usage_command = [["ZADD", self._used, *_now(), key]] if is_sandbox(key) else []
+        commands = [["HSET", self._places, key, raw], *usage_command, *beginning(namespace, slot, last, self.now)]
         checks = [[["HEXISTS", self._places, key], 0]] if is_new else []
         if like:
             store.keep()
-        room = [self._used, self._settings.sandboxes] if is_new else None
-        if space.carry_out(checks=checks, commands=commands, room=room):
+        capacity = [self._used, self._settings.sandboxes] if is_new else None
+        if namespace.carry_out(checks=checks, commands=commands, room=capacity):
             return raw.encode()
-        found: bytes | None = store.ask("HGET", self._places, key)  # another process was faster
-        return found
+        stored: bytes | None = store.ask("HGET", self._places, key)  # another process was faster
+        return stored
 
     def _account(self, key: str, raw: bytes | None) -> SharedAccount | None:
         """The account that is kept under a key; always the same while its place is."""
         if raw is None:
             return None
-        known = self._known.get(key)
-        if known and known[0] == raw:
-            return known[1]
-        place = Place(**json.loads(raw))
-        is_like_first = place.base == self._begun["bases"][self._first]
+        cached = self._known.get(key)
+        if cached and cached[0] == raw:
+            return cached[1]
+        slot = Place(**json.loads(raw))
+        shares_first_base = slot.base == self._begun["bases"][self._first]
         collections = {
-            each.name: SharedCollection(
+            resource.name: SharedCollection(
                 self._space,
-                place,
-                each.name,
-                self._arrangement(each),
-                self._generated_by[each.name] if is_like_first else NONE,
-                partial(self._give_way, place.number),
+                slot,
+                resource.name,
+                self._arrangement(resource),
+                self._generated_by[resource.name] if shares_first_base else NONE,
+                partial(self._give_way, slot.number),
             )
-            for each in self._resources
+            for resource in self._resources
         }
         step = ticking(self.now, self._settings.grease).step
-        clock = self._settings.clock or SharedClock(self._space, place.number, step)
-        account = SharedAccount(place.name, collections, clock, place.number)
+        clock = self._settings.clock or SharedClock(self._space, slot.number, step)
+        account = SharedAccount(slot.name, collections, clock, slot.number)
         self._known[key] = raw, account
         while len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
@@ -263,9 +263,9 @@ class SharedAccounts:
     def _generated_of(self, resource: Resource) -> Generated:
         """The records of the first account that are made when somebody looks at them."""
         count = self._begun["records"]
-        above = self._begun["last"][resource.name] - count
+        id_offset = self._begun["last"][resource.name] - count
         start = moment(int(self._begun["start"])) - timedelta(days=365)
-        return self._reader.generated(resource, count, above, start) if count else NONE
+        return self._reader.generated(resource, count, id_offset, start) if count else NONE
 
 
 def _now() -> list[str]:

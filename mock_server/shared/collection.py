@@ -231,11 +231,11 @@ class SharedCollection:
     def page(self, view: Callable[[int], tuple[int, int]]) -> tuple[list[Record], int]:
         """The records between two positions: in one step, unless there are more or fewer than this process knows."""
         while True:
-            seen = self._seen
-            positions, order = view(seen), ORDERS.get(self._arrangement.order, ORDERS["newest-first"])
-            total, *found = self._page(self._places, [seen, *positions, *order])
-            if found:
-                return [self._record(int(each), raw) for each, raw in zip(*found, strict=True)], total
+            known_total = self._seen
+            positions, order = view(known_total), ORDERS.get(self._arrangement.order, ORDERS["newest-first"])
+            total, *rows = self._page(self._places, [known_total, *positions, *order])
+            if rows:
+                return [self._record(int(number), raw) for number, raw in zip(*rows, strict=True)], total
             self._seen = total
 
     def putting(self, record: Record) -> list[list[str]]:
@@ -250,7 +250,7 @@ class SharedCollection:
 
     def listing(self, record: Record) -> list[list[str]]:
         """The commands that put a generated record in its place: it is in the lists, and made when it is looked at."""
-        return [each for each in self.putting(record) if each[1] in (":ids", ":names")]
+        return [command for command in self.putting(record) if command[1] in (":ids", ":names")]
 
     def _found(self, identifier: int) -> tuple[Record, list[Any], list[list[str]]]:
         """A record, the checks that it is still as it is, and the commands that remove it."""
@@ -259,14 +259,14 @@ class SharedCollection:
             raise UnknownIdError(identifier)
         record, number = self._record(identifier, raw), str(identifier)
         has = [["HGET", ":records", number], raw.decode() if raw else False]
-        is_there = [["ZSCORE", ":ids", number], score.decode()]
+        is_listed = [["ZSCORE", ":ids", number], score.decode()]
         removing = [["HDEL", ":records", number], ["ZREM", ":ids", number], ["ZREM", ":names", self._name(record)]]
         if raw and self._arrangement.host:
             removing += [
                 ["ZINCRBY", ":hosts", "-1", self._claim(record)],
                 ["ZREMRANGEBYSCORE", ":hosts", "-inf", "0"],
             ]
-        return record, [has, is_there], removing
+        return record, [has, is_listed], removing
 
     def _record(self, identifier: int, raw: bytes | None) -> Record:
         if not raw:
@@ -285,8 +285,8 @@ class SharedCollection:
         """
         if not (self._arrangement.is_unique and self._arrangement.host):
             return []
-        claim, found = self._claim(record), NUMBER.search(self._claim(record))
-        number = int(found[0]) if found else 0
+        claim, match = self._claim(record), NUMBER.search(self._claim(record))
+        number = int(match[0]) if match else 0
         is_taken = looks and self._taken(self._places, [claim]) is not None
         if not is_taken and number in self._generated.ids:
             raw, score = self._read(self._places, [number])
@@ -311,17 +311,19 @@ class SharedCollection:
             Refusal: if it would take too much memory, and nobody else can give way.
         """
         size = (size_of(new) if new else 0) - (size_of(old) if old else 0)
-        counted = [self._number, "all"]
-        counting = [["HINCRBY", self._written_key, each, str(size)] for each in counted]
-        most = [in_memory.MOST_OF_ONE, in_memory.MOST_OF_ALL]
-        plan = {"price": self._price, "written": self._written_key, "counted": counted, "size": size, "most": most}
-        while (done := self._space.carry_out(self._places, checks=checks, commands=[*commands, *counting], **plan)) < 0:
-            if done == GONE:
+        counters = [self._number, "all"]
+        counting = [["HINCRBY", self._written_key, counter, str(size)] for counter in counters]
+        limits = [in_memory.MOST_OF_ONE, in_memory.MOST_OF_ALL]
+        plan = {"price": self._price, "written": self._written_key, "counted": counters, "size": size, "most": limits}
+        while (
+            result := self._space.carry_out(self._places, checks=checks, commands=[*commands, *counting], **plan)
+        ) < 0:
+            if result == GONE:
                 raise StoreError("The account was reset while this request was under way; send it again.")
-            own = next(iter(FULL))
-            if done == own or not self._give_way():
-                raise in_memory.full(FULL[done], most[done != own])
-        return bool(done)
+            own_limit = next(iter(FULL))
+            if result == own_limit or not self._give_way():
+                raise in_memory.full(FULL[result], limits[result != own_limit])
+        return bool(result)
 
 
 def written(record: Record) -> str:
@@ -367,18 +369,18 @@ def begin(memory: MemoryAccounts, settings: Settings, resources: Iterable[Resour
     accounts = {key: account for key in memory.keys if (account := memory.get(key))}
     first = next(iter(accounts))
     bases = {key: number for number, key in enumerate(accounts) if key not in settings.api_keys}
-    last = {each.name: accounts[first].collections[each.name].ids.last for each in resources}
-    begun = {"keys": memory.keys, "bases": bases, "records": settings.records, "last": last}
-    begun["start"] = seconds(memory.now)
+    last = {resource.name: accounts[first].collections[resource.name].ids.last for resource in resources}
+    start = {"keys": memory.keys, "bases": bases, "records": settings.records, "last": last}
+    start["start"] = seconds(memory.now)
     for key, number in bases.items():
-        for each in resources:
-            load(space, number, each, accounts[key].collections[each.name])
+        for resource in resources:
+            load(space, number, resource, accounts[key].collections[resource.name])
     commands = [["SET", space.key("ids", name), str(identifier)] for name, identifier in last.items()]
-    commands += [["SET", space.key("now"), seconds(memory.now)], ["SET", space.key("begun"), json.dumps(begun)]]
+    commands += [["SET", space.key("now"), seconds(memory.now)], ["SET", space.key("begun"), json.dumps(start)]]
     for number, (key, name) in enumerate(memory.keys.items(), len(bases)):
-        place = Place(number, bases.get(key, bases[first]), name, shares_ids=key in bases)
-        commands += [["HSET", space.key("places"), key, json.dumps(asdict(place))]]
-        commands += beginning(space, place, last, memory.now)
+        slot = Place(number, bases.get(key, bases[first]), name, shares_ids=key in bases)
+        commands += [["HSET", space.key("places"), key, json.dumps(asdict(slot))]]
+        commands += beginning(space, slot, last, memory.now)
     commands += [["SET", space.key("count"), str(len(bases) + len(accounts))]]
     space.store.ask_all(commands)
 
@@ -387,27 +389,29 @@ def beginning(space: Space, place: Place, last: dict[str, int], now: datetime) -
     """The commands that give a place its clock, its ids and the count of what is written there."""
     number = str(place.number)
     ids = (
-        [] if place.shares_ids else [["SET", space.key("ids", name, number), str(each)] for name, each in last.items()]
+        []
+        if place.shares_ids
+        else [["SET", space.key("ids", name, number), str(identifier)] for name, identifier in last.items()]
     )
     return [["SET", space.key("clock", number), seconds(now)], ["HSET", space.key("written"), number, "0"], *ids]
 
 
 def load(space: Space, number: int, resource: Resource, collection: MemoryCollection) -> None:
     """Put the records of a collection in memory into a place of their own."""
-    arrangement = arranged(resource, "", lambda last: last + 1)
-    there = SharedCollection(space, Place(number, number, ""), resource.name, arrangement, NONE)
-    place = space.key(str(number), resource.name)
-    commands = [["SET", f"{place}:own", "1"]]
+    list_order = arranged(resource, "", lambda last: last + 1)
+    target = SharedCollection(space, Place(number, number, ""), resource.name, list_order, NONE)
+    slot_key = space.key(str(number), resource.name)
+    commands = [["SET", f"{slot_key}:own", "1"]]
     for record in collection.made:
-        commands += [[name, place + key, *more] for name, key, *more in there.putting(record)]
+        commands += [[name, slot_key + key, *arguments] for name, key, *arguments in target.putting(record)]
     space.store.ask_all(commands)
     generated = collection.generated
     for start in range(0, len(generated.ids), AT_ONCE):
-        listed = [
+        list_commands = [
             command
-            for each in generated.ids[start : start + AT_ONCE]
-            for command in there.listing(generated.make(each))
+            for number in generated.ids[start : start + AT_ONCE]
+            for command in target.listing(generated.make(number))
         ]
         for part in (":ids", ":names"):
-            pairs = [text for _, key, *more in listed if key == part for text in more]
-            space.store.ask("ZADD", place + part, *pairs)
+            pairs = [text for _, key, *arguments in list_commands if key == part for text in arguments]
+            space.store.ask("ZADD", slot_key + part, *pairs)

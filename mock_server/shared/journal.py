@@ -73,20 +73,25 @@ class SharedJournal(Journal):
         """Keep a request, and drop the oldest ones if there is no room."""
         entry = request.complete()
         first = json.dumps([f"{entry.method} {entry.target}", entry.account])
-        remarks = [[json.dumps([each.what, each.rule]), first] for each in entry.remarks if not each.is_meant]
+        remarks = [[json.dumps([remark.what, remark.rule]), first] for remark in entry.remarks if not remark.is_meant]
         bounds = [self.most_entries, MOST_BYTES, MOST_OF_ANSWERS, self._store.lifetime]
-        told = [json.dumps(asdict(entry)), masked_key(request.key, answer), json.dumps(remarks), json.dumps(bounds)]
+        arguments = [
+            json.dumps(asdict(entry)),
+            masked_key(request.key, answer),
+            json.dumps(remarks),
+            json.dumps(bounds),
+        ]
         with suppress(FullStoreError):  # the request is answered all the same
-            entry.number = int(self._add([self._at], told))
+            entry.number = int(self._add([self._at], arguments))
 
     @property
     def remarked(self) -> dict[tuple[str, str], Count]:
         """How often each remark was made."""
         times, first = self._store.ask_all([["HGETALL", f"{self._at}:remarked"], ["HGETALL", f"{self._at}:first"]])
         return {
-            (what, rule): Count(int(count), *json.loads(first[made]))
-            for made, count in times.items()
-            for what, rule in [json.loads(made)]
+            (text, rule): Count(int(count), *json.loads(first[remark_key]))
+            for remark_key, count in times.items()
+            for text, rule in [json.loads(remark_key)]
         }
 
     def find(self, **filters: str) -> list[Entry]:
@@ -95,8 +100,8 @@ class SharedJournal(Journal):
 
     def entry(self, number: int) -> Entry | None:
         """One request, if it is still kept."""
-        found = self._store.ask("HGET", f"{self._at}:entries", str(number))
-        return _entry(number, found) if found else None
+        entry_json = self._store.ask("HGET", f"{self._at}:entries", str(number))
+        return _entry(number, entry_json) if entry_json else None
 
     @property
     def exchanges(self) -> list[tuple[Entry, bytes | None]]:
@@ -111,7 +116,7 @@ class SharedJournal(Journal):
     def clear(self) -> None:
         """Forget all requests and remarks."""
         kinds = ("entries", "answers")
-        names = [*kinds, *(f"{each}-{part}" for each in kinds for part in ("order", "bytes")), "remarked", "first"]
+        names = [*kinds, *(f"{kind}-{part}" for kind in kinds for part in ("order", "bytes")), "remarked", "first"]
         self._store.carry_out(commands=[["UNLINK", f"{self._at}:{name}"] for name in names])
 
     def follow(self, seconds: float, **filters: str) -> Iterator[Entry | None]:
@@ -131,8 +136,8 @@ class SharedJournal(Journal):
 
     def _after(self, last: int, seconds: float) -> list[Entry]:
         """The requests after one, once there are any, or some seconds have passed."""
-        until = time.monotonic() + seconds
-        while (latest := self._latest) <= last and time.monotonic() < until:
+        deadline = time.monotonic() + seconds
+        while (latest := self._latest) <= last and time.monotonic() < deadline:
             time.sleep(min(SECONDS_TO_LOOK, seconds))
         return self._read(range(max(last, latest - self.most_entries) + 1, latest + 1))
 
@@ -141,27 +146,27 @@ class SharedJournal(Journal):
         return int(self._store.ask("GET", f"{self._at}:count") or 0)
 
     def _every(self) -> list[Entry]:
-        return self._read([int(each) for each in self._store.ask("LRANGE", f"{self._at}:entries-order", "0", "-1")])
+        return self._read([int(number) for number in self._store.ask("LRANGE", f"{self._at}:entries-order", "0", "-1")])
 
     def _read(self, numbers: Sequence[int]) -> list[Entry]:
         return [
-            _entry(number, found)
-            for number, found in zip(numbers, self._ask_for("entries", numbers), strict=True)
-            if found is not None
+            _entry(number, entry_json)
+            for number, entry_json in zip(numbers, self._ask_for("entries", numbers), strict=True)
+            if entry_json is not None
         ]
 
     def _ask_for(self, kind: str, numbers: Sequence[int]) -> list[bytes | None]:
-        found: list[bytes | None] = (
+        values: list[bytes | None] = (
             self._store.ask("HMGET", f"{self._at}:{kind}", *map(str, numbers)) if numbers else []
         )
-        return found
+        return values
 
 
 def _entry(number: int, found: bytes) -> Entry:
-    told = json.loads(found) | {"number": number}
-    told["files"] = {name: File(**each) for name, each in told["files"].items()}
-    told["remarks"] = [Remark(**each) for each in told["remarks"]]
-    return Entry(**{each.name: told[each.name] for each in fields(Entry) if each.name in told})
+    values = json.loads(found) | {"number": number}
+    values["files"] = {name: File(**file) for name, file in values["files"].items()}
+    values["remarks"] = [Remark(**remark) for remark in values["remarks"]]
+    return Entry(**{field.name: values[field.name] for field in fields(Entry) if field.name in values})
 
 
 class SharedEffects(Effects):
@@ -185,14 +190,14 @@ class SharedEffects(Effects):
         def edit(head: dict[str, Any]) -> Result:
             state = _state(head)
             result = change(state)
-            head |= {"forced": [asdict(each) for each in state.every], "forced_count": state.count}
+            head |= {"forced": [asdict(effect) for effect in state.every], "forced_count": state.count}
             return result
 
         return self._store.edit(edit)
 
 
 def _state(head: dict[str, Any]) -> State:
-    return State([Effect(**each) for each in head.get("forced", ())], head.get("forced_count", 0))
+    return State([Effect(**effect) for effect in head.get("forced", ())], head.get("forced_count", 0))
 
 
 # Keeps a snapshot if there is room for it: 1, or 0.
@@ -222,10 +227,10 @@ class SharedSnapshots(MutableMapping[str, str]):
 
     def __getitem__(self, name: str) -> str:
         """A fixture."""
-        found: bytes | None = self._store.ask("HGET", self._key, name)
-        if found is None:
+        fixture_json: bytes | None = self._store.ask("HGET", self._key, name)
+        if fixture_json is None:
             raise KeyError(name)
-        return found.decode()
+        return fixture_json.decode()
 
     def __setitem__(self, name: str, text: str) -> None:
         """Keep a fixture.
@@ -234,8 +239,8 @@ class SharedSnapshots(MutableMapping[str, str]):
             SettingsError: if there is no room for it, which other processes may just have taken.
         """
         if not self._keep([self._key], [name, text, json.dumps([*self._bounds, self._store.lifetime])]):
-            most, most_bytes = self._bounds
-            raise SettingsError(f"there may be {most} snapshots, of {most_bytes >> 20} MiB together; delete one")
+            limit, most_bytes = self._bounds
+            raise SettingsError(f"there may be {limit} snapshots, of {most_bytes >> 20} MiB together; delete one")
 
     def __delitem__(self, name: str) -> None:
         """Remove a fixture."""
@@ -244,7 +249,7 @@ class SharedSnapshots(MutableMapping[str, str]):
 
     def __iter__(self) -> Iterator[str]:
         """Their names."""
-        return iter(sorted(each.decode() for each in self._store.ask("HKEYS", self._key)))
+        return iter(sorted(name.decode() for name in self._store.ask("HKEYS", self._key)))
 
     def __len__(self) -> int:
         """How many there are."""
@@ -297,11 +302,11 @@ class SharedUploads(Uploads):
 
     def content(self, upload: Upload) -> bytes | None:
         """The content of a file, or None if it was dropped."""
-        found = self.find(upload.key)
-        return found and found[1]
+        file_found = self.find(upload.key)
+        return file_found and file_found[1]
 
     def find(self, key: int) -> tuple[str, bytes] | None:
         """The media type and content of a file by its key, or None if it was dropped."""
-        places = (f"{self._at}:types", f"{self._at}:contents")
-        media_type, content = self._space.store.ask_all([["HGET", each, str(key)] for each in places])
+        hash_keys = (f"{self._at}:types", f"{self._at}:contents")
+        media_type, content = self._space.store.ask_all([["HGET", hash_key, str(key)] for hash_key in hash_keys])
         return None if content is None else (media_type.decode(), content)

@@ -116,10 +116,12 @@ class Store:
         self._promised, self._rests_until = lifetime, 0.0
         errors = redis.exceptions
         self._error, self._slow, self._full = errors.RedisError, errors.TimeoutError, errors.OutOfMemoryError
-        once = import_module("redis.retry").Retry(import_module("redis.backoff").NoBackoff(), 0)  # no write is repeated
+        no_retry = import_module("redis.retry").Retry(
+            import_module("redis.backoff").NoBackoff(), 0
+        )  # no write is repeated
         patience = {"socket_timeout": SECONDS_TO_ANSWER, "socket_connect_timeout": SECONDS_TO_ANSWER}
         try:
-            self._redis = redis.Redis.from_url(url, **patience, retry=once, health_check_interval=10)
+            self._redis = redis.Redis.from_url(url, **patience, retry=no_retry, health_check_interval=10)
             self._redis.ping()
         except (redis.exceptions.RedisError, ValueError, TypeError, OSError) as error:  # the latter for its options
             reason = without_secrets_of(url, str(error).rstrip("."))
@@ -167,14 +169,14 @@ class Store:
         Returns:
             1, or 0 if a check failed, or -1 if the epoch is over.
         """
-        done: int = self._plan(keys, [json.dumps({"lifetime": self.lifetime, "checks": [], **plan})])
-        return done
+        outcome: int = self._plan(keys, [json.dumps({"lifetime": self.lifetime, "checks": [], **plan})])
+        return outcome
 
     @property
     def head(self) -> bytes | None:
         """What all processes look at before each request, as JSON; None if there is none yet."""
-        found: bytes | None = self.ask("GET", self._head)
-        return found
+        head_json: bytes | None = self.ask("GET", self._head)
+        return head_json
 
     def read_head(self, raw: bytes | None) -> dict[str, Any]:
         """What the head says; empty if there is none.
@@ -323,4 +325,4 @@ class Space:
 
 def _literal(text: str) -> str:
     """A pattern that matches a text alone."""
-    return "".join(f"\\{each}" if each in "*?[]\\^" else each for each in text)
+    return "".join(f"\\{character}" if character in "*?[]\\^" else character for character in text)

@@ -48,12 +48,14 @@ class MemoryAccount:
     @property
     def written(self) -> int:
         """About how much memory it takes beyond what it began with, in bytes."""
-        return sum(each.written for each in self.collections.values())
+        return sum(collection.written for collection in self.collections.values())
 
     def copy(self, name: str, clock: Clock, tally: Tally) -> MemoryAccount:
         """A separate account with the same records."""
-        charged = is_sandbox(name)
-        copies = {each: records.copy(tally, is_charged=charged) for each, records in self.collections.items()}
+        is_charged = is_sandbox(name)
+        copies = {
+            resource: records.copy(tally, is_charged=is_charged) for resource, records in self.collections.items()
+        }
         return MemoryAccount(name, copies, clock)
 
 
@@ -90,7 +92,7 @@ class MemoryAccounts:
         settings, fixture = self._settings, reader.read(self._settings.fixture)
         self._tally, self._start = Tally(), fixture.now
         generated, ids = self._generated(fixture, reader), following(self._choices)  # for the first account
-        highest = {each.name: _highest(fixture, each) + settings.records for each in self._resources}
+        highest = {resource.name: _highest(fixture, resource) + settings.records for resource in self._resources}
         sequences = {name: IdSequence(last, ids) for name, last in highest.items()}
         self._by_key = {
             account.api_key: MemoryAccount(
@@ -140,7 +142,7 @@ class MemoryAccounts:
         """Stop sharing anything but the memory that is available to both; ids that accounts share stay shared."""
         sequences: dict[IdSequence, IdSequence] = {}
 
-        def parted(account: MemoryAccount) -> MemoryAccount:
+        def unshared(account: MemoryAccount) -> MemoryAccount:
             clock = Ticking(account.clock.now) if isinstance(account.clock, Ticking) else account.clock
             other = account.copy(account.name, clock, self._tally)
             for name, collection in other.collections.items():
@@ -148,9 +150,9 @@ class MemoryAccounts:
             return other
 
         with self._lock:
-            self._by_key = {key: parted(account) for key, account in self._by_key.items()}
-            self._pristine = {key: parted(account) for key, account in self._pristine.items()}
-            self._sandboxes = OrderedDict((key, parted(account)) for key, account in self._sandboxes.items())
+            self._by_key = {key: unshared(account) for key, account in self._by_key.items()}
+            self._pristine = {key: unshared(account) for key, account in self._pristine.items()}
+            self._sandboxes = OrderedDict((key, unshared(account)) for key, account in self._sandboxes.items())
         self._lock = threading.Lock()
 
     @property
@@ -165,14 +167,14 @@ class MemoryAccounts:
             SettingsError: if the key opens no account.
         """
         with self._lock:
-            every: dict[str, MemoryAccount] = self._sandboxes if is_sandbox(key) else self._by_key
-            before = every.get(key)
+            accounts: dict[str, MemoryAccount] = self._sandboxes if is_sandbox(key) else self._by_key
+            before = accounts.get(key)
             if before is None and not is_sandbox(key):
                 raise SettingsError(f'no account has the key "{key}"')
             if before is None:
                 self._keep_within_bounds()
             name = before.name if before else key
-            account = every[key] = self._copy(like or self._pristine.get(key, self._model), name)
+            account = accounts[key] = self._copy(like or self._pristine.get(key, self._model), name)
         for collection in before.collections.values() if before else ():
             collection.forget()
         return account
@@ -194,11 +196,11 @@ class MemoryAccounts:
         account = self.get(key) if key else None
         if key and account is None:
             raise SettingsError(f'no account has the key "{key}"')
-        all_ = [*self._by_key.values(), *self._pristine.values(), *self.sandboxes.values()]
-        for each in [account] if account else all_:
-            if not isinstance(each.clock, Ticking):
+        all_accounts = [*self._by_key.values(), *self._pristine.values(), *self.sandboxes.values()]
+        for changed in [account] if account else all_accounts:
+            if not isinstance(changed.clock, Ticking):
                 raise SettingsError("this mock goes by the machine's clock; start it without --clock system")
-            each.clock.now = now
+            changed.clock.now = now
         if account is None:
             self._start = now
 

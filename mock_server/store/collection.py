@@ -91,10 +91,10 @@ class Contents:
 
     def arranged(self, order: Order, unique: str | None) -> Contents:
         """The same records in another order, built once for all collections that share them."""
-        known = self._arranged
-        if known is None or (known.order, known.unique) != (order, unique):
-            known = self._arranged = Contents(self.records, order, unique)
-        return known
+        table = self._arranged
+        if table is None or (table.order, table.unique) != (order, unique):
+            table = self._arranged = Contents(self.records, order, unique)
+        return table
 
     def claim(self, record: Record) -> str:
         """The unique value of a record, in lower case."""

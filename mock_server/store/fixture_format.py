@@ -55,7 +55,7 @@ def beginning(name: str, schema: str) -> str:
 
 def fixture_schema(resources: Collection[Resource]) -> dict[str, Any]:
     """The JSON Schema (2020-12) of fixtures."""
-    records = {each.name: {"type": ["array", "null"], "items": _schema_of(each)} for each in resources}
+    records = {resource.name: {"type": ["array", "null"], "items": _schema_of(resource)} for resource in resources}
     account = {
         "type": "object",
         "required": ["api_key"],
@@ -80,15 +80,15 @@ def fixture_schema(resources: Collection[Resource]) -> dict[str, Any]:
 
 
 def _schema_of(resource: Resource) -> dict[str, Any]:
-    shown = {name: schema for name, schema in resource.shape.items() if schema.get("type") != "object"}
+    properties = {name: schema for name, schema in resource.shape.items() if schema.get("type") != "object"}
     times = {name: TIME if name == TIMES[0] else TIME | {"type": ["string", "null"]} for name in TIMES}
     return {
         "type": "object",
         "required": [field.name for field in resource.fields.values() if field.required],
         "additionalProperties": False,
         "properties": {
-            **{name: _shown(schema) for name, schema in shown.items()},
-            **{field.name: _written(field) for field in resource.fields.values() if field.name not in shown},
+            **{name: _shown(schema) for name, schema in properties.items()},
+            **{field.name: _written(field) for field in resource.fields.values() if field.name not in properties},
             "id": {"type": "integer", "minimum": 1, "maximum": HIGHEST_ID},
             **times,
         },
@@ -105,18 +105,18 @@ def _written(field: Field) -> dict[str, Any]:
 
 def fixture_of(accounts: Accounts, resources: Collection[Resource], uploads: Uploads) -> dict[str, Any]:
     """Accounts, sandboxes aside, as a fixture holds them."""
-    named = _named(accounts)
-    clocks = [account.clock.now for account in named.values() if isinstance(account.clock, Ticking)]
+    by_key = _named(accounts)
+    clocks = [account.clock.now for account in by_key.values() if isinstance(account.clock, Ticking)]
     return {
         "now": max([accounts.now, *clocks]).strftime(TIME_FORMAT),
-        "accounts": [_account(resources, uploads, key, account) for key, account in named.items()],
+        "accounts": [_account(resources, uploads, key, account) for key, account in by_key.items()],
     }
 
 
 def size_of_fixture(accounts: Accounts) -> int:
     """About how many bytes a fixture of the accounts would have, without making it."""
-    collections = [collection for each in _named(accounts).values() for collection in each.collections.values()]
-    values = [value for each in collections for record in each.all for value in record.values.values()]
+    collections = [collection for account in _named(accounts).values() for collection in account.collections.values()]
+    values = [value for collection in collections for record in collection.all for value in record.values.values()]
     texts = sum(len(value) for value in values if isinstance(value, str))
     return texts + sum(value.size * 4 // 3 for value in values if isinstance(value, Upload))
 

@@ -81,13 +81,13 @@ class Reading:
         Raises:
             SettingsError: if there are mistakes; the message names each.
         """
-        given = document.get("accounts") if isinstance(document, Mapping) else None
-        if not isinstance(given, list) or not given:
+        entries = document.get("accounts") if isinstance(document, Mapping) else None
+        if not isinstance(entries, list) or not entries:
             raise SettingsError("expected the keys now and accounts, with at least one account")
         self._refuse_unknown(document, ("now", "accounts"), (), "the fixture")
         now = self._moment(document.get("now", START), ("now",), "now") or START
-        self._ids = {name: _highest_id(given, name) for name in self._resources}
-        accounts = [self._account(entry, ("accounts", number), now) for number, entry in enumerate(given)]
+        self._ids = {name: _highest_id(entries, name) for name in self._resources}
+        accounts = [self._account(entry, ("accounts", number), now) for number, entry in enumerate(entries)]
         keys = [account.api_key for account in accounts if account]
         if len(set(keys)) < len(keys):
             self._note(("accounts",), "two accounts have the same api_key")
@@ -100,13 +100,15 @@ class Reading:
 
     def _told(self) -> str:
         """All mistakes; more than one stand on lines of their own."""
-        lines = lines_of(self._text, [place for place, _ in self._mistakes]) if self._text else {}
-        mistakes = sorted(self._mistakes, key=lambda each: lines.get(each[0], 0))[:MOST_MISTAKES]
-        told = [f"line {lines[place]}: {mistake}" if place in lines else mistake for place, mistake in mistakes]
-        if len(told) == 1:
-            return told[0]
-        more = len(self._mistakes) - len(told)
-        return "\n  ".join([f"{len(self._mistakes)} mistakes", *told, *([f"and {more} more"] if more else [])])
+        lines = lines_of(self._text, [path for path, _ in self._mistakes]) if self._text else {}
+        mistakes = sorted(self._mistakes, key=lambda mistake: lines.get(mistake[0], 0))[:MOST_MISTAKES]
+        messages = [f"line {lines[path]}: {mistake}" if path in lines else mistake for path, mistake in mistakes]
+        if len(messages) == 1:
+            return messages[0]
+        omitted = len(self._mistakes) - len(messages)
+        return "\n  ".join(
+            [f"{len(self._mistakes)} mistakes", *messages, *([f"and {omitted} more"] if omitted else [])]
+        )
 
     def _account(self, entry: Any, place: Place, now: datetime) -> FixtureAccount | None:
         title = f"account {int(place[-1]) + 1}"
@@ -122,18 +124,20 @@ class Reading:
                 self._note((*place, "api_key"), f"{title}: {error}")
         else:
             self._note(place, f"{title}: expected api_key, a text; put a number in quotes")
-        given = entry.get("records") or {}
-        if not isinstance(given, dict) or not all(isinstance(each, list | None) for each in given.values()):
+        lists = entry.get("records") or {}
+        if not isinstance(lists, dict) or not all(isinstance(records, list | None) for records in lists.values()):
             self._note((*place, "records"), f"{title}: records holds a list for each of {', '.join(self._resources)}")
             return None
-        for name in given:
+        for name in lists:
             if name not in self._resources:
-                known = ", ".join(self._resources)
-                self._note((*place, "records", name), f'{title}: no resource "{name}"; resources are {known}')
+                names = ", ".join(self._resources)
+                self._note((*place, "records", name), f'{title}: no resource "{name}"; resources are {names}')
         name = str(entry.get("name", f"Account {int(place[-1]) + 1}"))
         records = {
-            each.name: self._records(each, given.get(each.name) or [], (*place, "records", each.name), name, now)
-            for each in self._resources.values()
+            resource.name: self._records(
+                resource, lists.get(resource.name) or [], (*place, "records", resource.name), name, now
+            )
+            for resource in self._resources.values()
         }
         return FixtureAccount(name, str(key), records)
 
@@ -143,11 +147,11 @@ class Reading:
                 self._note((*place, str(name)), f'{title}: no key "{name}"; keys are {", ".join(known)}')
 
     def _records(self, resource: Resource, given: list[Any], place: Place, account: str, now: datetime) -> list[Record]:
-        made = []
+        parsed = []
         for position, record in enumerate(given):
             created = max(now - BETWEEN_RECORDS * (len(given) - position), datetime(EARLIEST, 1, 1))  # noqa: DTZ001 - no zone
-            made.append(self._record(resource, record, (*place, position), account, created))
-        records = [record for record in made if record]
+            parsed.append(self._record(resource, record, (*place, position), account, created))
+        records = [record for record in parsed if record]
         self._refuse_twice(place, account, resource.name, "id", [record.id for record in records])
         if self._path and "host" in resource.fields:  # a snapshot's mock may have accepted duplicates
             hosts = [str(record.values["host"]).lower() for record in records]
@@ -174,9 +178,9 @@ class Reading:
         for name, value in given.items():
             at = f'{title}: the field "{name}"'
             try:
-                known = checked(resource, name, value, at)
+                checked_value = checked(resource, name, value, at)
                 field = resource.fields.get(name)
-                values[name] = self._file(known, at) if field and field.kind == "file" else known
+                values[name] = self._file(checked_value, at) if field and field.kind == "file" else checked_value
             except SettingsError as error:
                 self._note((*place, name), str(error))
         for name in TIMES:
@@ -215,11 +219,11 @@ class Reading:
 
     def _embedded(self, value: str, place: str) -> tuple[str, str, bytes]:
         """The name, media type and content of a file that is embedded in the fixture."""
-        found = EMBEDDED.fullmatch(value)
-        if not found:
+        match = EMBEDDED.fullmatch(value)
+        if not match:
             raise SettingsError(f"{place} is not a data:image/png;name=...;base64,... URL")
         try:
-            return unquote(found[2] or "file"), unquote(found[1]), b64decode(found[3], validate=True)
+            return unquote(match[2] or "file"), unquote(match[1]), b64decode(match[3], validate=True)
         except ValueError as error:
             raise SettingsError(f"{place} is a data: URL whose content is not base64") from error
 
@@ -282,12 +286,12 @@ def _highest_id(accounts: list[Any], resource: str) -> int:
     """The highest id that any account gives a record of a resource."""
     lists = [
         records
-        for each in accounts
-        if isinstance(each, dict) and isinstance(given := each.get("records"), dict)
-        if isinstance(records := given.get(resource), list)
+        for account in accounts
+        if isinstance(account, dict) and isinstance(lists := account.get("records"), dict)
+        if isinstance(records := lists.get(resource), list)
     ]
     ids = [record.get("id") for records in lists for record in records if isinstance(record, dict)]
-    return max((each for each in ids if type(each) is int and each <= HIGHEST_ID), default=0)
+    return max((identifier for identifier in ids if type(identifier) is int and identifier <= HIGHEST_ID), default=0)
 
 
 SHIPPED = ("demo", "empty")
@@ -340,12 +344,12 @@ class FixtureReader:
             values = self._new_records.values(resource, identifier)
             fields = resource.fields.values()
             values |= {
-                each.name: each.values[(identifier - ids[0]) % len(each.values)] for each in fields if each.values
+                field.name: field.values[(identifier - ids[0]) % len(field.values)] for field in fields if field.values
             }
             values |= {
-                each.name: _invented(resource, each, identifier)
-                for each in fields
-                if (each.required and not each.values) or (each.applies_when and each.applies_to(values))
+                field.name: _invented(resource, field, identifier)
+                for field in fields
+                if (field.required and not field.values) or (field.applies_when and field.applies_to(values))
             }
             return Record(identifier, values, start + timedelta(seconds=identifier))
 

@@ -135,7 +135,8 @@ class Records(dict[int, Record]):
         """All ids."""
         generated = self.generated.ids
         return chain(
-            (each for each in self if each not in generated), (each for each in generated if each not in self._gone)
+            (identifier for identifier in self if identifier not in generated),
+            (identifier for identifier in generated if identifier not in self._gone),
         )
 
     def copy(self) -> Records:
@@ -144,8 +145,8 @@ class Records(dict[int, Record]):
 
     def generated_with(self, text: str) -> Record | None:
         """The generated record whose id is the number in a text, because the texts of generated records hold it."""
-        found = NUMBER.search(text)
-        number = int(found[0]) if found else 0
+        match = NUMBER.search(text)
+        number = int(match[0]) if match else 0
         return self[number] if number in self.generated.ids and number not in self._gone else None
 
 
@@ -181,9 +182,9 @@ class NewRecords:
 
     def values(self, resource: Resource, identifier: int) -> dict[str, Any]:
         """The values by field."""
-        varied = self._choices["color"] == "varied"
+        is_varied = self._choices["color"] == "varied"
         starts = {
-            "color": f"#{crc32(f'{self._seed}/{identifier}'.encode()) & 0xFFFFFF:06x}" if varied else "#5a67d8",
+            "color": f"#{crc32(f'{self._seed}/{identifier}'.encode()) & 0xFFFFFF:06x}" if is_varied else "#5a67d8",
             "scheme": f"{self._choices['domain-scheme']}://",
             "is_enabled": self._starts_enabled(resource),
         }

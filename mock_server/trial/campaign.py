@@ -125,9 +125,9 @@ class Campaign:
             SettingsError: if it sends no request.
         """
         first = self._run(DEFAULT)
-        if first.why and self._is_repeated and not (again := self._run(DEFAULT, "again: ")).why:
+        if first.why and self._is_repeated and not (second_run := self._run(DEFAULT, "again: ")).why:
             self._measure(1, 2)
-            first = again
+            first = second_run
         if first.why:
             raise OwnFailureError(first.why, first.output)
         if not first.count:
@@ -156,18 +156,20 @@ class Campaign:
         """Try the choices that the client's requests can reveal, several at a time."""
         points = contract_of(self._settings).open_points
         usual = Choices(points, self._settings.choices)
-        others = [(name, value) for name, point in points.items() for value in point.values if value != usual[name]]
-        others = [each for each in others if not only or {each[0], "=".join(each)} & {*only}]
-        changes = [{"choices": {**self._settings.choices, name: value}} for name, value in others]
+        other_choices = [
+            (name, value) for name, point in points.items() for value in point.values if value != usual[name]
+        ]
+        other_choices = [choice for choice in other_choices if not only or {choice[0], "=".join(choice)} & {*only}]
+        changes = [{"choices": {**self._settings.choices, name: value}} for name, value in other_choices]
         values: dict[str, list[str]] = {}
-        for (name, value), place in zip(others, self._places(changes), strict=True):
-            if place:
+        for (name, value), first_request in zip(other_choices, self._places(changes), strict=True):
+            if first_request:
                 values.setdefault(name, [usual[name]]).append(value)
-                about = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": place}
-                self.entries[_of((name, value))] = about | UNTRIED
+                label = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": first_request}
+                self.entries[_of((name, value))] = label | UNTRIED
         rows = covering(values, usual, together=together)
-        said = f"for the {len(self.entries)} other values of the {len(values)} open points it meets"
-        say(f"{_count(len(rows), 'run')} {said}" if rows else "no other choice is met")
+        purpose = f"for the {len(self.entries)} other values of the {len(values)} open points it meets"
+        say(f"{_count(len(rows), 'run')} {purpose}" if rows else "no other choice is met")
         self._planned += len(rows)
         if self._jobs > 1:
             list(self._outcomes([_of(*row) for row in rows]))
@@ -184,32 +186,36 @@ class Campaign:
                 say(f"  run {self._known[_of(*left)].number} failed: narrowing down from {len(left)} choices ...")
             for smallest in narrowed(left, self._fails):
                 self._confirm(_of(*smallest))
-                *others, (name, value) = smallest
+                *companions, (name, value) = smallest
                 entry, result = self.entries[_of((name, value))], self._known[_of(*smallest)]
                 findings = [_finding(result.why, entry["request"])]
-                entry.update(result=FAILED, together=dict(others), findings=findings, output=result.output)
-                failed += [] if others else [name]
+                entry.update(result=FAILED, together=dict(companions), findings=findings, output=result.output)
+                failed += [] if companions else [name]
         for choice in left:
             if self.entries[_of(choice)]["result"] == NOT_TRIED:
                 self.entries[_of(choice)]["result"] = SURVIVED
-        next_ones = [each for each in self.entries.values() if each["name"] in failed and each["result"] == NOT_TRIED]
-        return [[(each["name"], each["value"])] for each in next_ones]
+        next_ones = [
+            pending for pending in self.entries.values() if pending["name"] in failed and pending["result"] == NOT_TRIED
+        ]
+        return [[(pending["name"], pending["value"])] for pending in next_ones]
 
     def _troubles(self, only: Collection[str]) -> dict[Variation, Entry]:
         """The kinds of trouble that the client can meet."""
-        called = {called.name for called in map(self._called, self._runs.first.requests) if called}
+        operations = {operations.name for operations in map(self._called, self._runs.first.requests) if operations}
         return {
             Variation(trouble=name): {"kind": TROUBLE, "name": name, "what": kind.what}
             for name, kind in KINDS.items()
-            if (not only or name in only) and called & {*kind.operations}
+            if (not only or name in only) and operations & {*kind.operations}
         }
 
     def _defects(self, only: Collection[str]) -> dict[Variation, Entry]:
         """The defects that the client can meet."""
         names = [name for name in DEFECTS if not only or name in only]
-        places = zip(names, self._places([{"defects": (name,)} for name in names]), strict=True)
-        met = [name for name, place in places if place]
-        return {Variation(defect=name): {"kind": BROKEN, "name": name, "what": DEFECTS[name].what} for name in met}
+        first_requests = zip(names, self._places([{"defects": (name,)} for name in names]), strict=True)
+        names_met = [name for name, first_request in first_requests if first_request]
+        return {
+            Variation(defect=name): {"kind": BROKEN, "name": name, "what": DEFECTS[name].what} for name in names_met
+        }
 
     def _try_each(self, about: Mapping[Variation, Entry]) -> None:
         """Try variations one at a time; those that turn out to hit no request are left out."""
@@ -217,10 +223,10 @@ class Campaign:
         for variation, result in zip(about, self._outcomes([*about]), strict=True):
             if result.why:
                 self._confirm(variation)
-            findings = [_finding(*each) for each in result.findings]
+            findings = [_finding(*finding) for finding in result.findings]
             findings += [_finding(result.why, ", ".join(result.hit))] if result.why else []
-            told = {"result": FAILED if findings else SURVIVED, "findings": findings, "output": result.output}
-            self.entries[variation].update(told)
+            outcome = {"result": FAILED if findings else SURVIVED, "findings": findings, "output": result.output}
+            self.entries[variation].update(outcome)
             if variation.trouble and not result.hit and not findings:
                 del self.entries[variation]
 
@@ -274,11 +280,11 @@ class Campaign:
             self.count += 1
             number, self._planned = self.count, max(self._planned, self.count)
         result = replace(self._runs(variation), number=number)
-        more = self._planned - number
-        left = f"; about {(time.monotonic() - self._began) / number * more:.0f} s left" if more else ""
-        what = _count(len(variation.choices), "choice") if len(variation.choices) > 2 else str(variation)  # noqa: PLR2004
-        told = f"{result.why or 'passed'}, {result.seconds:.1f} s, {_count(result.count, 'request')}"
-        say(f"run {number}{f' of {self._planned}' * bool(more)}: {how}{what}: {told}{left}", sys.stderr)
+        runs_left = self._planned - number
+        left = f"; about {(time.monotonic() - self._began) / number * runs_left:.0f} s left" if runs_left else ""
+        label = _count(len(variation.choices), "choice") if len(variation.choices) > 2 else str(variation)  # noqa: PLR2004
+        outcome = f"{result.why or 'passed'}, {result.seconds:.1f} s, {_count(result.count, 'request')}"
+        say(f"run {number}{f' of {self._planned}' * bool(runs_left)}: {how}{label}: {outcome}{left}", sys.stderr)
         return result
 
 

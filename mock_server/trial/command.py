@@ -40,21 +40,21 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
         report.prepare(folder)
     client = Person() if options.manual else Command(options.client, dict(options.env))
     runs = Runs({"host": options.host, "port": _port(options), **settings}, client)
-    campaign = Campaign(runs, usual, jobs=options.jobs, most=options.runs, is_repeated=not options.manual)
+    client_test = Campaign(runs, usual, jobs=options.jobs, most=options.runs, is_repeated=not options.manual)
     for number in SIGNALS:
         signal.signal(number, signal.default_int_handler)
     try:
-        campaign.carry_out(vary, options.only, together=2 if options.pairs else 1)
+        client_test.carry_out(vary, options.only, together=2 if options.pairs else 1)
     except (KeyboardInterrupt, click.Abort):
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # a second one comes from impatience
-        campaign.stopped = report.BY_YOU
+        client_test.stopped = report.BY_YOU
     except OSError as error:
         raise SettingsError(f"the trial cannot go on: {error}") from error
     finally:
         client.stop()
-    results = report.document(campaign, list(options.client), runs.first.unread)
-    if before is not None and not campaign.own_failure:
+    results = report.document(client_test, list(options.client), runs.first.unread)
+    if before is not None and not client_test.own_failure:
         results = report.gated(results, before)
     say(report.text(results))
     if folder:
@@ -87,10 +87,12 @@ def _varied(options: SimpleNamespace, settings: Settings) -> set[str]:
     vary = set(options.vary.split(","))
     if unknown := vary - set(kinds):
         raise SettingsError(f'--vary cannot vary "{unknown.pop()}"; it varies {", ".join(kinds)}')
-    names = {name: kind for kind, known in kinds.items() for name in known}
-    for name in [each.partition("=")[0] for each in options.only]:
+    names = {name: kind for kind, known_names in kinds.items() for name in known_names}
+    for name in [choice.partition("=")[0] for choice in options.only]:
         if name not in names:
-            near = get_close_matches(name, names, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else "`mock-server list open` names the open points"
+            similar = get_close_matches(name, names, n=3, cutoff=0.5)
+            hint = (
+                f"did you mean {' or '.join(similar)}?" if similar else "`mock-server list open` names the open points"
+            )
             raise SettingsError(f'--only names "{name}", which is no open point, trouble or defect; {hint}')
-    return {names[each.partition("=")[0]] for each in options.only} or vary
+    return {names[choice.partition("=")[0]] for choice in options.only} or vary

@@ -44,7 +44,7 @@ def document(campaign: Campaign, command: list[str], notes: Collection[str]) -> 
 
 def failures(results: Document, result: str = FAILED) -> list[str]:
     """The choices that a client fails with, and the trouble that it does not survive."""
-    return [_name(each) for each in results["variations"] if each["result"] == result and each["kind"] != BROKEN]
+    return [_name(entry) for entry in results["variations"] if entry["result"] == result and entry["kind"] != BROKEN]
 
 
 def _name(entry: Entry) -> str:
@@ -86,14 +86,14 @@ def text(results: Document) -> str:
     rows = list(_rows(results))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
     lines = [*results["output"].splitlines()[-LISTED:]]
-    for *row, place, more in rows:
+    for *row, location, details in rows:
         cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)]
-        lines.append("  ".join([*cells, place]).rstrip())
-        lines += [f"{'':{widths[0]}}  {line}" for line in more.splitlines()]
+        lines.append("  ".join([*cells, location]).rstrip())
+        lines += [f"{'':{widths[0]}}  {line}" for line in details.splitlines()]
     for kind, title in TITLES.items():
-        every = [each for each in results["variations"] if each["kind"] == kind]
-        if every:
-            lines += _counted(every, title)
+        entries = [entry for entry in results["variations"] if entry["kind"] == kind]
+        if entries:
+            lines += _counted(entries, title)
     lines += [f"note: {note}" for note in results["notes"]] + results.get("changes", [])
     runs = f"{results['runs']} run{'s' * (results['runs'] != 1)} in {results['seconds']:.0f} s"
     return printable("\n".join([*lines, f"{runs}, stopped {results['stopped']}" if results["stopped"] else runs]))
@@ -101,41 +101,43 @@ def text(results: Document) -> str:
 
 def _counted(every: list[Entry], title: str) -> Iterator[str]:
     """How many variations of a kind had which result; of defects, those that the client did not notice."""
-    counts = Counter(each["result"] for each in every)
+    counts = Counter(entry["result"] for entry in every)
     untried = f"; {counts[NOT_TRIED]} were not tried" if counts[NOT_TRIED] else ""
     if title == TITLES[BROKEN]:
         yield f"noticed {counts[FAILED]} of {len(every)} {title} that no server may have{untried}"
-        yield from (f"  not noticed: {each['name']}: {each['what']}" for each in every if each["result"] == SURVIVED)
+        yield from (
+            f"  not noticed: {entry['name']}: {entry['what']}" for entry in every if entry["result"] == SURVIVED
+        )
     else:
         yield f"survived {counts[SURVIVED]} of {len(every)} {title}{untried}"
 
 
 def _rows(results: Document) -> Iterator[tuple[str, ...]]:
     """What a client relies on: a heading, the choice, what it fails with, where that shows first, and more lines."""
-    failed = [each for each in results["variations"] if each["result"] == FAILED]
-    for name in dict.fromkeys(each["name"] for each in failed if each["kind"] == OPEN):
-        every = [each for each in failed if each["name"] == name]
-        fails = f"fails with {' or '.join(map(_with, every))}"
-        chosen = {name: every[0]["value"]} | every[0]["together"]
-        repeat = " ".join(["mock-server", *(f"--open {point}={value}" for point, value in sorted(chosen.items()))])
-        first = f"first seen at {every[0]['request']}"
-        yield "your client relies on", f"{name} = {every[0]['usual']}", fails, first, f"{repeat}\n{_said(every[0])}"
-    for each in failed:
-        for finding in each["findings"] if each["kind"] == TROUBLE else ():
-            yield "trouble", each["what"], finding["what"], finding["request"], _said(each)
+    failed = [entry for entry in results["variations"] if entry["result"] == FAILED]
+    for name in dict.fromkeys(entry["name"] for entry in failed if entry["kind"] == OPEN):
+        group = [entry for entry in failed if entry["name"] == name]
+        fails = f"fails with {' or '.join(map(_with, group))}"
+        choices = {name: group[0]["value"]} | group[0]["together"]
+        repeat = " ".join(["mock-server", *(f"--open {point}={value}" for point, value in sorted(choices.items()))])
+        first = f"first seen at {group[0]['request']}"
+        yield "your client relies on", f"{name} = {group[0]['usual']}", fails, first, f"{repeat}\n{_said(group[0])}"
+    for entry in failed:
+        for finding in entry["findings"] if entry["kind"] == TROUBLE else ():
+            yield "trouble", entry["what"], finding["what"], finding["request"], _said(entry)
 
 
 def _said(entry: Entry) -> str:
     """The last line that the client printed, and why it failed if that is not its exit status."""
     lines = [line.strip() for line in entry["output"].splitlines() if line.strip()]
-    whys = [each["what"] for each in entry["findings"] if entry["kind"] == OPEN and ENDLESS in each["what"]]
+    whys = [finding["what"] for finding in entry["findings"] if entry["kind"] == OPEN and ENDLESS in finding["what"]]
     return "\n".join([*whys, *(f"it said: {line[:LONGEST_LINE]}" for line in lines[-1:])])
 
 
 def _with(entry: Entry) -> str:
     """The value that a client fails with, and the others without which it does not."""
-    others = [f"{point} = {value}" for point, value in entry["together"].items()]
-    return f"{entry['value']}{' together with ' * bool(others)}{' and '.join(others)}"
+    other_values = [f"{point} = {value}" for point, value in entry["together"].items()]
+    return f"{entry['value']}{' together with ' * bool(other_values)}{' and '.join(other_values)}"
 
 
 def prepare(folder: Path) -> None:
@@ -157,8 +159,8 @@ def write(results: Document, folder: Path) -> None:
         SettingsError: if that is impossible.
     """
     try:
-        whole = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
-        for name, content in {RESULTS: whole, SUMMARY: markdown(results), JUNIT: _junit(results)}.items():
+        results_json = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+        for name, content in {RESULTS: results_json, SUMMARY: markdown(results), JUNIT: _junit(results)}.items():
             unfinished = folder / f".{name}.unfinished"
             unfinished.write_text(content, "utf-8")
             unfinished.replace(folder / name)
@@ -170,21 +172,21 @@ def markdown(results: Document) -> str:
     """A verdict for the page of a pull request."""
     sign = SIGNS.get(results["status"], "\N{WARNING SIGN}")
     command = printable(f"mock-server try -- {shlex.join(results['command'])}") if results["command"] else "--manual"
-    told = f"{command}\n{text(results)}".replace("```", "'''")
-    return f"## {sign} mock-server try\n\n```text\n{told}\n```\n"
+    report_text = f"{command}\n{text(results)}".replace("```", "'''")
+    return f"## {sign} mock-server try\n\n```text\n{report_text}\n```\n"
 
 
 def _junit(results: Document) -> str:
     """A test case for each variation; a client need not survive defects, nor what a baseline has already."""
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", name="mock-server try", time=str(results["seconds"]))
-    for each in results["variations"]:
-        case = SubElement(suite, "testcase", classname=TITLES[each["kind"]], name=_name(each), time="0")
-        lines = [f"{finding['what']}: {finding['request']}" for finding in each["findings"]]
-        if each["result"] == NOT_TRIED or _name(each) in results.get("accepted", ()):
+    for entry in results["variations"]:
+        case = SubElement(suite, "testcase", classname=TITLES[entry["kind"]], name=_name(entry), time="0")
+        lines = [f"{finding['what']}: {finding['request']}" for finding in entry["findings"]]
+        if entry["result"] == NOT_TRIED or _name(entry) in results.get("accepted", ()):
             SubElement(case, "skipped", message="as in the baseline" if lines else "stopped before")
-        elif _name(each) in failures(results):
-            SubElement(case, "failure", message=lines[0]).text = printable("\n".join([*lines, each["output"]]))
+        elif _name(entry) in failures(results):
+            SubElement(case, "failure", message=lines[0]).text = printable("\n".join([*lines, entry["output"]]))
     if results["status"] == BY_ITSELF:
         case = SubElement(suite, "testcase", classname="client", name="default choices", time="0")
         SubElement(case, "error", message=results["stopped"]).text = printable(results["output"])

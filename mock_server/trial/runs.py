@@ -85,13 +85,13 @@ class Runs:
         changed["choices"] = {**self._settings["choices"], **dict(variation.choices)}
         changed["conditions"] = {**self._settings["conditions"], **(kind.conditions if kind else {})}
         with MockServer(**{**self._settings, **changed}, around=tap.around) as server:
-            began = time.monotonic()
+            started = time.monotonic()
             limit = LEAST_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else None
-            why, output = self._client(server, variation, limit)
-            seconds = time.monotonic() - began
+            failure, output = self._client(server, variation, limit)
+            seconds = time.monotonic() - started
         entries = server.running.journal.find()
         return Result(
-            why="" if kind and kind.is_final and not why.startswith(ENDLESS) else why,
+            why="" if kind and kind.is_final and not failure.startswith(ENDLESS) else failure,
             seconds=seconds,
             output=output,
             count=tap.count,
@@ -136,14 +136,14 @@ class Command:
             self._live[process.pid] = process
             try:
                 status = process.wait(limit)
-                why = f"exit status {status}" if status else ""
+                failure = f"exit status {status}" if status else ""
             except subprocess.TimeoutExpired:
-                why = f"{ENDLESS} within {limit:.0f} s"
+                failure = f"{ENDLESS} within {limit:.0f} s"
             finally:
                 self._end(process)
             size = output.tell()
             output.seek(max(0, size - MOST_OUTPUT))
-            return why, output.read().decode("utf-8", "replace")
+            return failure, output.read().decode("utf-8", "replace")
 
     def stop(self) -> None:
         """End all that still runs."""
@@ -153,8 +153,8 @@ class Command:
     def _told(self, server: MockServer) -> dict[str, str]:
         """Where the server is."""
         url, key = server.base_url, next(iter(server.api_keys))
-        own = {name: text.replace("{url}", url).replace("{key}", key) for name, text in self._variables.items()}
-        return dict.fromkeys(URLS, url) | {KEY: key} | own
+        variables = {name: text.replace("{url}", url).replace("{key}", key) for name, text in self._variables.items()}
+        return dict.fromkeys(URLS, url) | {KEY: key} | variables
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """End a command with all that it has started."""

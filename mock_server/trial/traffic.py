@@ -44,9 +44,13 @@ class Operations:
 
     def __init__(self, contract: Contract, base_path: str) -> None:
         self._known = [
-            (f"{METHODS[name]} {re.escape(base_path + path.rstrip('/'))}/?".replace(r"\{id\}", "([^/]+)"), each, name)
-            for each in contract.resources.values()
-            for name, path in each.paths.items()
+            (
+                f"{METHODS[name]} {re.escape(base_path + path.rstrip('/'))}/?".replace(r"\{id\}", "([^/]+)"),
+                resource,
+                name,
+            )
+            for resource in contract.resources.values()
+            for name, path in resource.paths.items()
         ]
 
     def called_by(self, method: str, path: str) -> Operation | None:
@@ -130,11 +134,11 @@ def differing(
         others: the settings in which each other mock differs.
     """
     settings = replace(settings, journal=0, clock=None)
-    site = Control if any(request.is_control for request in requests) else Instance
-    usual = list(_answers(site(settings), requests))
+    site_class = Control if any(request.is_control for request in requests) else Instance
+    usual = list(_answers(site_class(settings), requests))
     for other in others:  # a server of its own, because the client may reset it
-        answers = zip(requests, usual, _answers(site(replace(settings, **other)), requests), strict=True)
-        yield next((request for request, answer, another in answers if answer != another), None)
+        answers = zip(requests, usual, _answers(site_class(replace(settings, **other)), requests), strict=True)
+        yield next((request for request, answer, other_answer in answers if answer != other_answer), None)
 
 
 def _answers(site: Site, requests: Sequence[Request]) -> Iterator[tuple[Any, ...]]:

@@ -41,13 +41,13 @@ def _made_twice(entries: Sequence[Entry], usual: Sequence[Entry], *_: object) ->
 
 def _creates(entries: Sequence[Entry]) -> Counter[tuple[str, str]]:
     """How often each account carried out each create or update, the same whenever it has the same form."""
-    done = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED)
+    success_statuses = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED)
     return Counter(
         (entry.account, _shown(entry))
         for entry in entries
         if entry.method == "POST"
         and not entry.path[-1].isdigit()
-        and ("lost=after" in entry.forced or entry.status in done)
+        and ("lost=after" in entry.forced or entry.status in success_statuses)
     )
 
 
@@ -61,15 +61,15 @@ def _undone(entries: Sequence[Entry], _: Sequence[Entry], changed: Sequence[Chan
 
 def _too_early(entries: Sequence[Entry], *_: object) -> Iterator[Finding]:
     """Requests that did not wait for as long as a 429 asked."""
-    early = [entry for entry in entries if any(each.rule == CALLS_ON for each in entry.remarks)]
-    if early:
-        yield f"sent again before Retry-After was over, {_times(len(early))}", _line(_shown(early[0]))
+    retries = [entry for entry in entries if any(remark.rule == CALLS_ON for remark in entry.remarks)]
+    if retries:
+        yield f"sent again before Retry-After was over, {_times(len(retries))}", _line(_shown(retries[0]))
 
 
 def _again(entries: Sequence[Entry], *_: object) -> Iterator[Finding]:
     """Requests that were repeated, though they were refused each time."""
-    refused = Counter((entry.account, _shown(entry)) for entry in entries if entry.forced)
-    for (_account, request), count in refused.items():
+    refusal_counts = Counter((entry.account, _shown(entry)) for entry in entries if entry.forced)
+    for (_account, request), count in refusal_counts.items():
         if count > MOST_TRIES:
             yield f"sent again while it was refused, {_times(count - 1)}", _line(request)
 
@@ -187,7 +187,7 @@ class Disturbance:
         request = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         kind, operation = self._kind, self._operations.called_by(*request)
         account = running.account_named(key_of(environ))
-        is_forced = any(not each.condition and each.matches(*request, account) for each in running.effects.every)
+        is_forced = any(not effect.condition and effect.matches(*request, account) for effect in running.effects.every)
         if not kind or not operation or is_forced or not self._is_due(kind, operation):
             return
         if kind.effect:

@@ -31,30 +31,30 @@ def covering(values: Mapping[str, Sequence[str]], usual: Mapping[str, str], *, t
         usual: the value of each that has been tried.
         together: 1 for each value, 2 for each pair of values.
     """
-    chance = random.Random(0)  # noqa: S311 - the same sets each time
-    pairs = {point: [(point, value) for value in known] for point, known in values.items()}
-    wanted = {
-        frozenset(some)
+    rng = random.Random(0)  # noqa: S311 - the same sets each time
+    pairs = {point: [(point, value) for value in point_values] for point, point_values in values.items()}
+    uncovered = {
+        frozenset(combination)
         for points in combinations(values, together)
-        for some in product(*map(pairs.__getitem__, points))
-        if any(usual[point] != value for point, value in some)
+        for combination in product(*map(pairs.__getitem__, points))
+        if any(usual[point] != value for point, value in combination)
     }
     rows = []
-    while wanted:
-        row = dict(min(map(sorted, wanted)))
-        for point in chance.sample(list(values), len(values)):
+    while uncovered:
+        row = dict(min(map(sorted, uncovered)))
+        for point in rng.sample(list(values), len(values)):
             if point not in row:
                 _, _, row[point] = max(
-                    (_gain(row, pair, wanted, together), chance.random(), pair[1]) for pair in pairs[point]
+                    (_gain(row, pair, uncovered, together), rng.random(), pair[1]) for pair in pairs[point]
                 )
-        wanted -= set(map(frozenset, combinations(row.items(), together)))
+        uncovered -= set(map(frozenset, combinations(row.items(), together)))
         rows.append([(point, row[point]) for point in values if row[point] != usual[point]])
     return rows
 
 
 def _gain(row: Mapping[str, str], pair: Choice, wanted: set[frozenset[Choice]], together: int) -> int:
     """How many wanted sets a row would hold more with one more choice."""
-    return sum(frozenset((pair, *others)) in wanted for others in combinations(row.items(), together - 1))
+    return sum(frozenset((pair, *combination)) in wanted for combination in combinations(row.items(), together - 1))
 
 
 def narrowed(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> Iterator[list[Item]]:
@@ -64,8 +64,8 @@ def narrowed(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> 
     """
     left, passing = list(items), set[Item]()
     while True:
-        suspects = [item for item in left if item not in passing] or left
-        smallest = _one_of(suspects, fails, passing) or _together([], left, fails)
+        untried = [item for item in left if item not in passing] or left
+        smallest = _one_of(untried, fails, passing) or _together([], left, fails)
         yield smallest
         left.remove(smallest[-1])
         if not left or not fails(left):
@@ -76,13 +76,13 @@ def _one_of(suspects: Sequence[Item], fails: Callable[[Sequence[Item]], bool], p
     """An item that fails by itself, found by halving; none if halving leads to an item that passes."""
     is_tried = False
     while len(suspects) > 1:
-        half = suspects[: len(suspects) // 2]
-        is_tried = fails(half)
+        first_half = suspects[: len(suspects) // 2]
+        is_tried = fails(first_half)
         if is_tried:
-            suspects = half
+            suspects = first_half
         else:
-            passing.update(half)
-            suspects = suspects[len(half) :]
+            passing.update(first_half)
+            suspects = suspects[len(first_half) :]
     return list(suspects) if is_tried or fails(suspects) else []
 
 
@@ -90,9 +90,9 @@ def _together(others: list[Item], items: list[Item], fails: Callable[[Sequence[I
     """The fewest of some items that fail with others, which pass without them (QuickXplain, Junker 2004)."""
     if len(items) == 1:
         return items
-    half, rest = items[: len(items) // 2], items[len(items) // 2 :]
-    if fails([*others, *half]):
-        return _together(others, half, fails)
-    needed = _together([*others, *half], rest, fails)
-    further = [] if fails([*others, *needed]) else _together([*others, *needed], half, fails)
-    return [*further, *needed]
+    first_half, second_half = items[: len(items) // 2], items[len(items) // 2 :]
+    if fails([*others, *first_half]):
+        return _together(others, first_half, fails)
+    needed = _together([*others, *first_half], second_half, fails)
+    from_first_half = [] if fails([*others, *needed]) else _together([*others, *needed], first_half, fails)
+    return [*from_first_half, *needed]
