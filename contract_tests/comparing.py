@@ -35,9 +35,9 @@ def _parts(url: str) -> tuple[str, ...]:
 def _normal(text: str) -> str:
     """A text with normalised escapes: in capitals, and for no other characters than need one."""
 
-    def spelled(found: re.Match[str]) -> str:
-        letter = chr(int(found[1], 16))
-        return letter if re.fullmatch(r"[A-Za-z0-9._~-]", letter) else found[0].upper()
+    def spelled(match: re.Match[str]) -> str:
+        letter = chr(int(match[1], 16))
+        return letter if re.fullmatch(r"[A-Za-z0-9._~-]", letter) else match[0].upper()
 
     return re.sub(r"%([0-9A-Fa-f]{2})", spelled, quote(text, safe=string.printable))
 

@@ -314,9 +314,9 @@ class Evidence:
         for exchange in (*self.answers("list"), *self.of("list", expects=Expect.OPEN)):
             yield from ((exchange, row) for row in (exchange.page.rows if exchange.page else ()))
 
-    def is_own(self, record: Record, shown_in: Exchange | None = None) -> bool:
+    def is_own(self, record: Record, exchange: Exchange | None = None) -> bool:
         """Whether a record is the run's, in an answer to the account; another account may have one with the same id."""
-        return id_of(record) in self.own and (shown_in is None or shown_in.request.identity == OWN)
+        return id_of(record) in self.own and (exchange is None or exchange.request.identity == OWN)
 
     def is_missing(self, identifier: Any) -> bool:
         """Whether the complete listing after a record's create lacks the record."""

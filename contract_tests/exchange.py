@@ -80,13 +80,13 @@ class Request:
 
 
 def request_of(
-    resource: Resource, operation: str, identifier: int | str = "", expects: Expect = Expect.SUCCESS, **more: Any
+    resource: Resource, operation: str, identifier: int | str = "", expects: Expect = Expect.SUCCESS, **options: Any
 ) -> Request:
     """A documented request; a text as an id stands for one that no record has."""
     paths = {"list": resource.list_path, "create": resource.create_path}
     path = paths.get(operation, f"{resource.record_path}{identifier}")
     record_id = identifier if isinstance(identifier, int) else None
-    return Request(operation, resource.name, METHODS[operation], path, identifier=record_id, expects=expects, **more)
+    return Request(operation, resource.name, METHODS[operation], path, identifier=record_id, expects=expects, **options)
 
 
 @dataclass(frozen=True)

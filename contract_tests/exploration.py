@@ -209,18 +209,18 @@ class Walk(RuleBasedStateMachine):
         """Create a record, unless an earlier create was refused; return its place."""
         return self._place(data)
 
-    @rule(place=places, data=st.data())
-    def change(self, place: int, data: st.DataObject) -> None:
+    @rule(slot=places, data=st.data())
+    def change(self, slot: int, data: st.DataObject) -> None:
         form, letters = data.draw(updates(self.visitor.resource)), data.draw(st.none() | LETTERS)
-        self.steps.append(partial(self._change, place, form, letters))
+        self.steps.append(partial(self._change, slot, form, letters))
 
-    @rule(place=consumes(places))
-    def remove(self, place: int) -> None:
-        self.steps.append(partial(self._remove, place))
+    @rule(slot=consumes(places))
+    def remove(self, slot: int) -> None:
+        self.steps.append(partial(self._remove, slot))
 
-    @rule(place=places)
-    def read(self, place: int) -> None:
-        self.steps.append(partial(self._read, place))
+    @rule(slot=places)
+    def read(self, slot: int) -> None:
+        self.steps.append(partial(self._read, slot))
 
     @rule(size=st.integers(0, 6), number=st.integers(0, 99))
     def turn(self, size: int, number: int) -> None:
@@ -236,21 +236,21 @@ class Walk(RuleBasedStateMachine):
     def _list(self) -> None:
         self.seen = self.visitor.list_settled()
 
-    def _create(self, place: int, form: Form) -> None:
+    def _create(self, slot: int, form: Form) -> None:
         if self.refused:
             return
         [creation] = create(self.visitor, Create(self.visitor.least() | form, known=frozenset(self.seen.ids)))
         self.refused = creation.identifier is None
         if creation.identifier is not None and creation.read and creation.read.record:
-            identifier = self.ids[place] = creation.identifier
+            identifier = self.ids[slot] = creation.identifier
             self.model[identifier] = creation.read.record
             self._list_after("create", identifier)
         else:
             self._list()
 
-    def _change(self, place: int, form: Form, letters: str | None) -> None:
+    def _change(self, slot: int, form: Form, letters: str | None) -> None:
         """Update a record; a name may be refused for its letters, and an address may have to be confirmed first."""
-        identifier = self.ids[place]
+        identifier = self.ids[slot]
         if identifier is None:
             return
         label, before = self.visitor.resource.label, self.model[identifier]
@@ -266,8 +266,8 @@ class Walk(RuleBasedStateMachine):
             [self.model[identifier]] = change(self.visitor, Update(identifier, form, before, expects))
             self._list_after("update", identifier)
 
-    def _remove(self, place: int) -> None:
-        identifier, self.ids[place] = self.ids[place], None
+    def _remove(self, slot: int) -> None:
+        identifier, self.ids[slot] = self.ids[slot], None
         if identifier is None:
             return
         with suppress(WriteRefusedError):
@@ -276,8 +276,8 @@ class Walk(RuleBasedStateMachine):
                 self.visitor.target.ledger.remove(self.visitor.resource.name, identifier)
             self.seen = removal.after or self.seen
 
-    def _read(self, place: int) -> None:
-        identifier = self.ids[place]
+    def _read(self, slot: int) -> None:
+        identifier = self.ids[slot]
         if identifier is not None:
             self.visitor.read(identifier)
 
@@ -313,6 +313,6 @@ def updates(draw: st.DrawFn, resource: Resource) -> Form:
     return _some(draw, resource, 1) | draw(st.sampled_from(({}, label)))
 
 
-def _some(draw: st.DrawFn, resource: Resource, least: int) -> Form:
-    names = draw(st.lists(st.sampled_from(sorted(resource.optional)), min_size=least, max_size=4, unique=True))
+def _some(draw: st.DrawFn, resource: Resource, min_count: int) -> Form:
+    names = draw(st.lists(st.sampled_from(sorted(resource.optional)), min_size=min_count, max_size=4, unique=True))
     return {name: value(name, resource.optional[name], draw(VARIANTS)) for name in names}

@@ -86,11 +86,11 @@ class _UnreadableError(ValueError):
     """An entry cannot be read, for a reason that others share."""
 
 
-def _merged(passed_over: Counter[str]) -> dict[str, int]:
+def _merged(skip_counts: Counter[str]) -> dict[str, int]:
     """The reasons with their counts; of entries that cannot be read at all, only the first is named."""
     merged_counts: Counter[str] = Counter()
     first: dict[str, str] = {}
-    for reason, count in passed_over.items():
+    for reason, count in skip_counts.items():
         merged_counts[first.setdefault(reason.partition(" (the first")[0], reason)] += count
     return dict(merged_counts)
 
@@ -168,10 +168,10 @@ def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple
     if not any(exchange.succeeded and exchange.request.identity == OWN for exchange in exchanges):
         return exchanges
 
-    def is_rejected(each: Exchange) -> bool:
-        resource = contract.resources[each.request.resource]
-        lists_collection = each.request.path == resource.list_path and each.expects is Expect.OPEN
-        return lists_collection and each.status in REJECTED and _documented_page(each, resource) == 1
+    def is_rejected(exchange: Exchange) -> bool:
+        resource = contract.resources[exchange.request.resource]
+        lists_collection = exchange.request.path == resource.list_path and exchange.expects is Expect.OPEN
+        return lists_collection and exchange.status in REJECTED and _documented_page(exchange, resource) == 1
 
     return tuple(
         replace(exchange, treated_as=Expect.SUCCESS) if is_rejected(exchange) else exchange for exchange in exchanges

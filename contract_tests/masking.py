@@ -112,7 +112,7 @@ class Masking:
 
     @classmethod
     def of(
-        cls, secrets: Mapping[str, str], own: Iterable[tuple[str, str, int]], markers: Iterable[str] = ()
+        cls, secrets: Mapping[str, str], created: Iterable[tuple[str, str, int]], markers: Iterable[str] = ()
     ) -> Masking:
         """Mask some secrets, such as API keys, in every form in which they are sent.
 
@@ -126,7 +126,7 @@ class Masking:
                     forms[form] = placeholder
         longest_first = dict(sorted(forms.items(), key=lambda form: len(form[0]), reverse=True))
         ids: dict[tuple[str, str], set[int]] = {}
-        for resource, owner, identifier in own:
+        for resource, owner, identifier in created:
             ids.setdefault((resource, owner), set()).add(identifier)
         frozen_ids = {collection: frozenset(record_ids) for collection, record_ids in ids.items()}
         patterns = {
@@ -236,32 +236,34 @@ def _texts(value: Any) -> Iterator[str]:
         yield from _texts(child)
 
 
-def _answer(body: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
+def _answer(body: Any, is_run_s: Callable[[dict[str, Any]], bool]) -> Any:
     if not isinstance(body, dict):
         return _masked(body)
     if "data" not in body and id_of(body) is not None:  # a record without its envelope
-        return _data(body, own)
-    return {name: value if name in OF_THE_LIST else _data(value, own) for name, value in body.items()}
+        return _data(body, is_run_s)
+    return {name: value if name in OF_THE_LIST else _data(value, is_run_s) for name, value in body.items()}
 
 
-def _refusal(body: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
+def _refusal(body: Any, is_run_s: Callable[[dict[str, Any]], bool]) -> Any:
     """What a server says of a request that it did not carry out; of records in it, as of others."""
     if isinstance(body, list):
-        return [_refusal(item, own) for item in body]
+        return [_refusal(item, is_run_s) for item in body]
     if not isinstance(body, dict):
         return body
     if id_of(body) is not None:
-        return _data(body, own)
-    return {name: _data(value, own) if name == "data" else _refusal(value, own) for name, value in body.items()}
+        return _data(body, is_run_s)
+    return {
+        name: _data(value, is_run_s) if name == "data" else _refusal(value, is_run_s) for name, value in body.items()
+    }
 
 
-def _data(value: Any, own: Callable[[dict[str, Any]], bool]) -> Any:
+def _data(value: Any, is_run_s: Callable[[dict[str, Any]], bool]) -> Any:
     """A record, or several; those that the run did not create are masked."""
     if isinstance(value, list):
-        return [_data(record, own) for record in value]
+        return [_data(record, is_run_s) for record in value]
     if not isinstance(value, dict):
         return _masked(value)
-    if own(value):
+    if is_run_s(value):
         return value
     return {name: _field(name, field_value) for name, field_value in value.items()}
 

@@ -57,30 +57,30 @@ STREAMED = Shape("a client that does not know its length beforehand", chunked=Tr
 NOTHING_CHOSEN = Shape("a browser in which no file was chosen", file_name="", files_first=True)
 
 
-def encode(form: Mapping[str, str | tuple[str, bytes, str]], shape: Shape = USUAL) -> tuple[bytes, str]:
+def encode(form: Mapping[str, str | tuple[str, bytes, str]], style: Shape = USUAL) -> tuple[bytes, str]:
     """The body of a form, and its media type."""
-    fields = sorted(form.items(), key=lambda field: isinstance(field[1], str)) if shape.files_first else form.items()
-    parts = [b"--%b\r\n%b\r\n" % (shape.boundary.encode(), _part(name, value, shape)) for name, value in fields]
-    return b"".join(parts) + f"--{shape.boundary}--{shape.end}".encode(), media_type_of(shape)
+    fields = sorted(form.items(), key=lambda field: isinstance(field[1], str)) if style.files_first else form.items()
+    parts = [b"--%b\r\n%b\r\n" % (style.boundary.encode(), _part(name, value, style)) for name, value in fields]
+    return b"".join(parts) + f"--{style.boundary}--{style.end}".encode(), media_type_of(style)
 
 
-def media_type_of(shape: Shape) -> str:
-    boundary = f'"{shape.boundary}"' if shape.quoted else shape.boundary
+def media_type_of(style: Shape) -> str:
+    boundary = f'"{style.boundary}"' if style.quoted else style.boundary
     return f"multipart/form-data; boundary={boundary}"
 
 
-def _part(name: str, value: str | tuple[str, bytes, str], shape: Shape) -> bytes:
-    content = value.encode() if isinstance(value, str) else value[1] if shape.file_name != "" else b""
-    head = "\r\n".join(_head(name, value, shape)).replace("LENGTH", str(len(content)))
+def _part(name: str, value: str | tuple[str, bytes, str], style: Shape) -> bytes:
+    content = value.encode() if isinstance(value, str) else value[1] if style.file_name != "" else b""
+    head = "\r\n".join(_head(name, value, style)).replace("LENGTH", str(len(content)))
     return b"%b\r\n\r\n%b" % (head.encode(), content)
 
 
-def _head(name: str, value: str | tuple[str, bytes, str], shape: Shape) -> Iterator[str]:
+def _head(name: str, value: str | tuple[str, bytes, str], style: Shape) -> Iterator[str]:
     disposition = f'Content-Disposition: form-data; name="{name}"'
     if isinstance(value, str):
         yield disposition
-        yield from shape.headers
+        yield from style.headers
         return
     file_name, _, media_type = value
-    yield f'{disposition}; filename="{file_name if shape.file_name is None else shape.file_name}"'
-    yield f"Content-Type: {'application/octet-stream' if shape.file_name == '' else media_type}"
+    yield f'{disposition}; filename="{file_name if style.file_name is None else style.file_name}"'
+    yield f"Content-Type: {'application/octet-stream' if style.file_name == '' else media_type}"

@@ -133,7 +133,7 @@ def decide(exchange: Exchange, holds: bool, expected: str, received: str, at: st
 
 
 def expect(  # noqa: PLR0913 - all of a comparison
-    exchange: Exchange, at: str, wanted: Any, note: str = "", *, because: str = "", own: bool = True
+    exchange: Exchange, at: str, required: Any, note: str = "", *, reason: str = "", verbatim: bool = True
 ) -> Observation:
     """Whether the value at a place of an answer's JSON is what it has to be.
 
@@ -147,33 +147,35 @@ def expect(  # noqa: PLR0913 - all of a comparison
     value = exchange.json
     for step in at.split("/")[1:]:
         value = value.get(step, MISSING) if isinstance(value, dict) else MISSING
-    if _is_as(value, wanted):
+    if _is_as(value, required):
         return Satisfied(exchange)
-    return _differing(exchange, at.removeprefix("/").replace("/", "."), at, value, wanted, note, because, own=own)
+    return _differing(
+        exchange, at.removeprefix("/").replace("/", "."), at, value, required, note, reason, verbatim=verbatim
+    )
 
 
 def expect_field(  # noqa: PLR0913 - all of a comparison
-    exchange: Exchange, record: Record, name: str, wanted: Any, *, because: str = "", own: bool = True
+    exchange: Exchange, record: Record, name: str, required: Any, *, reason: str = "", verbatim: bool = True
 ) -> Observation:
     """The same for a field of a record in an answer; a list shows several."""
     value = record.get(name, MISSING)
-    if _is_as(value, wanted):
+    if _is_as(value, required):
         return Satisfied(exchange)
     title, at = title_of(exchange, record, name), place(exchange, record, name)
-    return _differing(exchange, title, at, value, wanted, "", because, own=own)
+    return _differing(exchange, title, at, value, required, "", reason, verbatim=verbatim)
 
 
-def _is_as(value: Any, wanted: Any) -> bool:
+def _is_as(value: Any, required: Any) -> bool:
     """Whether there is a value, and it is the wanted one, or like that."""
-    return value is not MISSING and (wanted.test(value) if isinstance(wanted, Like) else bool(value == wanted))
+    return value is not MISSING and (required.test(value) if isinstance(required, Like) else bool(value == required))
 
 
 def _differing(  # noqa: PLR0913, PLR0917 - all of a comparison
-    exchange: Exchange, title: str, at: str, value: Any, wanted: Any, note: str, because: str, *, own: bool
+    exchange: Exchange, title: str, at: str, value: Any, required: Any, note: str, reason: str, *, verbatim: bool
 ) -> Violation:
-    description = wanted.words if isinstance(wanted, Like) else shown(wanted, own=own)
-    expected = f"{title}: {description}{because and f', {because}'}"
-    return Violation(exchange, expected, f"{title}: {shown(value, own=own)}{note}", at)
+    description = required.words if isinstance(required, Like) else shown(required, verbatim=verbatim)
+    expected = f"{title}: {description}{reason and f', {reason}'}"
+    return Violation(exchange, expected, f"{title}: {shown(value, verbatim=verbatim)}{note}", at)
 
 
 def title_of(exchange: Exchange, record: Record, name: str) -> str:
@@ -188,20 +190,20 @@ def place(exchange: Exchange, record: Any, name: str) -> str:
     return f"/data/{name}" if number is None else f"/data/{number}/{name}"
 
 
-def shown(value: Any, *, own: bool = True) -> str:
+def shown(value: Any, *, verbatim: bool = True) -> str:
     """A value for a report, as JSON; only its shape if the record is somebody else's."""
     if value is MISSING:
         return "missing"
     encoded = json.dumps(value, ensure_ascii=False)
-    text = encoded[:LONGEST] if own or value is None or isinstance(value, bool) else shape(encoded[:LONGEST])
+    text = encoded[:LONGEST] if verbatim or value is None or isinstance(value, bool) else shape(encoded[:LONGEST])
     return f"{text}{'…' if len(encoded) > LONGEST else ''}"
 
 
-def apart(wanted: str, received: str) -> tuple[str, str]:
+def apart(required: str, received: str) -> tuple[str, str]:
     """Two texts of the run for a report; long ones from shortly before the place where they begin to differ."""
-    common_length = same_beginning(wanted, received)
-    start = max(0, common_length - BEFORE_A_DIFFERENCE) if max(len(wanted), len(received)) > LONGEST else 0
-    first, second = (f"{'…' if start else ''}{shown(text[start:])}" for text in (wanted, received))
+    common_length = same_beginning(required, received)
+    start = max(0, common_length - BEFORE_A_DIFFERENCE) if max(len(required), len(received)) > LONGEST else 0
+    first, second = (f"{'…' if start else ''}{shown(text[start:])}" for text in (required, received))
     return first, second
 
 

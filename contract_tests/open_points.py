@@ -62,10 +62,10 @@ def observed(exchanges: Iterable[Exchange]) -> dict[str, Counter[str]]:
     return {name: values for name, values in choices.items() if values}
 
 
-def profile(seen: dict[str, Counter[str]], contract: Contract) -> dict[str, str]:
+def profile(choices_seen: dict[str, Counter[str]], contract: Contract) -> dict[str, str]:
     """The choices with which a mock behaves the same: for each point, the value seen most often."""
     usual_choices = {}
-    for name, values in seen.items():
+    for name, values in choices_seen.items():
         documented = Counter({value: values[value] for value in contract.open_points[name].values if values[value]})
         if documented:
             usual_choices[name] = documented.most_common(1)[0][0]

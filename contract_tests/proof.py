@@ -139,13 +139,13 @@ def shows(contract: Contract, outcome: Outcome, result: Result, switches: Mappin
     return statuses == [1, 0]
 
 
-def exit_status(made: Script, base_url: str) -> int:
+def exit_status(repro_script: Script, base_url: str) -> int:
     """The exit status of a script: 1 for *broken*, 0 for *fixed*, 125 for neither."""
     keys = {"CONTRACT_API_KEY": KEY, "CONTRACT_SECOND_API_KEY": SECOND_KEY, "BASE_URL": base_url}
     keys["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     completed = subprocess.run(
         ["/bin/sh"],
-        input=made.text.encode(),
+        input=repro_script.text.encode(),
         capture_output=True,
         env=os.environ | keys,
         check=False,
@@ -264,7 +264,12 @@ class Proof:
 
     @classmethod
     def of(
-        cls, rules: Mapping[str, Rule], defects: Mapping[str, Defect], judged: Iterable[Judged], *, whole: bool = False
+        cls,
+        rules: Mapping[str, Rule],
+        defects: Mapping[str, Defect],
+        judgements: Iterable[Judged],
+        *,
+        complete: bool = False,
     ) -> Self:
         """Sort the judged trials.
 
@@ -272,7 +277,7 @@ class Proof:
             whole: whether these are all defects, with enough seeds.
         """
         started = monotonic()
-        ordered = sorted(judged, key=lambda result: result.trial.seed)
+        ordered = sorted(judgements, key=lambda result: result.trial.seed)
         by_defect = {name: tuple(result for result in ordered if result.trial.name == name) for name in defects}
         rows = [
             Row(defect, by_defect[name], frozenset(rules[defect.rule].implies))
@@ -284,7 +289,7 @@ class Proof:
             tuple(result for result in ordered if not result.trial.name),
             tuple(result for result in ordered if result.trial.may_be_undecided),
             monotonic() - started,
-            tuple(_unshown(rules.values(), rows)) if whole else (),
+            tuple(_unshown(rules.values(), rows)) if complete else (),
         )
 
     @property
@@ -341,9 +346,9 @@ def greased(seed: int, resources: Sequence[str]) -> Trial:
     return Trial("", seed, switches(seed), tuple(resources), explore=explore, overlap=overlap)
 
 
-def hostile(name: str, measure: float, seed: int, resources: Sequence[str]) -> Trial:
+def hostile(name: str, amount: float, seed: int, resources: Sequence[str]) -> Trial:
     """A trial of a correct server under a condition."""
-    server_switches = switches(seed) | {"conditions": {name: measure}}
+    server_switches = switches(seed) | {"conditions": {name: amount}}
     return Trial(name, seed, server_switches, tuple(resources), overlap=1, may_be_undecided=True)
 
 
@@ -352,47 +357,47 @@ def switches(seed: int) -> dict[str, Any]:
     return {"fixture": "empty", "records": RECORDS[seed % len(RECORDS)], "grease": seed or None}
 
 
-def judge(contract: Contract, base_url: str, trial: Trial) -> Judged:
+def judge(contract: Contract, base_url: str, server: Trial) -> Judged:
     """Judge a trial's server, in a whole visit with exploration if less does not show its defect."""
     chapters = set[str]()
-    attempts = [trial, replace(trial, chapters=EVERY, explore=EXPLORE)] if trial.rule else [trial]
+    attempts = [server, replace(server, chapters=EVERY, explore=EXPLORE)] if server.rule else [server]
     for attempt in attempts:
         outcome = run_trial(contract, base_url, attempt, lambda chapter, _: chapters.add(chapter))
         violated = [result for result in outcome.results if result.verdict in VIOLATED]
-        failing = [result for result in violated if result.rule.id == trial.rule]
+        failing = [result for result in violated if result.rule.id == server.rule]
         if failing:
             break
     numbers = [finding.exchange.number for result in failing for finding in result.findings]
     undecided = [result for result in outcome.results if result.verdict is Verdict.INCONCLUSIVE]
     return Judged(
-        trial,
+        server,
         frozenset(result.rule.id for result in violated),
         frozenset(result.rule.id for result in outcome.results if result.findings),
         tuple(f"{result.id}: {'; '.join(result.reasons)}" for result in undecided),
         tuple(map(str, outcome.left)),
-        min(numbers, default=None) if trial.chapters == EVERY else None,
-        trial.rule is not None and any(chapter.endswith(": exploring") for chapter in chapters),
-        trial.is_repeated and any(shows(contract, outcome, result, trial.switches) for result in failing),
+        min(numbers, default=None) if server.chapters == EVERY else None,
+        server.rule is not None and any(chapter.endswith(": exploring") for chapter in chapters),
+        server.is_repeated and any(shows(contract, outcome, result, server.switches) for result in failing),
     )
 
 
-def run_trial(contract: Contract, base_url: str, trial: Trial, progress: Progress = lambda *_: None) -> Outcome:
+def run_trial(contract: Contract, base_url: str, server: Trial, progress: Progress = lambda *_: None) -> Outcome:
     """Run the suite on a trial's server, as `run` does by default but for what the trial says."""
-    reset(base_url, **trial.switches)
-    limits = Limits() if "conditions" in trial.switches else Limits(lag=0)
-    limits = replace(limits, requests=limits.requests + further_requests(trial.explore, trial.overlap))
+    reset(base_url, **server.switches)
+    limits = Limits() if "conditions" in server.switches else Limits(lag=0)
+    limits = replace(limits, requests=limits.requests + further_requests(server.explore, server.overlap))
     options = Options(
         base_url,
         KEY,
         SECOND_KEY,
-        trial.resources,
-        explore=trial.explore,
-        chapters=trial.chapters,
-        explore_until=contract.rules.get(trial.rule or ""),
-        overlap=trial.overlap,
-        seed=trial.seed,
+        server.resources,
+        explore=server.explore,
+        chapters=server.chapters,
+        explore_until=contract.rules.get(server.rule or ""),
+        overlap=server.overlap,
+        seed=server.seed,
         limits=limits,
-        shrink=None if trial.is_repeated else 0,
+        shrink=None if server.is_repeated else 0,
     )
-    options = replace(options, jobs=3 if trial.seed % 2 or trial.rule == CROWDED else 1)
+    options = replace(options, jobs=3 if server.seed % 2 or server.rule == CROWDED else 1)
     return run(contract, options, progress=progress)

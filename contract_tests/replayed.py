@@ -160,9 +160,9 @@ class _Replay:
 def marked(text: str, mark_of: Callable[[str], str]) -> str:
     """A text with other marks in the place of a run's, in capitals where those are."""
 
-    def other(found: re.Match[str]) -> str:
-        marker = mark_of(found[0].casefold())
-        return marker.upper() if str(found[0]).isupper() else marker
+    def other(match: re.Match[str]) -> str:
+        marker = mark_of(match[0].casefold())
+        return marker.upper() if str(match[0]).isupper() else marker
 
     return MARK.sub(other, text)
 
@@ -180,10 +180,10 @@ def _texts(exchange: Exchange) -> Mapping[str, str]:
     return {name: value for name, value in (exchange.request.form or {}).items() if isinstance(value, str)}
 
 
-def _listings(own: Sequence[Exchange]) -> Iterator[Listing]:
+def _listings(exchanges: Sequence[Exchange]) -> Iterator[Listing]:
     """Pages from the first one on, with nothing in between."""
     pages: list[Page] = []
-    for exchange in [*own, None]:
+    for exchange in [*exchanges, None]:
         page = exchange.page if exchange and exchange.expects is not Expect.OVERLOOKED else None
         follows = page and pages and (page.number, page.size) == (pages[-1].number + 1, pages[-1].size)
         if not follows and pages:

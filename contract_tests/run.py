@@ -95,35 +95,35 @@ class Options:
     waivers: tuple[Waiver, ...] = ()
 
 
-def options_of(given: SimpleNamespace) -> Options:
+def options_of(args: SimpleNamespace) -> Options:
     """The options of a run, from those of the command line.
 
     Raises:
         UsageError: if they are invalid.
     """
-    api_key, second = keys_of(given)
-    _refuse_contradictions(given)
-    limits, explore, overlap_ = limits_of(given), given.explore, given.overlap
-    shrink = given.shrink if given.report_dir and not given.watch else 0  # it is for the scripts
-    requests = given.max_requests or limits.requests + further_requests(explore, overlap_) + (shrink or 0)
+    api_key, second = keys_of(args)
+    _refuse_contradictions(args)
+    limits, explore, overlap_ = limits_of(args), args.explore, args.overlap
+    shrink = args.shrink if args.report_dir and not args.watch else 0  # it is for the scripts
+    requests = args.max_requests or limits.requests + further_requests(explore, overlap_) + (shrink or 0)
     return Options(
-        base_url=given.base_url,
+        base_url=args.base_url,
         api_key=api_key,
         second_api_key=second,
-        resources=given.resources,
-        rules=given.rules,
-        public_base_url=given.public_base_url,
-        splash_create_path=given.splash_create_path,
-        strict=given.strict,
-        limits=replace(limits, requests=requests, seconds=given.deadline, lag=given.lag, read_only=given.read_only),
-        connection=connection_of(given),
-        jobs=given.jobs,
-        max_failures=given.max_failures,
-        explore=0 if given.read_only else explore,
-        overlap=0 if given.read_only else overlap_,
+        resources=args.resources,
+        rules=args.rules,
+        public_base_url=args.public_base_url,
+        splash_create_path=args.splash_create_path,
+        strict=args.strict,
+        limits=replace(limits, requests=requests, seconds=args.deadline, lag=args.lag, read_only=args.read_only),
+        connection=connection_of(args),
+        jobs=args.jobs,
+        max_failures=args.max_failures,
+        explore=0 if args.read_only else explore,
+        overlap=0 if args.read_only else overlap_,
         shrink=shrink,
-        seed=given.seed,
-        waivers=tuple(read_waivers(given.waivers)) if given.waivers else (),
+        seed=args.seed,
+        waivers=tuple(read_waivers(args.waivers)) if args.waivers else (),
     )
 
 
@@ -132,34 +132,34 @@ def further_requests(explore: int, overlap: int) -> int:
     return 2 * explore + (REQUESTS_OF_BURSTS + overlap * REQUESTS_OF_A_ROUND if overlap else 0)
 
 
-def _refuse_contradictions(given: SimpleNamespace) -> None:
-    if not (given.allow_writes or given.read_only or given.plan or is_loopback(given.base_url)):
+def _refuse_contradictions(args: SimpleNamespace) -> None:
+    if not (args.allow_writes or args.read_only or args.plan or is_loopback(args.base_url)):
         raise UsageError(
-            f"{urlsplit(given.base_url).hostname} is not this machine, and a run creates, changes and deletes its own"
+            f"{urlsplit(args.base_url).hostname} is not this machine, and a run creates, changes and deletes its own"
             " records there; say --allow-writes if that is meant, --read-only if not, or --plan to see what it would do"
         )
-    if given.splash_create_path and not given.splash_create_path.startswith("/"):
-        raise UsageError(f'invalid path "{given.splash_create_path}": expected something like /api/splash-pages')
-    if given.client_key and not given.client_cert:
+    if args.splash_create_path and not args.splash_create_path.startswith("/"):
+        raise UsageError(f'invalid path "{args.splash_create_path}": expected something like /api/splash-pages')
+    if args.client_key and not args.client_cert:
         raise UsageError("--client-key goes with --client-cert; give that too")
-    if given.write_waivers and given.write_waivers.exists():
-        raise UsageError(f"{given.write_waivers} is there already, with its reasons; give another file")
-    if given.ca_bundle and not given.base_url.startswith("https:"):
-        raise UsageError(f"--ca-bundle has no effect on {given.base_url}; give a base URL that begins with https://")
-    if given.read_only and given.allow_writes:
+    if args.write_waivers and args.write_waivers.exists():
+        raise UsageError(f"{args.write_waivers} is there already, with its reasons; give another file")
+    if args.ca_bundle and not args.base_url.startswith("https:"):
+        raise UsageError(f"--ca-bundle has no effect on {args.base_url}; give a base URL that begins with https://")
+    if args.read_only and args.allow_writes:
         raise UsageError("--read-only and --allow-writes contradict each other; give one of them")
 
 
-def keys_of(given: SimpleNamespace) -> tuple[str, str | None]:
+def keys_of(args: SimpleNamespace) -> tuple[str, str | None]:
     """The API keys of the account and, if there is one, of another.
 
     Raises:
         UsageError: if the first is missing, or both are the same.
     """
-    api_key = (given.api_key or os.environ.get("CONTRACT_API_KEY") or "").strip()
+    api_key = (args.api_key or os.environ.get("CONTRACT_API_KEY") or "").strip()
     if not api_key:
         raise UsageError("no API key; set CONTRACT_API_KEY or give --api-key")
-    second = (given.second_api_key or os.environ.get("CONTRACT_SECOND_API_KEY") or "").strip() or None
+    second = (args.second_api_key or os.environ.get("CONTRACT_SECOND_API_KEY") or "").strip() or None
     for name, key in (("API key", api_key), ("second API key", second or "")):
         if not re.fullmatch(r"[!-~]*", key):
             raise UsageError(f"the {name} has a space or a letter beyond ASCII; is it the whole key, and nothing else?")
@@ -168,12 +168,12 @@ def keys_of(given: SimpleNamespace) -> tuple[str, str | None]:
     return api_key, second
 
 
-def limits_of(given: SimpleNamespace) -> Limits:
-    return Limits(interval=given.rate or 0.0, timeout=given.timeout)
+def limits_of(args: SimpleNamespace) -> Limits:
+    return Limits(interval=args.rate or 0.0, timeout=args.timeout)
 
 
-def connection_of(given: SimpleNamespace) -> Connection:
-    return Connection(given.ca_bundle, given.insecure, given.client_cert, given.client_key, dict(given.header))
+def connection_of(args: SimpleNamespace) -> Connection:
+    return Connection(args.ca_bundle, args.insecure, args.client_cert, args.client_key, dict(args.header))
 
 
 @dataclass
@@ -401,7 +401,7 @@ class Run:
             seconds=time.time() - self._began,
             word=word,
             status=status,
-            not_judged=tuple(map(masking.text, self._not_judged(final_results, not_run, is_whole=is_complete))),
+            not_judged=tuple(map(masking.text, self._not_judged(final_results, not_run, is_complete=is_complete))),
             results=tuple(final_results),
             exchanges=tuple(exchanges),
             requests=self.target.sent,
@@ -418,9 +418,9 @@ class Run:
             masking=masking,
         )
 
-    def _not_judged(self, results: list[Result], not_run: int, *, is_whole: bool) -> list[str]:
-        reason = "deselected, or in need of writes" if is_whole else "the run was interrupted"
-        left_out = [f"{not_run or 'some'} checks ({reason})"] if not_run or not is_whole else []
+    def _not_judged(self, results: list[Result], not_run: int, *, is_complete: bool) -> list[str]:
+        reason = "deselected, or in need of writes" if is_complete else "the run was interrupted"
+        left_out = [f"{not_run or 'some'} checks ({reason})"] if not_run or not is_complete else []
         options_off = ["rarer input (--explore 0)"] if not self._options.explore else []
         options_off += ["overlapping requests (--overlap 0)"] if not self._options.overlap else []
         notes = [note for visits in self.visits for note in visits.notes]

@@ -42,7 +42,7 @@ class Shrinking:
         self._is_over = False  # as a record could not be deleted
 
     def shrink(
-        self, findings: Sequence[tuple[Rule, Violation]], exchanges: Sequence[Exchange], most: int
+        self, findings: Sequence[tuple[Rule, Violation]], exchanges: Sequence[Exchange], max_requests: int
     ) -> dict[str, Shrunk]:
         """The fewest requests for findings, by the ids of their rules; those that do not show again are left out.
 
@@ -52,7 +52,7 @@ class Shrinking:
             most: how many requests may be sent, clean-up and one more try of each aside.
         """
         shortest_by_rule, target = dict[str, Shrunk](), self._visitor.target
-        end = target.sent + most
+        end = target.sent + max_requests
         try:
             for number, (rule, finding) in enumerate(findings):
                 request_share = max(LEAST, (end - target.sent) // (len(findings) - number))
@@ -82,14 +82,14 @@ class Shrinking:
         """Ever fewer requests that show a finding."""
         tried_steps, shortest = list[Sequence[Exchange]](), Shrunk(finding, ())
 
-        def shows(some: Sequence[Exchange]) -> bool:
+        def shows(attempt: Sequence[Exchange]) -> bool:
             nonlocal shortest
-            if some in tried_steps or not some or self._is_over:
+            if attempt in tried_steps or not attempt or self._is_over:
                 return False
-            if self._visitor.target.sent + len(some) > end:
+            if self._visitor.target.sent + len(attempt) > end:
                 raise _SpentError
-            tried_steps.append(some)
-            shorter = self._tried(rule, finding, some, steps)
+            tried_steps.append(attempt)
+            shorter = self._tried(rule, finding, attempt, steps)
             shortest = shorter or shortest
             return shorter is not None
 
@@ -108,13 +108,15 @@ class Shrinking:
                     break
 
     def _tried(
-        self, rule: Rule, finding: Violation, some: Sequence[Exchange], steps: Sequence[Exchange]
+        self, rule: Rule, finding: Violation, attempt: Sequence[Exchange], steps: Sequence[Exchange]
     ) -> Shrunk | None:
         """Send some of the steps to a finding, and see whether they show it."""
         resource = self._visitor.resource
         before = len(self._visitor.target.ledger.entries)
         try:
-            exchanges = list(self._sent(some, {step.made_id for step in steps if step.request.operation == "create"}))
+            exchanges = list(
+                self._sent(attempt, {step.made_id for step in steps if step.request.operation == "create"})
+            )
         except (WriteRefusedError, LookupError):
             return None
         finally:
@@ -141,17 +143,17 @@ class Shrinking:
                 else:
                     self._is_over = True
 
-    def _sent(self, some: Sequence[Exchange], made: set[Any]) -> Iterator[Exchange]:
+    def _sent(self, attempt: Sequence[Exchange], created_ids: set[Any]) -> Iterator[Exchange]:
         """Send requests once more, about records of their own.
 
         Raises:
             LookupError: if one is about a record that none of them has made.
         """
         visitor, ids, new_markers = self._visitor, dict[Any, int](), dict[str, str]()
-        for step in some:
+        for step in attempt:
             request = self._renewed(step, new_markers)
             identifier = request.identifier
-            if identifier in made:
+            if identifier in created_ids:
                 path = request.path.replace(f"/{identifier}", f"/{ids[identifier]}")
                 request = replace(request, path=path, identifier=ids[identifier])
             if request.operation == "create":
@@ -181,16 +183,16 @@ class Shrinking:
             visitor.note_update(request)
         return visitor.send(request)
 
-    def _renewed(self, step: Exchange, marks: dict[str, str]) -> Request:
+    def _renewed(self, step: Exchange, new_markers: dict[str, str]) -> Request:
         """A request with marks of its own instead of those it had."""
         request = step.request
         for marker in marks_of(step):
-            if marker not in marks:
+            if marker not in new_markers:
                 self._count += 1
-                marks[marker] = f"{self._visitor.marker}-{self._count}z"
+                new_markers[marker] = f"{self._visitor.marker}-{self._count}z"
 
         def renewed(text: str) -> str:
-            return marked(text, lambda marker: marks.get(marker, marker))
+            return marked(text, lambda marker: new_markers.get(marker, marker))
 
         form = request.form and {
             name: renewed(value) if isinstance(value, str) else value for name, value in request.form.items()
@@ -234,5 +236,5 @@ def _is_alike(one: Violation, other: Violation) -> bool:
     return is_same_operation and _plain(one.at) == _plain(other.at)
 
 
-def _plain(place: str) -> str:
-    return "/".join("0" if part.isdecimal() else part for part in place.split("/"))
+def _plain(pointer: str) -> str:
+    return "/".join("0" if part.isdecimal() else part for part in pointer.split("/"))

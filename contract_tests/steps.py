@@ -18,11 +18,11 @@ def steps_to(rule: Rule, resource: Resource, finding: Violation, exchanges: Sequ
     return _create_of(finding, visited) if finding.together else list(_steps(rule, finding, visited))
 
 
-def _steps(rule: Rule, finding: Violation, every: list[Exchange]) -> Iterator[Exchange]:
+def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterator[Exchange]:
     """The fewest requests that can lead to a finding: the writes that its answer may depend on, and looks at them."""
     exchange = finding.exchange
     request = exchange.request
-    earlier = [step for step in every if step.number < exchange.number and step.request.identity == OWN]
+    earlier = [step for step in exchanges if step.number < exchange.number and step.request.identity == OWN]
     chosen: dict[int, Exchange] = {}
     for identifier in _about(rule, finding, earlier):
         chosen |= {step.number: step for step in _life(identifier, earlier)}
@@ -44,7 +44,7 @@ def _steps(rule: Rule, finding: Violation, every: list[Exchange]) -> Iterator[Ex
     chosen[exchange.number] = exchange
     yield from (chosen[number] for number in sorted(chosen))
     if request.method != "GET" or rule.decided_by == "state":
-        yield from _after(exchange, every)
+        yield from _after(exchange, exchanges)
 
 
 def around(finding: Violation, steps: Sequence[Exchange]) -> Iterator[list[Exchange]]:
@@ -131,9 +131,9 @@ def _alike(one: Request, other: Request) -> bool:
     return labels[0] == labels[1]
 
 
-def _looks(exchange: Exchange, earlier: list[Exchange], kept: dict[int, Exchange]) -> list[Exchange]:
+def _looks(exchange: Exchange, earlier: list[Exchange], chosen: dict[int, Exchange]) -> list[Exchange]:
     """The lists since the last write, one before it, and the latest read of the same record."""
-    wrote = max((number for number, step in kept.items() if step.request.method != "GET"), default=0)
+    wrote = max((number for number, step in chosen.items() if step.request.method != "GET"), default=0)
     lists = [step for step in earlier if step.request.operation == "list" and step.succeeded]
     lists = [step for step in lists if step.expects is Expect.SUCCESS]
     reads = [
@@ -145,26 +145,26 @@ def _looks(exchange: Exchange, earlier: list[Exchange], kept: dict[int, Exchange
     return before + [step for step in lists if step.number > wrote][-MOST_LISTS:] + reads[-1:]
 
 
-def _after(exchange: Exchange, every: list[Exchange]) -> Iterator[Exchange]:
+def _after(exchange: Exchange, exchanges: list[Exchange]) -> Iterator[Exchange]:
     """Looks at what a request has done, as the account."""
     request = exchange.request
     identifier = exchange.made_id if request.operation == "create" else request.identifier
-    read = next((step for step in every if step.request.operation == "read" and step.request.identity == OWN), None)
+    read = next((step for step in exchanges if step.request.operation == "read" and step.request.identity == OWN), None)
     if read is not None and identifier is not None and request.operation != "read":
         path = f"{read.request.path.rpartition('/')[0]}/{identifier}"
         yield replace(read, request=replace(read.request, path=path, identifier=identifier, query=()))
-    lists = [step for step in every if step.request.operation == "list" and step.request.identity == OWN]
+    lists = [step for step in exchanges if step.request.operation == "list" and step.request.identity == OWN]
     first_pages = [
         step for step in lists if step.expects is Expect.SUCCESS and step.request.asked.get("page", "1") == "1"
     ]
     yield from sorted(first_pages, key=lambda step: -int(step.request.asked.get("results_per_page", "0")))[:1]
 
 
-def _create_of(finding: Violation, every: list[Exchange]) -> list[Exchange]:
+def _create_of(finding: Violation, exchanges: list[Exchange]) -> list[Exchange]:
     """The create of the record that overlapping requests are about, if they are about one."""
     identifier = next(
         (exchange.request.identifier for exchange in finding.together if exchange.request.identifier is not None), None
     )
     return [
-        exchange for exchange in every if exchange.request.operation == "create" and exchange.made_id == identifier
+        exchange for exchange in exchanges if exchange.request.operation == "create" and exchange.made_id == identifier
     ][-1:]

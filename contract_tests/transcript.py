@@ -20,7 +20,9 @@ STEP = re.compile(rb"^--- (\d+)\. [A-Z]+ (\S+).*\n", re.MULTILINE)
 Plan = Mapping[str, Any]
 
 
-def plan_of(rule: Rule, resource: Resource, exchanges: Sequence[Exchange], it: int, public_base_url: str | None) -> str:
+def plan_of(
+    rule: Rule, resource: Resource, exchanges: Sequence[Exchange], shown_at: int, public_base_url: str | None
+) -> str:
     """What a script repeats, as one line of JSON; files are left out.
 
     Args:
@@ -29,7 +31,7 @@ def plan_of(rule: Rule, resource: Resource, exchanges: Sequence[Exchange], it: i
     plan = {
         "rule": rule.id,
         "resource": resource.name,
-        "it": next((number for number, exchange in enumerate(exchanges, 1) if exchange.number == it), 0),
+        "it": next((number for number, exchange in enumerate(exchanges, 1) if exchange.number == shown_at), 0),
         "steps": [_as_json(exchange) for exchange in exchanges],
         "public_base_url": public_base_url,
     }
@@ -53,14 +55,14 @@ def _as_json(exchange: Exchange) -> dict[str, Any]:
     return {name: value for name, value in step.items() if value}
 
 
-def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: str) -> Violation | bool | None:
+def judged(contract: Contract, plan: Plan, output: bytes, base_url: str, marker: str) -> Violation | bool | None:
     """What the answers that a script printed show: its rule broken, satisfied, or neither (None).
 
     Args:
         mark: what marks the records of the script.
     """
     resource, rule = contract.resources[plan["resource"]], contract.rules[plan["rule"]]
-    exchanges = _exchanges(plan, resource, printed, mark)
+    exchanges = _exchanges(plan, resource, output, marker)
     observations = judged_again(rule, resource, base_url, exchanges, plan.get("public_base_url"))
     broken = next((observation for observation in observations if isinstance(observation, Violation)), None)
     documented = [exchange for exchange in exchanges if exchange.expects is Expect.SUCCESS]
@@ -73,11 +75,11 @@ def judged(contract: Contract, plan: Plan, printed: bytes, base_url: str, mark: 
     return is_satisfied or (is_read and not is_doubted and len(answered) == len(plan["steps"])) or None
 
 
-def _exchanges(plan: Plan, resource: Resource, printed: bytes, mark: str) -> list[Exchange]:
-    parts = STEP.split(printed)[1:]
+def _exchanges(plan: Plan, resource: Resource, output: bytes, marker: str) -> list[Exchange]:
+    parts = STEP.split(output)[1:]
     exchanges = list[Exchange]()
     for number, target, answer in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        request = _request(plan["steps"][int(number) - 1], resource, target.decode(), mark)
+        request = _request(plan["steps"][int(number) - 1], resource, target.decode(), marker)
         head, _, body = answer.partition(b"\r\n\r\n")
         status, headers = _head(head)
         redirects = list[tuple[int, str]]()
@@ -103,11 +105,11 @@ def _head(head: bytes) -> tuple[int | None, HTTPHeaderDict]:
     return int(status_match[1]) if status_match else None, headers
 
 
-def _request(step: Mapping[str, Any], resource: Resource, target: str, mark: str) -> Request:
+def _request(step: Mapping[str, Any], resource: Resource, target: str, marker: str) -> Request:
     """A request as it was sent: with the script's mark, and the id in its path."""
 
     def with_script_marker(text: str) -> str:
-        return marked(text, lambda before: f"{mark}-{before.rpartition('-')[2]}")
+        return marked(text, lambda before: f"{marker}-{before.rpartition('-')[2]}")
 
     path = target.partition("?")[0]
     last = path.rpartition("/")[2]

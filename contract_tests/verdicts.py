@@ -209,10 +209,10 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
     )
 
 
-def _in_another(seen: list[list[Observation]]) -> str:
-    if not seen:
+def _in_another(other_visits: list[list[Observation]]) -> str:
+    if not other_visits:
         return "and there was no other"
-    is_satisfied = any(isinstance(observation, Satisfied) for observation in seen[0])
+    is_satisfied = any(isinstance(observation, Satisfied) for observation in other_visits[0])
     return "but not in another" if is_satisfied else "and another could not tell"
 
 

@@ -104,12 +104,12 @@ def answer(**parts: Any) -> str:
     return cut(text)
 
 
-def _bounded(value: Any, most: int, longest: int) -> Any:
+def _bounded(value: Any, max_items: int, longest: int) -> Any:
     if isinstance(value, Mapping):
-        return {printable(str(name)): _bounded(member, most, longest) for name, member in value.items()}
+        return {printable(str(name)): _bounded(member, max_items, longest) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        omission_note = [f"and {len(value) - most} more"] if len(value) > most else []
-        return [_bounded(item, most, longest) for item in value[:most]] + omission_note
+        omission_note = [f"and {len(value) - max_items} more"] if len(value) > max_items else []
+        return [_bounded(item, max_items, longest) for item in value[:max_items]] + omission_note
     if isinstance(value, str):
         more_letters = f"... and {len(value) - longest} more characters" if len(value) > longest else ""
         return printable(value[:longest]) + more_letters

@@ -69,10 +69,10 @@ class _Routes(MapAdapter):
 
     known: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]]
 
-    def match(self, *asked: Any, **named: Any) -> Any:
+    def match(self, *args: Any, **kwargs: Any) -> Any:
         """Where a request leads, if Flask asks for just that."""
-        if asked or named != {"return_rule": True}:
-            return super().match(*asked, **named)
+        if args or kwargs != {"return_rule": True}:
+            return super().match(*args, **kwargs)
         route_key = self.default_method, self.path_info
         route_match = self.known.get(route_key)
         if route_match is None:
@@ -156,7 +156,7 @@ def create_app(
     settings: Settings | None = None,
     before: Service | None = None,
     recording: Recording | None = None,
-    space: Space | None = None,
+    namespace: Space | None = None,
 ) -> Flask:
     """A mock server as a WSGI application.
 
@@ -173,10 +173,10 @@ def create_app(
         SettingsError: if a fixture, an open point or an extension is invalid.
     """
     settings = settings or Settings()
-    if settings.store and not space:
+    if settings.store and not namespace:
         raise SettingsError("create_app keeps all in memory; serve what is in a store with MockServer")
     conditions.check(settings.conditions, forwarded=settings.deployment is not None, shared=bool(settings.store))
-    service = _service(settings, before, space)
+    service = _service(settings, before, namespace)
     app = (AnyHostFlask if settings.extend else LeanFlask)(__name__)
     app.extensions["mock_server"] = service
     _add_contract(app, service)
@@ -219,25 +219,25 @@ def _in_front(app: Flask, service: Service, deployment: Deployment) -> Flask:
     """An application that notes which requests are to be forwarded, and answers with the contract itself."""
     settings, own_paths = service.settings, [rule.rule for rule in app.url_map.iter_rules()]
     forward_marker: WSGIApplication = Front(app.wsgi_app, deployment, settings.base_path, own_paths)
-    forward_marker = EffectLayer(forward_marker, app.url_map, service, measures=settings.conditions)
+    forward_marker = EffectLayer(forward_marker, app.url_map, service, conditions=settings.conditions)
     app.wsgi_app = _cors(settings)(forward_marker)  # type: ignore[assignment, method-assign]
     return app
 
 
-def _service(settings: Settings, before: Service | None, space: Space | None) -> Service:
+def _service(settings: Settings, before: Service | None, namespace: Space | None) -> Service:
     """What the operations work with."""
     contract = contract_of(settings)
     chosen_values = {**settings.choices, **needs(defects_named(settings.defects), settings.choices)}
     choices = Choices(contract.open_points, chosen_values, settings.grease)
     new_records = NewRecords(choices, settings.seed)
     representations = Representations(choices, None if settings.grease is None else Voice(settings.grease))
-    uploads = before.forms.uploads if before else SharedUploads(space) if space else Uploads()
+    uploads = before.forms.uploads if before else SharedUploads(namespace) if namespace else Uploads()
     reader = FixtureReader(contract.resources.values(), new_records, uploads)
     return Service(
         settings=settings,
         contract=contract,
         choices=choices,
-        accounts=_accounts(settings, contract, choices, reader, before.accounts if before else None, space),
+        accounts=_accounts(settings, contract, choices, reader, before.accounts if before else None, namespace),
         forms=Forms(choices, contract.rules, uploads, settings.max_body),
         paging=Paging(contract, choices),
         new_records=new_records,
@@ -252,18 +252,18 @@ def _accounts(  # noqa: PLR0913, PLR0917 - what either kind needs
     choices: Choices,
     reader: FixtureReader,
     before: Accounts | None,
-    space: Space | None,
+    namespace: Space | None,
 ) -> Accounts:
     """The accounts, in memory or in a space; what a new space begins with is read into memory first."""
-    if not space:
+    if not namespace:
         return MemoryAccounts(settings, contract, choices, reader, cast("MemoryAccounts | None", before))
-    if space.is_new:
-        begin(MemoryAccounts(settings, contract, choices, reader), settings, contract.resources.values(), space)
-    return SharedAccounts(settings, contract, choices, reader, space)
+    if namespace.is_new:
+        begin(MemoryAccounts(settings, contract, choices, reader), settings, contract.resources.values(), namespace)
+    return SharedAccounts(settings, contract, choices, reader, namespace)
 
 
 def _layers(
-    routes: Map, service: Service, recording: Recording | None, another: Callable[[], WSGIApplication]
+    routes: Map, service: Service, recording: Recording | None, build_replica: Callable[[], WSGIApplication]
 ) -> Iterator[Layer]:
     """The layers around Flask that the settings ask for, the outermost first."""
     settings = service.settings
@@ -277,8 +277,8 @@ def _layers(
         routes=routes,
         service=service,
         transformations=defects_named(settings.defects),
-        measures=settings.conditions,
-        another=another,
+        conditions=settings.conditions,
+        build_replica=build_replica,
     )
 
 

@@ -112,10 +112,10 @@ class Grease:
         rng = _chance(self._seed, "headers", next(self._numbers))
         added = [(name, rng.choice(HEADERS[name])) for name in rng.sample(list(HEADERS), rng.randrange(3))]
 
-        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Callable[[bytes], object]:
+        def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Callable[[bytes], object]:
             if any(name == HEADER for name, _ in headers):  # a second mock behind this one has added them
-                return start_response(status, headers, *rest)
-            return start_response(status, [*headers, *added, (HEADER, str(self._seed))], *rest)
+                return start_response(status, headers, *exc_info)
+            return start_response(status, [*headers, *added, (HEADER, str(self._seed))], *exc_info)
 
         return self._app(environ, start)
 
@@ -145,10 +145,10 @@ class Choices(dict[str, str]):
         SettingsError: if a point or value is unknown.
     """
 
-    def __init__(self, points: Mapping[str, OpenPoint], chosen: Mapping[str, str], grease: int | None = None) -> None:
+    def __init__(self, points: Mapping[str, OpenPoint], choices: Mapping[str, str], grease: int | None = None) -> None:
         defaults = {name: point.default for name, point in points.items()}
         super().__init__(defaults if grease is None else greased(points, grease))
-        for name, value in ((key.removeprefix("open."), value) for key, value in chosen.items()):
+        for name, value in ((key.removeprefix("open."), value) for key, value in choices.items()):
             if name not in points:
                 raise SettingsError(f'no open point "{name}"; {_hint(name, points)}')
             if value not in points[name].values:

@@ -222,62 +222,62 @@ def _version() -> str:
         return "that is not installed"
 
 
-def settings_of(given: SimpleNamespace) -> dict[str, Any]:
+def settings_of(args: SimpleNamespace) -> dict[str, Any]:
     """The settings that a command line asks for.
 
     Raises:
         SettingsError: if options contradict one another, or a profile cannot be read.
     """
-    if given.rate_limit and "rate-limit" in dict(given.condition):
+    if args.rate_limit and "rate-limit" in dict(args.condition):
         raise SettingsError("--rate-limit and --condition rate-limit are the same; give one of them")
-    if not given.store and (used_options := [option.flag for option in _used(given) if option.group == SHARED]):
+    if not args.store and (used_options := [option.flag for option in _used(args) if option.group == SHARED]):
         raise SettingsError(f"{used_options[0]} goes with --store URL; give both")
-    if given.cors == "off" and given.cors_origin:
+    if args.cors == "off" and args.cors_origin:
         raise SettingsError("--cors off and --cors-origin contradict each other; give one of them")
     return {
-        **{option.setting: getattr(given, str(option.name)) for option in OPTIONS if option.setting},
-        "choices": (read_profile(given.profile) if given.profile else {}) | dict(given.open),
-        "conditions": dict(given.condition) | ({"rate-limit": given.rate_limit} if given.rate_limit else {}),
-        "cors_origins": given.cors_origin or ("*",) if given.cors == "on" else (),
-        "clock": system_clock if given.clock == "system" else None,
-        "deployment": _deployment(given),
+        **{option.setting: getattr(args, str(option.name)) for option in OPTIONS if option.setting},
+        "choices": (read_profile(args.profile) if args.profile else {}) | dict(args.open),
+        "conditions": dict(args.condition) | ({"rate-limit": args.rate_limit} if args.rate_limit else {}),
+        "cors_origins": args.cors_origin or ("*",) if args.cors == "on" else (),
+        "clock": system_clock if args.clock == "system" else None,
+        "deployment": _deployment(args),
     }
 
 
-def _deployment(given: SimpleNamespace) -> Deployment | None:
+def _deployment(args: SimpleNamespace) -> Deployment | None:
     """The deployment that requests are forwarded to, if any.
 
     Raises:
         SettingsError: if an option does not go with that.
     """
-    used_options = _used(given)
-    if given.forward_to is None:
+    used_options = _used(args)
+    if args.forward_to is None:
         for option in used_options:
             if option.group == FRONT:
                 raise SettingsError(f"{option.flag} goes with `mock-server forward URL`; give both")
         return None
     for option in used_options:
         if option.group in (DATA, BEHAVIOUR, SHARED) and option.flag not in OF_BOTH:
-            raise SettingsError(f"{option.flag} does not apply: {FORWARDS.format(shown_url(given.forward_to))}")
-    if given.verbatim and not given.record:
+            raise SettingsError(f"{option.flag} does not apply: {FORWARDS.format(shown_url(args.forward_to))}")
+    if args.verbatim and not args.record:
         raise SettingsError("--verbatim goes with --record FILE; give both")
-    if given.client_key and not given.client_cert:
+    if args.client_key and not args.client_cert:
         raise SettingsError("--client-key goes with --client-cert FILE; give both")
     return Deployment(
-        url=given.forward_to,
-        read_only=given.read_only,
-        rewrite_links=given.rewrite_links,
-        is_recorded=given.record is not None,
-        timeout=given.timeout,
-        ca_bundle=given.ca_bundle,
-        insecure=given.insecure,
-        client_certificate=given.client_cert,
-        client_key=given.client_key,
+        url=args.forward_to,
+        read_only=args.read_only,
+        rewrite_links=args.rewrite_links,
+        is_recorded=args.record is not None,
+        timeout=args.timeout,
+        ca_bundle=args.ca_bundle,
+        insecure=args.insecure,
+        client_certificate=args.client_cert,
+        client_key=args.client_key,
     )
 
 
-def _used(given: SimpleNamespace) -> list[Option]:
-    return [option for option in OPTIONS if option.name in given.used]
+def _used(args: SimpleNamespace) -> list[Option]:
+    return [option for option in OPTIONS if option.name in args.used]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -464,16 +464,16 @@ def _watched(server: MockServer, options: SimpleNamespace) -> dict[Path, tuple[C
     return {file: (read_again, _state(file)) for file, read_again in files.items()}
 
 
-def _serve(watched: dict[Path, tuple[Callable[[], None], object]], came: list[int], workers: Workers) -> None:
+def _serve(files: dict[Path, tuple[Callable[[], None], object]], signals: list[int], workers: Workers) -> None:
     """Serve until a signal comes; read the files again that are watched, when they have changed."""
-    while not came:
+    while not signals:
         time.sleep(SECONDS_TO_NOTICE)
         for ended_process in workers.replaced():
             printed.say(f"Process {ended_process} has ended; another takes its place.")
-        for file, (read_again, before) in watched.items():
+        for file, (read_again, before) in files.items():
             now = _state(file)
             if now and now != before:
-                watched[file] = read_again, now
+                files[file] = read_again, now
                 printed.say(_reloaded(file, read_again))
 
 

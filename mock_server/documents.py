@@ -60,15 +60,15 @@ def read_document(text: str) -> Any:
         raise SettingsError(f"it is not YAML: {' '.join(str(error).split())}") from error
 
 
-def lines_of(text: str, places: Iterable[tuple[str | int, ...]]) -> dict[tuple[str | int, ...], int]:
+def lines_of(text: str, node_paths: Iterable[tuple[str | int, ...]]) -> dict[tuple[str | int, ...], int]:
     """The lines, counted from 1, on which places of a document begin; places are the keys and positions on the way."""
     root = yaml.compose(text, Loader=SafeLoader)
-    return {node_path: _node(root, node_path).start_mark.line + 1 for node_path in places}
+    return {node_path: _node(root, node_path).start_mark.line + 1 for node_path in node_paths}
 
 
-def _node(node: Any, place: tuple[str | int, ...]) -> Any:
+def _node(node: Any, node_path: tuple[str | int, ...]) -> Any:
     """The node at a place, or the last on the way to it."""
-    for step in place:
+    for step in node_path:
         if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
             node = node.value[step]
         elif isinstance(node, yaml.MappingNode):

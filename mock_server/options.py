@@ -34,13 +34,15 @@ class Option(click.Option):
         how: further arguments for click.
     """
 
-    def __init__(self, flag: str, group: str, text: str, setting: str = "", switch: Any = None, **how: Any) -> None:
+    def __init__(
+        self, flag: str, group: str, text: str, setting: str = "", switch: Any = None, **settings: Any
+    ) -> None:
         default = getattr(DEFAULTS, setting, None)
         if isinstance(default, (tuple, Mapping)):
-            how |= {"multiple": True}
+            settings |= {"multiple": True}
         elif setting and default is not None:
-            how |= {"default": default, "show_default": default not in (0, "")}
-        super().__init__([flag], help=text, **{"hidden": group in (FRONT, INSTEAD)} | how)
+            settings |= {"default": default, "show_default": default not in (0, "")}
+        super().__init__([flag], help=text, **{"hidden": group in (FRONT, INSTEAD)} | settings)
         self.flag, self.group, self.setting, self.switch = flag, group, setting, switch
 
     @property

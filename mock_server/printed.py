@@ -159,14 +159,14 @@ def _private(path: str, flags: int) -> int:
     return descriptor
 
 
-def recorded(file: Path, sightings: Sightings, *, verbatim: bool) -> tuple[str, bool]:
+def recorded(file: Path, recording: Sightings, *, verbatim: bool) -> tuple[str, bool]:
     """Write what a deployment has shown as a fixture; what is said of it, and whether it could be written."""
     counts = [
-        f"  {account}, {resource}: {count} of {total} records" for account, resource, count, total in sightings.counts
+        f"  {account}, {resource}: {count} of {total} records" for account, resource, count, total in recording.counts
     ]
     if not counts:
         return printable(f"{file} was not written: no list or read of a record was answered."), True
-    fixture = write_document(sightings.fixture(verbatim=verbatim))
+    fixture = write_document(recording.fixture(verbatim=verbatim))
     message, is_written = wrote(file, fixture, f"Serve it: mock-server --fixture {file}")
     return "\n".join([message, *(counts if is_written else [])]), is_written
 
@@ -189,7 +189,7 @@ def remarks(server: MockServer) -> str:
     return printable(summary)
 
 
-def open_points(chosen: Mapping[str, str], grease: int | None) -> str:
+def open_points(chosen_values: Mapping[str, str], grease: int | None) -> str:
     """The open points with their values, and which of them a mock chooses.
 
     Args:
@@ -200,7 +200,7 @@ def open_points(chosen: Mapping[str, str], grease: int | None) -> str:
         SettingsError: if a point or value is unknown.
     """
     points = shipped_contract().open_points
-    choices = Choices(points, chosen, grease)
+    choices = Choices(points, chosen_values, grease)
     lines = []
     for point in points.values():
         lines.append(f"{point.name}: {point.statement}")
@@ -211,8 +211,8 @@ def open_points(chosen: Mapping[str, str], grease: int | None) -> str:
     return "\n".join(lines)
 
 
-def _marked(marks: list[str]) -> str:
-    return f" ({', '.join(marks)})" if marks else ""
+def _marked(notes: list[str]) -> str:
+    return f" ({', '.join(notes)})" if notes else ""
 
 
 def defects() -> str:

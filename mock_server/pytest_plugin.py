@@ -71,9 +71,9 @@ def mock_account(mock_server: MockServer, request: pytest.FixtureRequest) -> Ite
         )
 
 
-def _rules(mark: pytest.Mark) -> list[str]:
+def _rules(marker: pytest.Mark) -> list[str]:
     """The rules that a marker names, one by one or as a list; without any, every mistake is meant."""
-    return [rule for pattern in mark.args or ("*",) for rule in ([pattern] if isinstance(pattern, str) else pattern)]
+    return [rule for pattern in marker.args or ("*",) for rule in ([pattern] if isinstance(pattern, str) else pattern)]
 
 
 @dataclass(frozen=True)
@@ -109,23 +109,23 @@ class MockAccount:
         """Its requests, oldest first; filters are `method`, `path`, `status`, `remarks` and `after`."""
         return self.server.running.journal.find(account=self.api_key, **filters)
 
-    def force(self, prefer: str = "", **more: Any) -> None:
+    def force(self, prefer: str = "", **attributes: Any) -> None:
         """Force an answer on its next request, or on more: see `mock_server.effects.effect.Effect`.
 
         Raises:
             SettingsError: if it is invalid.
         """
-        self.server.running.force(({"prefer": prefer} if prefer else {}) | more | {"account": self.api_key})
+        self.server.running.force(({"prefer": prefer} if prefer else {}) | attributes | {"account": self.api_key})
 
     def set_clock(self, now: datetime) -> None:
         """Set its clock; the next write is dated a second later."""
         self.server.running.service.accounts.set_clocks(now, self.api_key)
 
-    def reset(self, **given: Any) -> None:
+    def reset(self, **start_data: Any) -> None:
         """Start again, perhaps with `records`, a `fixture` or a `snapshot`.
 
         Raises:
             SettingsError: if there is none of that name, or the fixture is invalid.
         """
-        self.server.running.reset_account(self.api_key, given)
+        self.server.running.reset_account(self.api_key, start_data)
         self.server.running.remarks.mean(self.api_key, self.meant)

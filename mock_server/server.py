@@ -176,11 +176,11 @@ def _is_the_same(url: str, address: tuple[str, int]) -> bool:
     return is_loopback(parts.hostname or "") and parts.port == address[1]
 
 
-def _gateway(site: Site, running: Instance, token: str | None) -> Gateway:
+def _gateway(wsgi_site: Site, running: Instance, token: str | None) -> Gateway:
     """The gateway of a mock, or of a server in front of a deployment."""
     deployment = running.settings.deployment
     if deployment is None:
-        return Gateway(site, waits=running.settings.store is not None)
+        return Gateway(wsgi_site, waits=running.settings.store is not None)
     try:
         forwarding = import_module("mock_server.forwarding.gateway")
     except ImportError as error:
@@ -188,7 +188,7 @@ def _gateway(site: Site, running: Instance, token: str | None) -> Gateway:
             f"`mock-server forward` needs aiohttp 3.14 or later; install it, or the extra [forward]: {error}"
         ) from error
     recorders = running.keeper, running.sightings
-    gateway: Gateway = forwarding.ForwardingGateway(site, running.settings, deployment, *recorders, token)
+    gateway: Gateway = forwarding.ForwardingGateway(wsgi_site, running.settings, deployment, *recorders, token)
     return gateway
 
 
@@ -280,10 +280,10 @@ class Workers:
     """
 
     def __init__(
-        self, count: int, listener: socket.socket | None, prepare: Callable[[], Any], given: dict[str, Any]
+        self, count: int, listener: socket.socket | None, prepare: Callable[[], Any], server_arguments: dict[str, Any]
     ) -> None:
         self._listener = listener
-        self._arguments = (listener, prepare, given)
+        self._arguments = (listener, prepare, server_arguments)
         self._context = multiprocessing.get_context("spawn")
         self._running = [self._start(SECONDS_BETWEEN) for _ in range(count)]
 
@@ -322,12 +322,12 @@ class Workers:
         return _Process(process, time.monotonic(), delay)
 
 
-def _work(listener: socket.socket, prepare: Callable[[], Any], given: dict[str, Any]) -> None:
+def _work(listener: socket.socket, prepare: Callable[[], Any], server_arguments: dict[str, Any]) -> None:
     """Serve until the process is ended, or the one that started it has gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the first process ends the others
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     prepare()
     parent = multiprocessing.parent_process()
-    with MockServer(**given, listener=listener):
+    with MockServer(**server_arguments, listener=listener):
         if parent:
             parent.join()

@@ -38,7 +38,7 @@ def compare_command(_: Contract, options: SimpleNamespace) -> int:
         raise UsageError(f"two runs are compared, and {len(paths)} given; give two, or one and --baseline")
     runs = [read(path) for path in paths]
     compared = comparison([str(path) for path in paths], runs)
-    _show(compared, Screen(), every=options.all)
+    _show(compared, Screen(), include_equal=options.all)
     regression = Regression.of(*runs)
     if options.baseline:
         say("\n".join(["", *regression.lines]))
@@ -128,13 +128,13 @@ def _side_by_side(columns: Sequence[Mapping[str, str]], absent: str) -> list[dic
     return [{"name": name, "values": values, "same": len(set(values)) == 1} for name, values in rows]
 
 
-def _show(compared: Mapping[str, Any], console: Console, *, every: bool) -> None:
+def _show(compared: Mapping[str, Any], console: Console, *, include_equal: bool) -> None:
     compared = printable_values(compared)
     for number, run in enumerate(compared["runs"], 1):
         title = f"{number}  {run['name']}  {run['base_url']}  {run['verdict']}, contract {run['contract_version']}"
         console.print(title)
     for title, key in (("rule", "rules"), ("open point", "open_points")):
-        rows = [row for row in compared[key] if every or not row["same"]]
+        rows = [row for row in compared[key] if include_equal or not row["same"]]
         table = Table(title, "1", "2", box=None, pad_edge=False)
         for row in rows:
             table.add_row(row["name"], *row["values"], style="" if row["same"] else "bold")

@@ -81,11 +81,11 @@ def _table(title: str) -> Table:
     return table
 
 
-def _requests(rehearsals: list[Rehearsal], options: Options) -> Table:
+def _requests(trial_runs: list[Rehearsal], options: Options) -> Table:
     table = _table("chapter")
-    for chapter in rehearsals[0].chapters | rehearsals[1].chapters:
-        table.add_row(f"  {chapter}", *(str(trial_run.chapters[chapter]) for trial_run in rehearsals))
-    totals = [trial_run.chapters.total() for trial_run in rehearsals]
+    for chapter in trial_runs[0].chapters | trial_runs[1].chapters:
+        table.add_row(f"  {chapter}", *(str(trial_run.chapters[chapter]) for trial_run in trial_runs))
+    totals = [trial_run.chapters.total() for trial_run in trial_runs]
     table.add_row("  all", *map(str, totals), style="bold")
     if options.limits.interval:
         seconds = [round(total * options.limits.interval) for total in totals]
@@ -93,14 +93,14 @@ def _requests(rehearsals: list[Rehearsal], options: Options) -> Table:
     return table
 
 
-def _records(rehearsals: list[Rehearsal]) -> Table:
+def _records(trial_runs: list[Rehearsal]) -> Table:
     table = _table("records created")
-    for resource in rehearsals[0].created | rehearsals[1].created:
-        table.add_row(f"  {resource}", *(str(trial_run.created[resource]) for trial_run in rehearsals))
+    for resource in trial_runs[0].created | trial_runs[1].created:
+        table.add_row(f"  {resource}", *(str(trial_run.created[resource]) for trial_run in trial_runs))
     return table
 
 
-def _addresses(rehearsals: list[Rehearsal]) -> Iterator[str]:
-    forms = (exchange.request.form or {} for trial_run in rehearsals for exchange in trial_run.exchanges)
+def _addresses(trial_runs: list[Rehearsal]) -> Iterator[str]:
+    forms = (exchange.request.form or {} for trial_run in trial_runs for exchange in trial_run.exchanges)
     for text in (text for form in forms for text in form.values() if isinstance(text, str)):
         yield from (NAME.sub("ct…", address)[:LONGEST] for address in RESERVED.findall(text))

@@ -70,55 +70,55 @@ def prove_command(contract: Contract, options: SimpleNamespace) -> int:
         defects_by_name = defects(base_urls[0])
         servers = _trials(contract, options, defects_by_name, conditions(base_urls[0]))
         judgements = _watched(_judged(base_urls, servers), len(servers))
-        proof = Proof.of(contract.rules, defects_by_name, judgements, whole=is_complete)
+        proof = Proof.of(contract.rules, defects_by_name, judgements, complete=is_complete)
     show(proof, Screen(), by_defect=bool(options.defect))
     return _write(proof, options) or int(bool(proof.failures))
 
 
 def _trials(
-    contract: Contract, options: SimpleNamespace, known: dict[str, Defect], measures_of: dict[str, list[float]]
+    contract: Contract, options: SimpleNamespace, defects_by_name: dict[str, Defect], amounts_of: dict[str, list[float]]
 ) -> list[Trial]:
-    unknown = [name for name in options.defect if name not in known]
+    unknown = [name for name in options.defect if name not in defects_by_name]
     if unknown:
-        similar = get_close_matches(unknown[0], known, n=3, cutoff=0.5)
+        similar = get_close_matches(unknown[0], defects_by_name, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(similar)}?" if similar else "`mock-server list defects` names them all"
         raise UsageError(f'no defect "{unknown[0]}"; {hint}')
     resources = tuple(contract.resources)
-    names = options.defect or (list(known)[::SHORT_DEFECTS] if options.short else list(known))
+    names = options.defect or (list(defects_by_name)[::SHORT_DEFECTS] if options.short else list(defects_by_name))
     faulty = [
         server
         for number, name in enumerate(names)
-        for server in trials_of(known[name], contract, [number] if options.short else range(options.seeds))
+        for server in trials_of(defects_by_name[name], contract, [number] if options.short else range(options.seeds))
     ]
     if options.defect:
         return faulty
     hostile_servers = [
         hostile(name, amounts[seed % len(amounts)], seed, resources)
-        for name, amounts in measures_of.items()
+        for name, amounts in amounts_of.items()
         for seed in range(1 if options.short else len(amounts))
     ]
     correct = [greased(seed, resources) for seed in range(1, (SHORT_GREASE if options.short else options.grease) + 1)]
     return _spread(hostile_servers, [*correct, *faulty])
 
 
-def _spread(few: list[Trial], many: list[Trial]) -> list[Trial]:
+def _spread(slow_servers: list[Trial], servers: list[Trial]) -> list[Trial]:
     """Spread the few trials, most of which wait, over the first half of the many."""
-    mixed = list(many)
-    for number, server in enumerate(few):
-        mixed.insert(number * len(many) // (2 * len(few)), server)
+    mixed = list(servers)
+    for number, server in enumerate(slow_servers):
+        mixed.insert(number * len(servers) // (2 * len(slow_servers)), server)
     return mixed
 
 
-def _judged(base_urls: Sequence[str], trials: Sequence[Trial]) -> Iterator[Judged]:
+def _judged(base_urls: Sequence[str], servers: Sequence[Trial]) -> Iterator[Judged]:
     """Judge all trials in worker processes, each of which has its own mock."""
     context = get_context("spawn")
     tasks, results = context.Queue(), context.Queue()
     tasks.cancel_join_thread()  # when the command ends, trials still in the queue are dropped
-    for server in [*trials, *[None] * len(base_urls)]:
+    for server in [*servers, *[None] * len(base_urls)]:
         tasks.put(server)
     workers = [context.Process(target=_work, args=(url, tasks, results)) for url in base_urls]
     with _running(workers):
-        for _ in trials:
+        for _ in servers:
             yield _next(results, workers)
 
 
@@ -187,14 +187,14 @@ def _work(base_url: str, tasks: Any, results: Any) -> None:
             results.put(RuntimeError(f"{error!r} {error.__notes__[0]}"))
 
 
-def _watched(judged: Iterator[Judged], total: int) -> Iterator[Judged]:
+def _watched(judgements: Iterator[Judged], total: int) -> Iterator[Judged]:
     """Yield what was judged, and show how far that is: continuously on a terminal, elsewhere a line now and then."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console, started = Console(stderr=True), time.monotonic()
     next_line = started + SECONDS_BETWEEN_LINES
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("judging", total=total)
-        for count, result in enumerate(judged, 1):
+        for count, result in enumerate(judgements, 1):
             progress.update(task, advance=1, description=result.trial.name or f"grease {result.trial.seed}")
             if not console.is_terminal and (now := time.monotonic()) > next_line:
                 complain(f"{count} of {total} servers judged  ·  {now - started:.0f} s")
@@ -262,16 +262,16 @@ def as_dict(proof: Proof) -> dict[str, Any]:
     }
 
 
-def _trial(judged: Judged) -> dict[str, Any]:
-    server = judged.trial
+def _trial(judgement: Judged) -> dict[str, Any]:
+    server = judgement.trial
     return {
         "switches": dict(server.switches),
         "kinds": list(server.resources),
-        "fell": sorted(judged.fell),
-        "undecided": list(judged.undecided),
-        "left": list(judged.left),
-        "first": judged.first,
-        "explored": judged.explored,
+        "fell": sorted(judgement.fell),
+        "undecided": list(judgement.undecided),
+        "left": list(judgement.left),
+        "first": judgement.first,
+        "explored": judgement.explored,
     }
 
 
@@ -306,11 +306,13 @@ def _texts(proof: Proof) -> Iterable[str]:
             yield _right(judgements, f"servers that are right, {setting}")
 
 
-def _right(judged: tuple[Judged, ...], what: str) -> str:
-    failed = sum(bool(judgement.fell) for judgement in judged)
-    undecided = sum(bool(judgement.undecided) for judgement in judged)
-    left = sum(bool(judgement.left) for judgement in judged)
-    return f"{len(judged)} {what}: {failed} failed, {undecided} with undecided rules, {left} with records left behind"
+def _right(judgements: tuple[Judged, ...], title: str) -> str:
+    failed = sum(bool(judgement.fell) for judgement in judgements)
+    undecided = sum(bool(judgement.undecided) for judgement in judgements)
+    left = sum(bool(judgement.left) for judgement in judgements)
+    return (
+        f"{len(judgements)} {title}: {failed} failed, {undecided} with undecided rules, {left} with records left behind"
+    )
 
 
 def _share(row: Row) -> str:

@@ -282,12 +282,12 @@ def overlapping_requests(
         yield NotApplicable("no such requests could be sent")
 
 
-def _observation(overlapping: Round, found: Contradiction, how_often: str) -> Observation:
+def _observation(overlapping: Round, contradicted_by: Contradiction, frequency: str) -> Observation:
     shows_it = overlapping.reads[0] if overlapping.before and overlapping.reads else overlapping.exchanges[-1]
-    if found is None:
+    if contradicted_by is None:
         return Satisfied(shows_it)
-    received, requests = f"{found[1]}, {how_often}", overlapping.exchanges
-    return Violation(shows_it, found[0], received, timeline=timeline(overlapping), together=requests)
+    received, requests = f"{contradicted_by[1]}, {frequency}", overlapping.exchanges
+    return Violation(shows_it, contradicted_by[0], received, timeline=timeline(overlapping), together=requests)
 
 
 def _is_clear(read: Exchange) -> bool:

@@ -63,9 +63,9 @@ def _pairs(visitor: Visitor) -> Iterator[tuple[int, list[str]]]:
             yield created[0], usable
 
 
-def _made(visitor: Visitor, **more: FormValue) -> tuple[int, Record] | None:
+def _made(visitor: Visitor, **extra_fields: FormValue) -> tuple[int, Record] | None:
     """A new record that may be written to, with its id; or None."""
-    form = visitor.least() | more
+    form = visitor.least() | extra_fields
     identifier = visitor.post(form, Expect.OPEN).made_id
     if identifier is None:
         return None
@@ -241,9 +241,9 @@ def _listed(round_: Round, after: Listing) -> Round:
     return replace(round_, listed=after.ids if is_one_answer else None, total=after.total)
 
 
-def _is_sound(look: Listing) -> bool:
+def _is_sound(listing: Listing) -> bool:
     """Whether a listing is whole, and its total is that of its records."""
-    return look.complete and look.total == len(look.rows)
+    return listing.complete and listing.total == len(listing.rows)
 
 
 def _form(visitor: Visitor, names: Sequence[str], before: dict[str, object]) -> dict[str, FormValue]:

@@ -87,9 +87,9 @@ def _failed(finding: Mapping[str, Any]) -> str:
     return "" if status.startswith("status 2") else f"{finding.get('sent', '').partition(' ')[0]} {status}".strip()
 
 
-def undecided(results: Sequence[Result], found: Sequence[Group]) -> dict[str, list[Result]]:
+def undecided(results: Sequence[Result], cause_groups: Sequence[Group]) -> dict[str, list[Result]]:
     """What could not be judged, by the failure that is in the way or, without one, by the reason."""
-    failed = [result for group in found for result in group.results]
+    failed = [result for group in cause_groups for result in group.results]
     in_the_way = [result for result in failed if result["rule"].startswith((KEY_REFUSED, *IN_THE_WAY))]
     by_reason: dict[str, list[Result]] = {}
     for result in results:

@@ -50,7 +50,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     resource: Resource,
     finding: Violation,
     exchanges: Sequence[Exchange],
-    shrunk: Shrunk | None = None,
+    shortest: Shrunk | None = None,
     public_base_url: str | None = None,
 ) -> Script:
     """The script for a finding about a resource, whose requests went to a base URL.
@@ -59,8 +59,8 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
         shrunk: the fewest requests that show it, if they are known.
         public_base_url: what page links must begin with, if not the base URL.
     """
-    exchange_shown = shrunk.finding.exchange if shrunk else finding.exchange
-    steps = shrunk.exchanges if shrunk else steps_to(rule, resource, finding, exchanges)
+    exchange_shown = shortest.finding.exchange if shortest else finding.exchange
+    steps = shortest.exchanges if shortest else steps_to(rule, resource, finding, exchanges)
     head, values = HEAD.read_text(encoding="utf-8"), {"rule": rule.id, "resource": resource.name, "base_url": base_url}
     values |= {"statement": rule.statement, "expected": finding.expected, "received": finding.received}
     values |= {"record_path": resource.record_path, "list_path": resource.list_path}
@@ -70,7 +70,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     ids, deleted_ids = dict[int, str](), set[int]()
     lines = [SECOND_KEY] if any(exchange.request.identity == OTHER for exchange in steps) else []
     for number, exchange in enumerate(steps, 1):
-        step = _lines(number, exchange, ids, deleted_ids, is_it=exchange.number == exchange_shown.number)
+        step = _lines(number, exchange, ids, deleted_ids, is_shown=exchange.number == exchange_shown.number)
         if "datetime" in rule.id and exchange.request.operation == "update":
             lines.append("sleep 1  # times are told in seconds")
         lines += [AGAIN, *step, "done"] if exchange.attempts else step
@@ -101,7 +101,7 @@ def file_of(rule: str) -> str:
     return f"repro/{rule}.sh"
 
 
-def _lines(number: int, exchange: Exchange, ids: dict[int, str], gone: set[int], *, is_it: bool) -> list[str]:
+def _lines(number: int, exchange: Exchange, ids: dict[int, str], deleted_ids: set[int], *, is_shown: bool) -> list[str]:
     """The lines of a step; a title of each is printed, and shows which answer is the wrong one.
 
     Args:
@@ -116,7 +116,7 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], gone: set[int],
     if exchange.redirects and exchange.status != exchange.redirects[-1][0]:  # to the same host, as the run has seen
         arguments = ["-L", *arguments]
     key_note = "" if request.identity == OWN else f" with {request.identity}"
-    title = f'"{number}. {request.method} {path}{key_note}{" <-- this answer" if is_it else ""}"'
+    title = f'"{number}. {request.method} {path}{key_note}{" <-- this answer" if is_shown else ""}"'
     line = " ".join([title, curl, *arguments, f'"$base{path}"'])
     if request.operation == "create":
         id_list = "theirs" if request.identity == OTHER else "made"
@@ -132,10 +132,10 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], gone: set[int],
     check = f"mine {identifier}"
     if request.method == "DELETE":
         line = f"forget {identifier}; step {line}"
-        gone.add(request.identifier)
+        deleted_ids.add(request.identifier)
     else:
         line = f"step {line}"
-        check = f"{{ {check} || absent {identifier}; }}" if request.identifier in gone else check
+        check = f"{{ {check} || absent {identifier}; }}" if request.identifier in deleted_ids else check
     return [*prepared, f"{check} && {foreign}{{ {line}; true; }} || skipped {number}"]
 
 
@@ -193,9 +193,9 @@ def printed(content: bytes, file: str) -> str:
     return " ".join([f"printf -- '{'%s'.join(escaped_pieces)}'", *variables, f"> {file}"])
 
 
-def _variable(mark: re.Match[str]) -> str:
+def _variable(match: re.Match[str]) -> str:
     """The script's mark for one of the run's."""
-    return f"${'upper' if mark[0].isupper() else 'mark'}-{mark[1]}"
+    return f"${'upper' if match[0].isupper() else 'mark'}-{match[1]}"
 
 
 def quoted(text: str) -> str:

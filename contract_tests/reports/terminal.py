@@ -78,13 +78,13 @@ def _doubted(result: Mapping[str, Any]) -> str:
     return "".join([name_of(result), *seemed])
 
 
-def _show_end(results: Mapping[str, Any], found: list[Group], console: Console) -> None:
-    all_violations = [result for group in found for result in (*group.results, *group.follows)]
+def _show_end(results: Mapping[str, Any], cause_groups: list[Group], console: Console) -> None:
+    all_violations = [result for group in cause_groups for result in (*group.results, *group.follows)]
     failed = sum(result["verdict"] == Verdict.FAIL for result in all_violations)
     if failed:
-        causes = sum(group.results[0]["verdict"] == Verdict.FAIL for group in found)
+        causes = sum(group.results[0]["verdict"] == Verdict.FAIL for group in cause_groups)
         counts = f"{failed} of {len(results['results'])} checks failed ({causes} root cause{'s' * (causes > 1)})"
-        first = f"{found[0].rule} ({', '.join(result['kind'] for result in found[0].results)})"
+        first = f"{cause_groups[0].rule} ({', '.join(result['kind'] for result in cause_groups[0].results)})"
         console.print(f"\n{counts}\nfix this first: {first}", soft_wrap=True)
     records = f"{results['created']} records created, {results['removed']} removed"
     console.print(f"\n{results['requests']} requests in {results['seconds']:.1f} s; {records}", soft_wrap=True)

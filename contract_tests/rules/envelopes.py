@@ -53,15 +53,15 @@ def no_byte_order_mark(evidence: Evidence) -> Observations:
 @rule("envelopes.read-data-is-an-object", "read", {"/data": OBJECT}, needs=PAGES | CHANGED)
 @rule("envelopes.create-answers-the-id", "create", {"/data/id": INTEGER}, needs=MADE)
 @rule("envelopes.update-answers-the-id", "update", {"/data/id": INTEGER}, needs=CHANGED)
-def has(evidence: Evidence, operation: str, wanted: dict[str, Like]) -> Observations:
+def has(evidence: Evidence, operation: str, matchers: dict[str, Like]) -> Observations:
     """Successes of an operation with JSON; the read of a record that the listing lacks, too, may be an error."""
     for exchange in _successes(evidence, operation):
         if exchange.json is None or exchange.is_refusal_in_disguise:
             continue
         if operation == "read" and evidence.is_missing(exchange.request.identifier):
             continue
-        for at, matcher in wanted.items():
-            yield expect(exchange, at, matcher, own=operation != "read" and at != "/data")
+        for at, matcher in matchers.items():
+            yield expect(exchange, at, matcher, verbatim=operation != "read" and at != "/data")
 
 
 @rule("envelopes.update-id-is-the-path-id", needs=CHANGED)

@@ -134,13 +134,13 @@ def types_are_accepted(evidence: Evidence) -> Observations:
 @rule("forms.empty-file-inputs-are-accepted", (NOTHING_CHOSEN,), needs=CHANGED)
 @rule("forms.any-boundary-is-understood", UNUSUAL, needs=CHANGED)
 @rule("forms.chunked-forms-are-understood", (STREAMED,), needs=CHANGED)
-def shapes_are_understood(evidence: Evidence, shapes: tuple[Shape, ...]) -> Observations:
+def shapes_are_understood(evidence: Evidence, styles: tuple[Shape, ...]) -> Observations:
     """Writes with forms as other clients write them, where this suite's form with the same fields is accepted."""
     accepted_sets = [_fields(change.exchange) for change in evidence.changes if _is_renamed(change, evidence.resource)]
     creates = any(creation.identifier is not None for creation in evidence.creations)
     for shaped in evidence.shaped:
         request = shaped.exchange.request
-        if request.shape not in shapes:
+        if request.shape not in styles:
             continue
         if not creates if request.operation == "create" else _fields(shaped.exchange) not in accepted_sets:
             yield Undecided("the same fields were not taken from this suite either")
@@ -149,7 +149,7 @@ def shapes_are_understood(evidence: Evidence, shapes: tuple[Shape, ...]) -> Obse
         if request.shape.chunked:
             observation = _in_chunks(shaped.exchange, observation)
         if isinstance(observation, Violation):
-            if request.shape != NOTHING_CHOSEN or len(shapes) == 1:  # which is a choice, for all other purposes
+            if request.shape != NOTHING_CHOSEN or len(styles) == 1:  # which is a choice, for all other purposes
                 media_type = f"Content-Type: {media_type_of(request.shape)}"
                 header = "Transfer-Encoding: chunked" if request.shape.chunked else media_type
                 received = f"{observation.received} to {header}"
@@ -159,7 +159,7 @@ def shapes_are_understood(evidence: Evidence, shapes: tuple[Shape, ...]) -> Obse
         elif shaped.read and shaped.read.record and isinstance(shaped.read.record.get(evidence.label), str):
             marker = shaped.form[evidence.label]
             matcher = Like(shown(marker), lambda label, marker=marker: begins(label, marker))  # type: ignore[misc]
-            yield expect_field(shaped.read, shaped.read.record, evidence.label, matcher, because=client_note)
+            yield expect_field(shaped.read, shaped.read.record, evidence.label, matcher, reason=client_note)
 
 
 def _in_chunks(exchange: Exchange, observation: Observation) -> Observation:
@@ -278,9 +278,9 @@ def _first_shown(evidence: Evidence, creation: Creation) -> tuple[Record, Exchan
 
 @rule("forms.one-enables", "1", True, needs=CHANGED)  # noqa: FBT003 - the state
 @rule("forms.zero-disables", "0", False, needs=CHANGED)  # noqa: FBT003
-def toggled(evidence: Evidence, sent: str, wanted: bool) -> Observations:  # noqa: FBT001
+def toggled(evidence: Evidence, sent_value: str, expected: bool) -> Observations:  # noqa: FBT001
     for change in evidence.changes:
-        if change.form.get("is_enabled") != sent:
+        if change.form.get("is_enabled") != sent_value:
             continue
         if not change.exchange.succeeded:
             yield accepted(change.exchange)
@@ -288,8 +288,8 @@ def toggled(evidence: Evidence, sent: str, wanted: bool) -> Observations:  # noq
             before, now = change.before.get("is_enabled"), change.record.get("is_enabled")
             if not isinstance(now, bool):
                 yield Undecided("the read after the update shows no boolean")
-            elif before is not wanted or now is not wanted:
-                yield expect_field(change.read, change.record, "is_enabled", wanted)
+            elif before is not expected or now is not expected:
+                yield expect_field(change.read, change.record, "is_enabled", expected)
 
 
 @rule("forms.is-enabled-is-optional-on-update", needs=CHANGED)

@@ -112,7 +112,7 @@ def update_leaves_other_fields(evidence: Evidence) -> Observations:
         if change.read and change.record and change.exchange.succeeded:
             for name in _untouched(evidence.resource, change.form):
                 if name in change.record and name in change.before:
-                    yield expect_field(change.read, change.record, name, change.before[name], because="as before")
+                    yield expect_field(change.read, change.record, name, change.before[name], reason="as before")
             yield from _settings_kept(evidence, change, change.read, change.record)
 
 
@@ -145,7 +145,7 @@ def _untouched(resource: Resource, form: Iterable[str]) -> list[str]:
 def update_keeps_datetime(evidence: Evidence) -> Observations:
     for change in evidence.changes:
         if change.read and change.record and "datetime" in change.record and "datetime" in change.before:
-            yield expect_field(change.read, change.record, "datetime", change.before["datetime"], because="as before")
+            yield expect_field(change.read, change.record, "datetime", change.before["datetime"], reason="as before")
 
 
 @rule("lifecycle.deleted-record-is-not-read", needs=CHANGED | GONE)
@@ -196,7 +196,9 @@ def reads_change_nothing(evidence: Evidence) -> Observations:
             is_run_s = evidence.is_own(now)
             is_edited = not is_run_s and _is_edited(evidence.resource, before, now)
             yield (
-                OTHERS_WROTE if is_edited else _same(scan.after.exchange, evidence.resource, before, now, own=is_run_s)
+                OTHERS_WROTE
+                if is_edited
+                else _same(scan.after.exchange, evidence.resource, before, now, verbatim=is_run_s)
             )
 
 
@@ -211,11 +213,11 @@ def leaves_other_records(evidence: Evidence, event: str) -> Observations:
         if period.event != event or exchange is None:
             continue
         if period.made or period.removed or period.changed or event == "create":
-            yield from _none_lost(period, exchange, created, quiet=undisturbed and _could_lose(evidence))
+            yield from _none_lost(period, exchange, created, undisturbed=undisturbed and _could_lose(evidence))
             for identifier, before in period.before.by_id.items():
                 now = period.after.by_id.get(identifier)
                 if now is not None and identifier not in period.changed | period.removed:
-                    observation = _same(exchange, evidence.resource, before, now, own=identifier in created)
+                    observation = _same(exchange, evidence.resource, before, now, verbatim=identifier in created)
                     yield (
                         observation
                         if identifier in created or undisturbed or isinstance(observation, Satisfied)
@@ -231,11 +233,11 @@ def _could_lose(evidence: Evidence) -> bool:
     return all(any(not evidence.is_own(row) for row in before.rows) for before, _ in evidence.controls)
 
 
-def _none_lost(period: BeforeAfter, exchange: Exchange, own: set[int], *, quiet: bool) -> Observations:
+def _none_lost(period: BeforeAfter, exchange: Exchange, created: set[int], *, undisturbed: bool) -> Observations:
     if period.went and period.after.complete:
-        if lost := sorted(period.went & own):
+        if lost := sorted(period.went & created):
             yield Violation(exchange, f"the record {lost[0]}, as before", "it is gone")
-        elif quiet:
+        elif undisturbed:
             yield Violation(exchange, "every other record", f"{len(period.went)} are gone")
         else:
             yield OTHERS_WROTE
@@ -267,10 +269,10 @@ def _is_edited(resource: Resource, before: Record, now: Record) -> bool:
     return any(before.get(name) != now.get(name) for name in steady(resource) if name != "last_datetime")
 
 
-def _same(exchange: Exchange, resource: Resource, before: Record, now: Record, *, own: bool) -> Observation:
+def _same(exchange: Exchange, resource: Resource, before: Record, now: Record, *, verbatim: bool) -> Observation:
     name = next((name for name in steady(resource) if before.get(name) != now.get(name)), None)
     if name is None:
         return Satisfied(exchange)
     title = f"{name} of record {before.get('id')}"
-    expected = f"{title}: {shown(before.get(name), own=own)}, as before"
-    return Violation(exchange, expected, f"{title}: {shown(now.get(name), own=own)}")
+    expected = f"{title}: {shown(before.get(name), verbatim=verbatim)}, as before"
+    return Violation(exchange, expected, f"{title}: {shown(now.get(name), verbatim=verbatim)}")

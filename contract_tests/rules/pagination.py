@@ -160,7 +160,7 @@ def _total_counts(listing: Listing, evidence: Evidence) -> Observations:
         note = f", as if it counted the {surplus} of another account, too" * any(
             len(page.rows) == surplus for page in pages
         )
-        yield expect(listing.exchange, "/meta/total", len(listing.rows), note, because="as many as are listed")
+        yield expect(listing.exchange, "/meta/total", len(listing.rows), note, reason="as many as are listed")
 
 
 def _is_disturbed(evidence: Evidence, scan: PagingScan) -> bool:
@@ -185,7 +185,7 @@ def total_follows(evidence: Evidence, event: str) -> Observations:
             yield OTHERS_WROTE
         else:
             yield expect(
-                period.after.exchange, "/meta/total", expected, because=f"which was {period.before.total} before"
+                period.after.exchange, "/meta/total", expected, reason=f"which was {period.before.total} before"
             )
 
 

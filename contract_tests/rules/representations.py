@@ -85,10 +85,10 @@ def _is_time(value: Any) -> bool:
     needs=PAGES | CHANGED,
 )
 @rule("representations.settings-is-an-object", "settings", OBJECT, needs=PAGES | CHANGED)
-def has_form(evidence: Evidence, name: str, wanted: Like) -> Observations:
+def has_form(evidence: Evidence, name: str, matcher: Like) -> Observations:
     for exchange, record in evidence.records():
         if name in record:
-            yield expect_field(exchange, record, name, wanted, own=evidence.is_own(record, exchange))
+            yield expect_field(exchange, record, name, matcher, verbatim=evidence.is_own(record, exchange))
 
 
 @rule("representations.type-is-one-of-six", needs=PAGES | CHANGED)
@@ -175,7 +175,9 @@ def email_settings_hold_email_alone(evidence: Evidence) -> Observations:
             address = settings.get("email")
             holds = list(settings) == ["email"] and isinstance(address, str)
             note = (
-                f", email: {shown(address, own=False)}" if "email" in settings and not isinstance(address, str) else ""
+                f", email: {shown(address, verbatim=False)}"
+                if "email" in settings and not isinstance(address, str)
+                else ""
             )
             received, at = f"the keys {list(settings)}{note}", "" if holds else place(exchange, record, "settings")
             yield decide(exchange, holds, "settings with the one key email, a string", received, at)
@@ -199,7 +201,7 @@ def listed_as_read(evidence: Evidence) -> Observations:
                 shared_names = (name for name in steady(evidence.resource) if name in earlier and name in record)
                 name = next((name for name in shared_names if earlier[name] != record[name]), "id")
                 is_run_s = evidence.is_own(record)
-                yield expect_field(exchange, record, name, earlier[name], because="as shown before", own=is_run_s)
+                yield expect_field(exchange, record, name, earlier[name], reason="as shown before", verbatim=is_run_s)
             last[record["id"]] = (request.operation, record)
     if not compared:
         yield Undecided("no record was both read and listed")

@@ -26,11 +26,11 @@ ODD_FORMS = frozenset({Chapter.ODD_FORMS})
 @rule("robustness.odd-ids-do-not-fail", "id", needs=CHANGED | GONE)
 @rule("robustness.odd-text-does-not-fail", "text", needs=ODD_FORMS)
 @rule("robustness.odd-forms-do-not-fail", "form", needs=ODD_FORMS)
-def does_not_fail(evidence: Evidence, odd: str) -> Observations:
+def does_not_fail(evidence: Evidence, oddity: str) -> Observations:
     """Requests with something odd, of operations that do not fail anyway."""
     works = {request.request.operation for request in own_requests(evidence) if not request.failed}
     for exchange in evidence.of(*OPERATIONS, expects=Expect.OPEN):
-        if exchange.status is not None and _what_is_odd(evidence, exchange) == odd:
+        if exchange.status is not None and _what_is_odd(evidence, exchange) == oddity:
             if exchange.failed and exchange.request.operation not in works:
                 yield Undecided(f"each {exchange.request.operation} fails")
             elif exchange.failed and len(exchange.attempts) < TRIES - 1:

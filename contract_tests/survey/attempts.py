@@ -63,7 +63,7 @@ def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchang
     """Send the create, and again after a failure, but only if no record has appeared."""
     form = _without(visitor, field, marker)
     for _ in range(TRIES):
-        exchange = visitor.post(form, Expect.REFUSAL, marker=marker, without=field)
+        exchange = visitor.post(form, Expect.REFUSAL, marker=marker, omitted=field)
         if not exchange.failed or set(visitor.list_settled().ids) - set(before.ids):
             break
     return exchange
@@ -81,14 +81,14 @@ def _is_others(visitor: Visitor, row: Record, marker: str) -> bool:
     return any(shows(row, other) for other in visitor.evidence.markers if not begins(marker, other))
 
 
-def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange) -> bool:
+def _claim(visitor: Visitor, appeared: list[Record], marker: str, exchange: Exchange) -> bool:
     """Note what the create made, as far as known; return whether nobody else makes records meanwhile."""
     ledger, label = visitor.target.ledger, visitor.resource.label
     entry = ledger.latest(visitor.resource.name)
-    nameless = [row for row in came if id_of(row) == exchange.made_id and not str(row.get(label) or "").strip()]
-    run_records = [row for row in came if shows(row, marker)] or nameless
-    is_undisturbed = bool(run_records) or (not _others_wrote(visitor, came) and watch_others(visitor))
-    for row in (run_records or came)[:1] if is_undisturbed else run_records:
+    nameless = [row for row in appeared if id_of(row) == exchange.made_id and not str(row.get(label) or "").strip()]
+    run_records = [row for row in appeared if shows(row, marker)] or nameless
+    is_undisturbed = bool(run_records) or (not _others_wrote(visitor, appeared) and watch_others(visitor))
+    for row in (run_records or appeared)[:1] if is_undisturbed else run_records:
         identifier = whole_id(row)
         if identifier is not None:
             ledger.complete(entry, identifier)
@@ -97,10 +97,10 @@ def _claim(visitor: Visitor, came: list[Record], marker: str, exchange: Exchange
     return is_undisturbed
 
 
-def _others_wrote(visitor: Visitor, came: list[Record]) -> bool:
+def _others_wrote(visitor: Visitor, appeared: list[Record]) -> bool:
     """Whether this visit's lists have shown new records before that are not the run's."""
     resource, entries = visitor.resource.name, visitor.target.ledger.entries
-    own_ids = {entry.identifier for entry in entries if entry.resource == resource} | set(map(id_of, came))
+    own_ids = {entry.identifier for entry in entries if entry.resource == resource} | set(map(id_of, appeared))
     first_page = {"page": "1", "results_per_page": str(visitor.largest)}
     first, *later_pages = [page for page in visitor.evidence.pages() if page.exchange.request.asked == first_page]
     known_ids = {id_of(row) for row in first.rows} | own_ids
@@ -130,11 +130,11 @@ def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
     return after
 
 
-def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessAttempt]:
+def try_access(visitor: Visitor, identifier: int, listing: Listing) -> list[AccessAttempt]:
     """Try to reach one of the run's records as each unauthorized client, then read it as the account."""
     reads = [read for read in visitor.evidence.of("read") if read.request.identifier == identifier]
     records_read = [read.record for read in reads if read.record]
-    before = records_read[-1] if records_read else seen.by_id.get(identifier) or {}
+    before = records_read[-1] if records_read else listing.by_id.get(identifier) or {}
     accesses: list[tuple[str, Exchange, str]] = []
     if OTHER in visitor.target.keys:
         visitor.list(Expect.SUCCESS, OWN, **_whole_page(visitor))
@@ -150,7 +150,7 @@ def try_access(visitor: Visitor, identifier: int, seen: Listing) -> list[AccessA
                 visitor.let_settle()  # ids may be those of another account's new record, which has to be seen as such
     visitor.let_settle()
     read = visitor.read(identifier, Expect.OPEN)
-    listed_row = seen.by_id.get(identifier)
+    listed_row = listing.by_id.get(identifier)
     attempts = [
         AccessAttempt(identity, exchange, marker, before, read, listed=listed_row)
         for identity, exchange, marker in accesses

@@ -76,22 +76,22 @@ def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
     return deletes
 
 
-def _forget_missing(visitor: Visitor, seen: Listing) -> None:
+def _forget_missing(visitor: Visitor, listing: Listing) -> None:
     """Note as gone what was seen but is now neither listed nor read, and creates that have left no trace."""
     ledger = visitor.target.ledger
     for entry in _left(visitor):
         if entry.identifier is not None:
-            if entry.seen and entry.identifier not in seen.ids and _is_missing(visitor, entry, seen):
+            if entry.seen and entry.identifier not in listing.ids and _is_missing(visitor, entry, listing):
                 ledger.forget(entry)
-        elif seen.complete and entry.answered:
+        elif listing.complete and entry.answered:
             ledger.forget(entry)
-        elif seen.complete:
+        elif listing.complete:
             ledger.miss(entry)
 
 
-def _is_missing(visitor: Visitor, entry: Entry, seen: Listing) -> bool:
+def _is_missing(visitor: Visitor, entry: Entry, listing: Listing) -> bool:
     """Whether a record that is not listed is not read either; where not all are listed, the read has to say so."""
-    return not _last_read(visitor, entry).shows(visitor.resource) if seen.complete else _is_gone(visitor, entry)
+    return not _last_read(visitor, entry).shows(visitor.resource) if listing.complete else _is_gone(visitor, entry)
 
 
 def _tidy_up(visitor: Visitor) -> None:
@@ -159,14 +159,14 @@ def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
     )
 
 
-def _adopt(visitor: Visitor, seen: Listing) -> bool:
+def _adopt(visitor: Visitor, listing: Listing) -> bool:
     """Note records that are listed with a marker of the run and that no create returned; return whether any were."""
     ledger, resource = visitor.target.ledger, visitor.resource.name
     entries = [entry for entry in ledger.entries if (entry.resource, entry.owner) == (resource, OWN)]
     orphans = [entry for entry in entries if entry.marker and not entry.seen and not entry.removed]
     known_ids = {entry.identifier for entry in entries if entry.seen}
     adopted = False
-    for row in seen.rows:
+    for row in listing.rows:
         identifier = whole_id(row)
         if identifier is None or identifier in known_ids or ledger.is_others(resource, identifier):
             continue

@@ -42,7 +42,7 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
     """
     outcomes, resource = list[tuple[Exchange, int | None]](), visitor.resource
     for requested in creates:
-        exchange = visitor.post(requested.form, requested.expects, shape=requested.shape)
+        exchange = visitor.post(requested.form, requested.expects, form_style=requested.shape)
         outcomes.append(_again(visitor, requested, exchange) if exchange.failed else (exchange, exchange.made_id))
     creations = []
     for requested, (exchange, identifier) in zip(creates, outcomes, strict=True):
@@ -74,7 +74,7 @@ def _again(visitor: Visitor, create: Create, exchange: Exchange) -> tuple[Exchan
         if identifier is not None:
             visitor.note_own(visitor.target.ledger.latest(visitor.resource.name), identifier)
         else:
-            retried = visitor.post(create.form, create.expects, shape=create.shape)
+            retried = visitor.post(create.form, create.expects, form_style=create.shape)
             exchange = retried.after(exchange)
             visitor.evidence.exchanges[-1] = exchange
             identifier = exchange.made_id

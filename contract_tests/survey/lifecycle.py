@@ -34,7 +34,7 @@ def change(visitor: Visitor, *updates: Update) -> list[Record]:
     """
     exchanges, records = list[Exchange](), list[Record]()
     for step in updates:
-        exchanges.append(visitor.update(step.identifier, step.form, step.expects, shape=step.shape))
+        exchanges.append(visitor.update(step.identifier, step.form, step.expects, form_style=step.shape))
     for update, exchange in zip(updates, exchanges, strict=True):
         texts = {name: value for name, value in update.form.items() if isinstance(value, str)}
         read = visitor.wait_until(
@@ -85,11 +85,11 @@ def changes_of(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormVal
     return [*all_forms, (renamed, Expect.OPEN)] if resource.label == "name" else all_forms
 
 
-def reshape(visitor: Visitor, records: Mapping[int, Record], shapes: Sequence[Shape]) -> dict[int, Record]:
+def reshape(visitor: Visitor, records: Mapping[int, Record], styles: Sequence[Shape]) -> dict[int, Record]:
     """Rename records, in turns, by forms as this suite and as other clients write them; return what each shows then."""
     resource, now = visitor.resource, dict(records)
     file = next((name for name, type_ in resource.optional.items() if type_ == "file"), None)
-    for start in range(0, len(shapes), len(now)):
+    for start in range(0, len(styles), len(now)):
         updates = [
             Update(
                 identifier,
@@ -98,7 +98,7 @@ def reshape(visitor: Visitor, records: Mapping[int, Record], shapes: Sequence[Sh
                 Expect.SUCCESS if style == USUAL else Expect.OPEN,
                 style,
             )
-            for identifier, style in zip(now, shapes[start:], strict=False)
+            for identifier, style in zip(now, styles[start:], strict=False)
         ]
         with suppress(WriteRefusedError):
             records_shown = change(visitor, *updates)
@@ -174,7 +174,7 @@ def delete(visitor: Visitor, identifier: int, expects: Expect = Expect.SUCCESS) 
     return Removal(deleted, read)
 
 
-def see_late(visitor: Visitor, seen: Listing) -> None:
+def see_late(visitor: Visitor, listing: Listing) -> None:
     removals = visitor.evidence.removals
     if removals and removals[-1].late_list is None:
-        removals[-1] = replace(removals[-1], late_list=seen)
+        removals[-1] = replace(removals[-1], late_list=listing)

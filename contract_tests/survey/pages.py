@@ -16,7 +16,7 @@ BEYOND = 90  # pages past the end
 LEAST_CONTROL, BETWEEN_LISTINGS = 120, 9  # requests
 
 
-def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
+def page(visitor: Visitor, before: Listing, *, is_repeat: bool = False) -> Listing:
     """List pages of all sizes between two listings, again if others wrote meanwhile; return the last listing.
 
     Args:
@@ -25,9 +25,9 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
     resource, scans = visitor.resource.name, visitor.evidence.paging_scans
     for attempt in range(QUIET_TRIES):
         is_after_pause = visitor.is_rested or visitor.lag.has_missed(resource, PAGES)
-        pages = _pages(visitor, before.total or 0, sizes_too=attempt == 0 and not again)
+        pages = _pages(visitor, before.total or 0, sizes_too=attempt == 0 and not is_repeat)
         oldest = min(filter(is_integer, before.ids), default=None)
-        read = None if oldest is None or again else visitor.read(int(oldest), Expect.OPEN)
+        read = None if oldest is None or is_repeat else visitor.read(int(oldest), Expect.OPEN)
         after = visitor.list_settled()
         if read and (read.record or read.request.identifier in after.ids):
             visitor.treat(read, Expect.SUCCESS)
@@ -43,7 +43,7 @@ def page(visitor: Visitor, before: Listing, *, again: bool = False) -> Listing:
     records_before_after = [steady_records(visitor.resource, listing.rows) for listing in (scan.before, scan.after)]
     if not scan.is_quiet or records_before_after[0] != records_before_after[1]:
         _watch(visitor)
-    if not again:
+    if not is_repeat:
         _look_beyond(visitor, after)
     return after
 

@@ -210,10 +210,10 @@ def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
         records |= {update.identifier: record for update, record in zip(updates, records_shown, strict=True)}
 
 
-def _reshaped(visitor: Visitor, records: Mapping[int, Record | None], shapes: Sequence[Shape]) -> None:
+def _reshaped(visitor: Visitor, records: Mapping[int, Record | None], styles: Sequence[Shape]) -> None:
     known_records = {identifier: record for identifier, record in records.items() if record}
     if known_records:
-        reshape(visitor, known_records, shapes)
+        reshape(visitor, known_records, styles)
 
 
 def _numbered(visitor: Visitor, identifier: int) -> None:
@@ -262,11 +262,11 @@ def _alike(visitor: Visitor) -> None:
         remove(visitor, second, visitor.list_settled())
 
 
-def _create_known_host(visitor: Visitor, form: dict[str, FormValue], known: int, before: Listing) -> Listing:
+def _create_known_host(visitor: Visitor, form: dict[str, FormValue], known_id: int, before: Listing) -> Listing:
     """Create a record of a host that there is; the listing then. Unless that makes another one, nothing may change."""
     created_id = visitor.post(form, Expect.OPEN).made_id
     after = visitor.list_settled()
-    return visitor.note_period("create", before, after) if created_id in (None, known) else after
+    return visitor.note_period("create", before, after) if created_id in (None, known_id) else after
 
 
 def _elsewhere(visitor: Visitor) -> Iterator[Step]:
@@ -296,9 +296,9 @@ def _edges(visitor: Visitor) -> None:
         total = (total or 0) + (exchange.made_id is not None)
 
 
-def _some(visitor: Visitor, every: Sequence[Odd]) -> Sequence[Odd]:
+def _some(visitor: Visitor, items: Sequence[Odd]) -> Sequence[Odd]:
     """Every third of what all resources treat alike, so that together they get all of it."""
-    return every[EVERYWHERE.index(visitor.resource.name) :: len(EVERYWHERE)]
+    return items[EVERYWHERE.index(visitor.resource.name) :: len(EVERYWHERE)]
 
 
 def _far_pages(visitor: Visitor) -> None:
@@ -308,12 +308,12 @@ def _far_pages(visitor: Visitor) -> None:
         visitor.list(Expect.OPEN, page=number, results_per_page=size)
 
 
-def _post_shaped(visitor: Visitor, shape: Shape) -> None:
+def _post_shaped(visitor: Visitor, style: Shape) -> None:
     """Create a record by a form as another client writes it."""
     resource = visitor.resource
     files = [name for name, type_ in resource.optional.items() if type_ == "file"]
-    form = visitor.least() | {name: image(name) for name in files[: 1 if shape != NOTHING_CHOSEN else None]}
-    exchange = visitor.post(form, Expect.OPEN, shape=shape)
+    form = visitor.least() | {name: image(name) for name in files[: 1 if style != NOTHING_CHOSEN else None]}
+    exchange = visitor.post(form, Expect.OPEN, form_style=style)
     texts = {name: text for name, text in form.items() if isinstance(text, str)}
     creation = Creation(exchange, texts, frozenset(), exchange.made_id)
     if exchange.made_id is not None:
@@ -323,13 +323,13 @@ def _post_shaped(visitor: Visitor, shape: Shape) -> None:
     visitor.evidence.shaped.append(creation)
 
 
-def _made(visitor: Visitor, every: Sequence[dict[str, FormValue]], expects: Expect) -> list[int]:
-    creations = create(visitor, *(Create(visitor.least() | extra_fields, expects) for extra_fields in every))
+def _made(visitor: Visitor, extra_forms: Sequence[dict[str, FormValue]], expects: Expect) -> list[int]:
+    creations = create(visitor, *(Create(visitor.least() | extra_fields, expects) for extra_fields in extra_forms))
     return [creation.identifier for creation in creations if creation.identifier is not None]
 
 
-def _post(visitor: Visitor, more: dict[str, FormValue]) -> None:
-    form = visitor.least() | more
+def _post(visitor: Visitor, extra_fields: dict[str, FormValue]) -> None:
+    form = visitor.least() | extra_fields
     visitor.retry(lambda: visitor.post(form, Expect.OPEN))
 
 

@@ -43,7 +43,7 @@ Further = Callable[[Visitor], Iterator[Step]]  # steps after those that change a
 def visit(
     visitor: Visitor,
     chapters: Chapters = EVERY,
-    further: Sequence[Further] = (),
+    extra_steps: Sequence[Further] = (),
     progress: Progress = lambda _: None,
 ) -> Evidence:
     """Visit one resource; if a created record cannot be seen, go on with reads only.
@@ -53,7 +53,7 @@ def visit(
     """
     target, evidence = visitor.target, visitor.evidence
     evidence.has_second_key = OTHER in target.keys
-    course = _Course(visitor, chapters, further, progress)
+    course = _Course(visitor, chapters, extra_steps, progress)
     last = ""
     try:
         with closing(course.steps()) as steps:
@@ -78,10 +78,12 @@ def visit(
 class _Course:
     """The steps of a visit, and what they hand on: listings, ids of created records, and two of these to write to."""
 
-    def __init__(self, visitor: Visitor, chapters: Chapters, further: Sequence[Further], progress: Progress) -> None:
+    def __init__(
+        self, visitor: Visitor, chapters: Chapters, extra_steps: Sequence[Further], progress: Progress
+    ) -> None:
         self._visitor = visitor
         self._chapters = chapters
-        self._further = further
+        self._further = extra_steps
         self._progress = progress
         self._start = self._seen = Listing((), complete=False)
         self._subjects: list[int] = []
@@ -98,7 +100,7 @@ class _Course:
         if self._subjects and Chapter.UPDATING in chapters:
             yield "updating", self._update
         if self._subjects and Chapter.PAGING in chapters and (self._start.total or 0) >= ENOUGH:
-            yield "paging with new records", partial(self._page, again=True)
+            yield "paging with new records", partial(self._page, is_repeat=True)
         if visitor.writes and (self._subjects or chapters <= WITHOUT_RECORDS):
             yield from self._refused_and_deleted()
         for make_steps in self._further:
@@ -169,8 +171,8 @@ class _Course:
     def _look_around(self) -> None:
         look_around(self._visitor, self._start, self._progress)
 
-    def _page(self, *, again: bool = False) -> None:
-        self._seen = page(self._visitor, self._seen, again=again)
+    def _page(self, *, is_repeat: bool = False) -> None:
+        self._seen = page(self._visitor, self._seen, is_repeat=is_repeat)
 
     def _create(self, *, fill: bool) -> None:
         """Create one record of each sort, and as many more as paging needs."""
@@ -239,11 +241,11 @@ class _Course:
         if extra_ids:
             self._note_created(extra_ids)
 
-    def _note_created(self, made: list[int]) -> None:
-        visitor, before, total = self._visitor, self._seen, (self._seen.total or 0) + len(made)
-        is_shown = lambda listing: set(made) <= set(listing.ids) and listing.total == total  # noqa: E731 - said once
+    def _note_created(self, created_ids: list[int]) -> None:
+        visitor, before, total = self._visitor, self._seen, (self._seen.total or 0) + len(created_ids)
+        is_shown = lambda listing: set(created_ids) <= set(listing.ids) and listing.total == total  # noqa: E731 - said once
         after = visitor.wait_until("create", visitor.list_all, is_shown)
-        self._seen = visitor.note_period("create", before, after, made=set(made))
+        self._seen = visitor.note_period("create", before, after, made=set(created_ids))
 
     def _update(self) -> None:
         """Update a record one field at a time, then all at once, then by forms as other clients write them."""

@@ -35,8 +35,8 @@ class Lag:
         wrote: when each resource was last written to, by the monotonic clock.
     """
 
-    def __init__(self, share: float) -> None:
-        self._share = share
+    def __init__(self, factor: float) -> None:
+        self._share = factor
         self.settling = 0.0
         self.wrote: dict[str, float] = defaultdict(float)
         self._missed: set[tuple[str, str]] = set()
@@ -51,14 +51,14 @@ class Lag:
         """Wait until no replica or cache is out of date."""
         time.sleep(self.whole)
 
-    def learn(self, seconds: float, *, settled: bool) -> None:
+    def learn(self, seconds: float, *, waited_out: bool) -> None:
         """Note by how much a read was behind; if it was although the lag was known, nothing is known of it.
 
         Args:
             seconds: from the last write to the last read that did not show it.
             settled: whether that read came after the time that was known.
         """
-        self.settling = self.whole if settled else max(self.settling, min(self.whole, seconds + MARGIN))
+        self.settling = self.whole if waited_out else max(self.settling, min(self.whole, seconds + MARGIN))
 
     def has_missed(self, resource: str, write: str) -> bool:
         return (resource, write) in self._missed
@@ -69,7 +69,7 @@ class Lag:
         if due:
             self._broken.add(resource)
 
-    def pauses(self, resource: str, write: str, *, missed: bool) -> Iterator[float]:
+    def pauses(self, resource: str, write: str, *, has_missed: bool) -> Iterator[float]:
         """The seconds between looks for the state after a write; fewer after such a state did not come once.
 
         The time that looks take counts, too, so a slow server is hardly waited for longer than a fast one.
@@ -78,7 +78,7 @@ class Lag:
             missed: whether it did not come earlier in the same visit.
         """
         left = sum(PAUSES) * self._share
-        if missed:
+        if has_missed:
             left = min(left, self.settling)
         elif resource in self._broken or self.has_missed(resource, write):
             left = min(left, max(LATER, self.settling))
@@ -157,9 +157,11 @@ class Visitor:
         form: Mapping[str, FormValue] | None,
         expects: Expect = Expect.SUCCESS,
         identity: str = OWN,
-        shape: Shape = USUAL,
+        form_style: Shape = USUAL,
     ) -> Exchange:
-        request = request_of(self.resource, "update", identifier, expects, form=form, identity=identity, shape=shape)
+        request = request_of(
+            self.resource, "update", identifier, expects, form=form, identity=identity, shape=form_style
+        )
         self.note_update(request)
         return self.send(request)
 
@@ -172,9 +174,9 @@ class Visitor:
         expects: Expect = Expect.SUCCESS,
         identity: str = OWN,
         marker: str = "",
-        without: str = "",
+        omitted: str = "",
         *,
-        shape: Shape = USUAL,
+        form_style: Shape = USUAL,
     ) -> Exchange:
         """Send a create, and note what it may have made.
 
@@ -184,17 +186,17 @@ class Visitor:
         """
         owner = identity if identity == OTHER else OWN
         marker = marker or mark_of((form or {}).get(self.resource.label))
-        entry = self.target.ledger.plan(self.resource.name, marker, owner, without)
-        return self.send(self.create_of(expects, form=form, identity=identity, shape=shape), entry)
+        entry = self.target.ledger.plan(self.resource.name, marker, owner, omitted)
+        return self.send(self.create_of(expects, form=form, identity=identity, shape=form_style), entry)
 
     def post_raw(self, marker: str, media_type: str, body: bytes) -> Exchange:
         """Send a create whose body is not a form, or only half of one, with a marker somewhere in it."""
         entry = self.target.ledger.plan(self.resource.name, marker)
         return self.send(self.create_of(Expect.OPEN, body=(media_type, body)), entry)
 
-    def create_of(self, expects: Expect, **more: Any) -> Request:
+    def create_of(self, expects: Expect, **attributes: Any) -> Request:
         """A create; its record has to be planned in the ledger before it is sent."""
-        return replace(request_of(self.resource, "create", expects=expects, **more), path=self.create_path)
+        return replace(request_of(self.resource, "create", expects=expects, **attributes), path=self.create_path)
 
     def list_of(self, query: Mapping[str, str], expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Request:
         return request_of(self.resource, "list", expects=expects, identity=identity, query=tuple(query.items()))
@@ -215,7 +217,7 @@ class Visitor:
             self.target.ledger.forget(entry)
         elif exchange.status is not None and exchange.status not in GIVEN_UP:
             unauthorized = exchange.succeeded and request.identity not in (OWN, OTHER)
-            self.target.ledger.answer(entry, refused=exchange.is_refusal or unauthorized)
+            self.target.ledger.answer(entry, is_refused=exchange.is_refusal or unauthorized)
 
     def note_period(self, event: str, before: Listing, after: Listing, **ids: set[Any]) -> Listing:
         """Note the listings around some writes, with the ids `made`, `removed` or `changed`; return the last one."""
@@ -248,7 +250,7 @@ class Visitor:
         return self.list_all()
 
     def wait_until(
-        self, write: str, look: Callable[[], Seen], good: Callable[[Seen], bool], *, due: bool = False
+        self, write: str, fetch: Callable[[], Seen], is_done: Callable[[Seen], bool], *, due: bool = False
     ) -> Seen:
         """Call `look` until its result is good: for about two seconds, or less if such a state did not come before.
 
@@ -263,35 +265,37 @@ class Visitor:
         """
         waited_out = self.let_settle()
         start = len(self.evidence.exchanges)
-        result, lags = look(), False
-        for pause in self.lag.pauses(self.resource.name, write, missed=write in self._missed):
-            if good(result):
-                return self._measure(look, good, result, settled=waited_out) if lags else result
+        result, lags = fetch(), False
+        for pause in self.lag.pauses(self.resource.name, write, has_missed=write in self._missed):
+            if is_done(result):
+                return self._measure(fetch, is_done, result, waited_out=waited_out) if lags else result
             lags = True
             time.sleep(pause)
             self._overlook(start)
             start = len(self.evidence.exchanges)
-            result = look()
-        if not good(result):
+            result = fetch()
+        if not is_done(result):
             self._missed.add(write)
             self.lag.miss(self.resource.name, write, due=due)
         return result
 
-    def _measure(self, look: Callable[[], Seen], good: Callable[[Seen], bool], seen: Seen, *, settled: bool) -> Seen:
+    def _measure(
+        self, fetch: Callable[[], Seen], is_done: Callable[[Seen], bool], result: Seen, *, waited_out: bool
+    ) -> Seen:
         """Learn for how long reads are behind: another replica may be so for longer than the one that has answered."""
         wrote = self.lag.wrote[self.resource.name]
         lag_seconds = time.monotonic() - wrote
-        while not settled and time.monotonic() < wrote + self.lag.whole:
+        while not waited_out and time.monotonic() < wrote + self.lag.whole:
             start = len(self.evidence.exchanges)
-            latest = look()
-            if good(latest):
-                seen = latest
+            latest = fetch()
+            if is_done(latest):
+                result = latest
             else:
                 lag_seconds = time.monotonic() - wrote
                 self._overlook(start)
             time.sleep(BETWEEN_LOOKS)
-        self.lag.learn(lag_seconds, settled=settled)
-        return seen
+        self.lag.learn(lag_seconds, waited_out=waited_out)
+        return result
 
     def let_settle(self) -> bool:
         """Give replicas and caches time since the last write, if reads were seen to lag; return whether they were."""
@@ -332,9 +336,9 @@ class Visitor:
             self.evidence.exchanges[-1] = exchange
         return exchange
 
-    def _overlook(self, begin: int) -> None:
+    def _overlook(self, start: int) -> None:
         exchanges = self.evidence.exchanges
-        exchanges[begin:] = [replace(exchange, treated_as=Expect.OVERLOOKED) for exchange in exchanges[begin:]]
+        exchanges[start:] = [replace(exchange, treated_as=Expect.OVERLOOKED) for exchange in exchanges[start:]]
 
     def shows(self, exchange: Exchange, marker: str) -> bool:
         return exchange.record is not None and holds(exchange.body.decode("utf-8", "replace"), marker)
@@ -346,9 +350,9 @@ class Visitor:
         self.evidence.markers.add(text)
         return f"{text}.example.com" if self.resource.label == "host" else text
 
-    def least(self, **more: str) -> dict[str, FormValue]:
+    def least(self, **extra_fields: str) -> dict[str, FormValue]:
         """A form with only the required fields, and more if given."""
         form: dict[str, FormValue] = {self.resource.label: self.mark()}
         if "type" in self.resource.required:
             form["type"] = "webhook"
-        return form | more
+        return form | extra_fields

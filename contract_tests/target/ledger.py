@@ -193,7 +193,7 @@ class Ledger:
             self._file.close()
             self.path.unlink(missing_ok=True)
 
-    def plan(self, resource: str, marker: str, owner: str = OWN, without: str = "") -> Entry:
+    def plan(self, resource: str, marker: str, owner: str = OWN, omitted: str = "") -> Entry:
         """Note a create that is about to be sent; the first one creates the file.
 
         Raises:
@@ -202,7 +202,7 @@ class Ledger:
         with self._lock:
             self._open()
             number = max((planned.number for planned in self.entries), default=-1) + 1
-            entry = Entry(resource, [marker], owner, without=without, number=number)
+            entry = Entry(resource, [marker], owner, without=omitted, number=number)
             self.entries.append(entry)
         self._write(self._line("planned", entry))
         return entry
@@ -223,8 +223,8 @@ class Ledger:
     def latest(self, resource: str) -> Entry:
         return next(entry for entry in reversed(self.entries) if entry.resource == resource)
 
-    def answer(self, entry: Entry, *, refused: bool) -> None:
-        entry.answered, entry.refused = True, refused
+    def answer(self, entry: Entry, *, is_refused: bool) -> None:
+        entry.answered, entry.refused = True, is_refused
         self._note("answered", entry)
 
     def complete(self, entry: Entry, identifier: int) -> None:
@@ -241,10 +241,10 @@ class Ledger:
                 entry.markers.append(marker)
                 self._note("marked", entry)
 
-    def see(self, resource: str, identifier: int, shown: str, owner: str = OWN) -> None:
+    def see(self, resource: str, identifier: int, text: str, owner: str = OWN) -> None:
         """Note that a record was read or listed; if its own marker is in it, the run may write to it."""
         for entry in self._of(resource, identifier, owner):
-            if (not entry.seen or entry.stale) and entry.is_in(shown):
+            if (not entry.seen or entry.stale) and entry.is_in(text):
                 self.vouch(entry)
 
     def look(self, resource: str, rows: Iterable[Mapping[str, Any]], owner: str = OWN) -> None:

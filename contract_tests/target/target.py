@@ -225,7 +225,7 @@ class Target:
                 attempts.append(exchange.status)
                 overlapped += exchange.crowded
                 time.sleep(self._timeouts.pause(exchange))
-                exchange = self._attempt(request, tuple(attempts), alone=any(overlapped))
+                exchange = self._attempt(request, tuple(attempts), is_alone=any(overlapped))
         exchange = replace(exchange, crowded=(*overlapped, *exchange.crowded))
         self._learn_from(exchange)
         self.exchanges.append(exchange)
@@ -242,7 +242,7 @@ class Target:
             self._traffic.one_at_a_time = True
 
     def together(
-        self, requests: Sequence[Request], late: Sequence[float], slow: Sequence[float] = ()
+        self, requests: Sequence[Request], delays: Sequence[float], slow: Sequence[float] = ()
     ) -> list[Exchange]:
         """Send requests at one moment, each once and over a connection of its own: all of them, or none.
 
@@ -266,7 +266,7 @@ class Target:
 
         with self._overlapping:
             self._threads = self._threads or ThreadPoolExecutor(MOST_AT_ONCE, "overlap")
-            exchanges = list(self._threads.map(send_once, requests, late, chain(slow, repeat(0.0))))
+            exchanges = list(self._threads.map(send_once, requests, delays, chain(slow, repeat(0.0))))
         self.exchanges += exchanges
         return exchanges
 
@@ -296,7 +296,7 @@ class Target:
             self._without_own_record.add((request.resource, request.identifier or 0, request.identity))
 
     def _attempt(
-        self, request: Request, attempts: tuple[int | None, ...] = (), pause: float = 0.0, *, alone: bool = False
+        self, request: Request, attempts: tuple[int | None, ...] = (), pause: float = 0.0, *, is_alone: bool = False
     ) -> Exchange:
         """Send a request once, and follow where a read is redirected to.
 
@@ -307,7 +307,7 @@ class Target:
         """
         if self._counting and not self._sent.at_once:
             self._go_on()
-        with self._traffic.under_way(alone=alone, at_once=self._sent.at_once) as overlapped:
+        with self._traffic.under_way(is_alone=is_alone, is_burst=self._sent.at_once) as overlapped:
             exchange = self._answer(request, attempts, pause)
         return replace(exchange, crowded=tuple(overlapped))
 
@@ -458,9 +458,9 @@ def _joined(url: str, location: str) -> str:
         return ""
 
 
-def _is_safe(url: str, there: str) -> bool:
+def _is_safe(url: str, location_url: str) -> bool:
     """Whether a redirect may receive the key: it leads to the same host, and does not drop TLS."""
-    before, after = urlsplit(url), urlsplit(there)
+    before, after = urlsplit(url), urlsplit(location_url)
     return before.netloc == after.netloc and after.scheme in (before.scheme, "https")
 
 

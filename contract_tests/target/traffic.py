@@ -20,19 +20,19 @@ class Traffic:
         self._waiting = 0  # for a moment without others
 
     @contextmanager
-    def under_way(self, *, alone: bool = False, at_once: bool = False) -> Iterator[list[bool]]:
+    def under_way(self, *, is_alone: bool = False, is_burst: bool = False) -> Iterator[list[bool]]:
         """Wait for one's turn; afterwards, the yielded list says whether others were under way meanwhile.
 
         Args:
             alone: whether no other may be under way.
             at_once: whether the request is one of several that are to overlap, whatever was found out.
         """
-        alone = not at_once and (alone or self.one_at_a_time)
+        is_alone = not is_burst and (is_alone or self.one_at_a_time)
         start_number, overlapped = 0, [False]
         try:
             with self._changed:
-                self._waiting += alone
-                self._changed.wait_for(lambda: not self._under_way if alone else at_once or not self._waiting)
+                self._waiting += is_alone
+                self._changed.wait_for(lambda: not self._under_way if is_alone else is_burst or not self._waiting)
                 self._under_way += 1
                 start_number = self._begun = self._begun + 1
                 overlapped[0] = self._under_way > 1
@@ -41,5 +41,5 @@ class Traffic:
             with self._changed:
                 overlapped[0] = overlapped[0] or self._begun > start_number
                 self._under_way -= start_number > 0  # it has not begun if it was interrupted while it waited
-                self._waiting -= alone
+                self._waiting -= is_alone
                 self._changed.notify_all()

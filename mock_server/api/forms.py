@@ -74,19 +74,19 @@ class Forms:
             self._require(resource.fields.values(), values)
         return Form(values, tuple(name for name in parts if name not in values))
 
-    def applicable(self, resource: Resource, given: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+    def applicable(self, resource: Resource, values: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
         """The given values whose fields apply to a record; the content of files is stored.
 
         Raises:
             Refusal: if other values are given and this server refuses them, or if a field that applies is missing.
         """
-        other_fields = [name for name in given if not resource.fields[name].applies_to(record)]
+        other_fields = [name for name in values if not resource.fields[name].applies_to(record)]
         if other_fields and self._choices["other-types-fields"] == "refused":
             title = f'The field "{other_fields[0]}" does not go with this record; leave it out.'
             raise self._invalid(title, resource.fields[other_fields[0]])
-        if given.get("type") == "email" and not record.get("email") and self._choices["email-missing"] == "refused":
+        if values.get("type") == "email" and not record.get("email") and self._choices["email-missing"] == "refused":
             raise self._invalid('A handler of type "email" needs the field "email".', resource.fields["email"])
-        return {name: self._kept(value) for name, value in given.items() if name not in other_fields}
+        return {name: self._kept(value) for name, value in values.items() if name not in other_fields}
 
     def _kept(self, value: Any) -> Any:
         if isinstance(value, Part):

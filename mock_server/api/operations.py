@@ -95,13 +95,13 @@ def _followed_link(resource: Resource, choices: Choices) -> str:
     return {"served": "list", "redirected": "301"}.get(choice, choice)
 
 
-def _moved(there: str, status: int) -> AnyResponse:
+def _moved(list_path: str, status: int) -> AnyResponse:
     query = request.query_string.decode("latin-1")
-    return redirect(request.root_path + there + (query and f"?{query}"), status)
+    return redirect(request.root_path + list_path + (query and f"?{query}"), status)
 
 
-def _no_list(there: str) -> NoReturn:
-    raise Refusal("404", f'No list is at "{request.path}"; ask {there} for the page.', mistake=False)
+def _no_list(list_path: str) -> NoReturn:
+    raise Refusal("404", f'No list is at "{request.path}"; ask {list_path} for the page.', mistake=False)
 
 
 ID = re.compile(r"[0-9]{1,30}", re.ASCII)

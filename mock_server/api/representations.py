@@ -87,9 +87,9 @@ class Representations:
         voice: makes the last changes to JSON, if any.
     """
 
-    def __init__(self, choices: Choices, voice: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, choices: Choices, vary_json: Callable[[Any], Any] | None = None) -> None:
         self._choices = choices
-        self._voice = voice
+        self._voice = vary_json
         self._mark = object()  # of the JSON that is written with these choices
 
     def record(self, resource: Resource, record: Record) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Representations:
             return self.shown(resource, record, status)
         return self._enveloped(status, [_dumped(self._further({"id": record.id}, kind=resource.name))])
 
-    def listed(self, resource: Resource, records: list[Record], rest: str) -> Response:
+    def listed(self, resource: Resource, records: list[Record], envelope_end: str) -> Response:
         """The answer that shows one page, with the JSON of what follows its records."""
         data = [", "] * (2 * len(records) - 1)
         cache_key = self._mark
@@ -131,7 +131,7 @@ class Representations:
             cached[1] if (cached := record.json) and cached[0] is cache_key else self._text(resource, record)
             for record in records
         ]
-        return self._enveloped(200, ["[", *data, "], ", rest])
+        return self._enveloped(200, ["[", *data, "], ", envelope_end])
 
     def json(self, payload: Any, status: int) -> Response:
         """An answer with a JSON body."""
@@ -183,8 +183,8 @@ class Representations:
             return GENERIC_KEYS.get(field.name, "url")
         return GENERIC_KEYS.get(field.name, field.name)
 
-    def _further(self, known: dict[str, Any], **further: Any) -> dict[str, Any]:
-        return known | further if self._choices["further-keys"] == "some" else known
+    def _further(self, members: dict[str, Any], **extra_members: Any) -> dict[str, Any]:
+        return members | extra_members if self._choices["further-keys"] == "some" else members
 
 
 HTML = "text/html; charset=utf-8"
@@ -311,13 +311,13 @@ class Paging:
         args = Request({"QUERY_STRING": query.decode("latin-1")}).args
         return self._number(args.get("page")), self._size(args.get("results_per_page"))
 
-    def described(self, page: Page, collection_url: str, shown: int) -> str:
+    def described(self, page: Page, collection_url: str, record_count: int) -> str:
         """The JSON of a list envelope's `meta` and `links`, without its braces."""
         is_cacheable = len(collection_url) <= LONGEST_KEPT
-        return (self._described_before if is_cacheable else self._described)(page, collection_url, shown)
+        return (self._described_before if is_cacheable else self._described)(page, collection_url, record_count)
 
-    def _described(self, page: Page, collection_url: str, shown: int) -> str:
-        extra_members = {"count": shown} if self._choices["further-keys"] == "some" else {}
+    def _described(self, page: Page, collection_url: str, record_count: int) -> str:
+        extra_members = {"count": record_count} if self._choices["further-keys"] == "some" else {}
         return _dumped({"meta": self.meta(page) | extra_members, "links": self.links(page, collection_url)})[1:-1]
 
     def locate(self, number: int, size: int, total: int) -> Page:

@@ -443,9 +443,9 @@ def _record_as_json(running: Instance, resource: Resource, record: Record) -> di
     }
 
 
-def _searchable(shown: dict[str, Any]) -> str:
+def _searchable(record: dict[str, Any]) -> str:
     """The values of a record, as one text."""
-    return " ".join(str(value) for value in shown.values() if value is not None).casefold()
+    return " ".join(str(value) for value in record.values() if value is not None).casefold()
 
 
 def _sort_key(value: Any) -> tuple[int, float, str]:

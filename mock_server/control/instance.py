@@ -31,7 +31,7 @@ from mock_server.store.records import Uploads
 MOST_RECORDS = 100_000
 
 
-def read_switches(given: Any, *, at_the_start: bool = True) -> dict[str, Any]:
+def read_switches(values: Any, *, at_the_start: bool = True) -> dict[str, Any]:
     """Read settings from switches.
 
     Args:
@@ -42,23 +42,23 @@ def read_switches(given: Any, *, at_the_start: bool = True) -> dict[str, Any]:
         SettingsError: if a switch is unknown, or its value is invalid.
     """
     allowed = {name: switch for name, switch in SWITCHES.items() if at_the_start or not switch.is_for_the_start}
-    if not isinstance(given, Mapping):
+    if not isinstance(values, Mapping):
         raise SettingsError(f"expected an object with any of {', '.join(allowed)}")
-    for name, value in given.items():
+    for name, value in values.items():
         if name not in allowed:
             raise SettingsError(f'no switch "{name}"; switches are {", ".join(allowed)}')
         if not isinstance(value, allowed[name].switch) or (
             isinstance(value, bool) and allowed[name].switch is not bool
         ):
             raise SettingsError(f'the switch "{name}" is {value!r}; expected {_named(allowed[name].switch)}')
-    texts = [*given.get("defects", ()), *given.get("open", {}).values()]
+    texts = [*values.get("defects", ()), *values.get("open", {}).values()]
     if not all(isinstance(text, str) for text in texts):
         raise SettingsError("the names of defects and the values of open points are texts")
-    if given.get("records", 0) > MOST_RECORDS:
-        raise SettingsError(f"records is {given['records']}; a reset takes {MOST_RECORDS:,} at most")
-    if given.get("fixture", "demo") not in ("demo", "empty"):
-        raise SettingsError(f'no fixture "{given["fixture"]}"; a reset takes demo or empty')
-    return {allowed[name].setting: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    if values.get("records", 0) > MOST_RECORDS:
+        raise SettingsError(f"records is {values['records']}; a reset takes {MOST_RECORDS:,} at most")
+    if values.get("fixture", "demo") not in ("demo", "empty"):
+        raise SettingsError(f'no fixture "{values["fixture"]}"; a reset takes demo or empty')
+    return {allowed[name].setting: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 def told(settings: Settings) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Instance:
             self.effects.remove()
             self._forget()
 
-    def reset_account(self, key: str, given: Any = None) -> Account:
+    def reset_account(self, key: str, source: Any = None) -> Account:
         """Let one account start again; the others, switches and snapshots stay as they are.
 
         Args:
@@ -159,7 +159,7 @@ class Instance:
         Raises:
             SettingsError: if that is invalid; nothing changes then.
         """
-        fixture, template = self._fixture_given(given or {}), None
+        fixture, template = self._fixture_given(source or {}), None
         with self._lock:
             if fixture is not None:
                 accounts = self._accounts_in(_renamed(fixture, key), self.service.forms.uploads)
@@ -176,18 +176,18 @@ class Instance:
         """Forget what an account, or any, is known for."""
         self.remarks.forget(account)
 
-    def _fixture_given(self, given: Any) -> Any:
+    def _fixture_given(self, source: Any) -> Any:
         """The fixture that an object names or holds, or None."""
-        if not isinstance(given, dict) or set(given) - {"records", "fixture", "snapshot"} or len(given) > 1:
+        if not isinstance(source, dict) or set(source) - {"records", "fixture", "snapshot"} or len(source) > 1:
             raise SettingsError('expected an object with "records", "fixture" or "snapshot", or none at all')
-        if "records" in given:
-            return {"accounts": [{"name": "this account", "api_key": OWN, "records": given["records"]}]}
-        if "snapshot" in given:
-            name = given["snapshot"]
+        if "records" in source:
+            return {"accounts": [{"name": "this account", "api_key": OWN, "records": source["records"]}]}
+        if "snapshot" in source:
+            name = source["snapshot"]
             if not isinstance(name, str) or name not in self.snapshots:
                 raise SettingsError(f'there is no snapshot "{name}"; there are: {", ".join(self.snapshots) or "none"}')
             return read_document(self.snapshots[name])
-        fixture = given.get("fixture")
+        fixture = source.get("fixture")
         if fixture is not None and not isinstance(fixture, dict) and fixture not in SHIPPED:
             raise SettingsError(f"no fixture {fixture!r}; give {', '.join(SHIPPED)}, or what a fixture file holds")
         return fixture
@@ -223,15 +223,15 @@ class Instance:
             settings = replace(self.settings, **switches)
             self._put(settings, self.service)
 
-    def force(self, given: Any) -> Effect:
+    def force(self, description: Any) -> Effect:
         """Add an effect; the account may also be given by its key.
 
         Raises:
             SettingsError: if it is invalid.
         """
-        if isinstance(given, dict) and isinstance(given.get("account"), str):
-            given = given | {"account": self.account_named(given["account"])}
-        return self.effects.add(given)
+        if isinstance(description, dict) and isinstance(description.get("account"), str):
+            description = description | {"account": self.account_named(description["account"])}
+        return self.effects.add(description)
 
     def mean(self, key: str, patterns: Sequence[str]) -> None:
         """Say which mistakes of an account, by its name or its key, are meant.

@@ -73,15 +73,15 @@ class Guard:
                 f"the control token has {len(self.token)} characters; give {SHORTEST_TOKEN} or more that nobody guesses"
             )
 
-    def objection(self, given: Request) -> tuple[int, str] | None:
+    def objection(self, incoming: Request) -> tuple[int, str] | None:
         """Why a request is refused, as a status and a sentence, or None."""
-        reason = next(self._reasons(given), None)
+        reason = next(self._reasons(incoming), None)
         if reason:
             return 403, reason
-        return None if self.token is None or shows_token(given.environ, self.token) else (401, UNAUTHORIZED)
+        return None if self.token is None or shows_token(incoming.environ, self.token) else (401, UNAUTHORIZED)
 
-    def _reasons(self, given: Request) -> Iterator[str]:
-        environ, host = given.environ, _host(f"//{given.host}")
+    def _reasons(self, incoming: Request) -> Iterator[str]:
+        environ, host = incoming.environ, _host(f"//{incoming.host}")
         if not self.token:
             if self.public_base_url:
                 yield BY_PROXY.format(f"it has the public base URL {self.public_base_url}")
@@ -91,13 +91,13 @@ class Guard:
                 yield BY_PROXY.format("it speaks HTTP/1.0")
             if not is_loopback(host.hostname or ""):
                 yield OTHERS
-        if given.headers.get("Origin") in self.origins:
+        if incoming.headers.get("Origin") in self.origins:
             return
-        if _host(given.headers.get("Origin", f"http://{given.host}")).netloc != given.host:
+        if _host(incoming.headers.get("Origin", f"http://{incoming.host}")).netloc != incoming.host:
             yield OTHERS
-        if given.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and not _is_a_visit(given):
+        if incoming.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and not _is_a_visit(incoming):
             yield OTHERS
-        if {"prefetch", "prerender"} & set(re.split(r"\W+", given.headers.get("Sec-Purpose", ""))):
+        if {"prefetch", "prerender"} & set(re.split(r"\W+", incoming.headers.get("Sec-Purpose", ""))):
             yield "The control plane is not fetched before somebody asks for it."
 
 
@@ -133,8 +133,8 @@ def protect(plane: Flask, guard: Guard) -> None:
         return response
 
 
-def _is_preflight(given: Request) -> bool:
-    return given.method == "OPTIONS" and {"Origin", "Access-Control-Request-Method"} <= set(given.headers.keys())
+def _is_preflight(incoming: Request) -> bool:
+    return incoming.method == "OPTIONS" and {"Origin", "Access-Control-Request-Method"} <= set(incoming.headers.keys())
 
 
 def _let_in(response: Response, origins: tuple[str, ...]) -> None:
@@ -157,13 +157,13 @@ def _host(url: str) -> SplitResult:
         return urlsplit("")
 
 
-def _is_a_visit(given: Request) -> bool:
+def _is_a_visit(incoming: Request) -> bool:
     """Whether a person follows a link to a page of the console, which changes nothing."""
     return (
-        given.method == "GET"
-        and given.headers.get("Sec-Fetch-Mode") == "navigate"
-        and given.headers.get("Sec-Fetch-Dest") == "document"
-        and (given.path == "/" or given.path.startswith("/_mock/console/"))
+        incoming.method == "GET"
+        and incoming.headers.get("Sec-Fetch-Mode") == "navigate"
+        and incoming.headers.get("Sec-Fetch-Dest") == "document"
+        and (incoming.path == "/" or incoming.path.startswith("/_mock/console/"))
     )
 
 

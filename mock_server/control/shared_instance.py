@@ -131,7 +131,7 @@ class SharedInstance(Instance):
                 head |= {"epoch": epoch, "start": start, "switches": {}, "meant": {}}
                 return True
 
-            if not self._store.edit(publish, is_first=True):  # another was faster
+            if not self._store.edit(publish, may_be_missing=True):  # another was faster
                 self._store.remove(str(epoch))
         if head := self._store.head:
             self._take_over(self._store.read_head(head))
@@ -179,13 +179,13 @@ class SharedInstance(Instance):
             head.setdefault("start", _told_start(self._start))
             return before
 
-        self._store.remove(str(self._store.edit(edit, is_first=True)))
+        self._store.remove(str(self._store.edit(edit, may_be_missing=True)))
 
 
-def _switches(settings: Settings, others: Settings) -> dict[str, Any]:
+def _switches(settings: Settings, reference: Settings) -> dict[str, Any]:
     """The switches that settings do not share with others, as JSON has them."""
     values: dict[str, Any] = json.loads(json.dumps(told(settings)))
-    return {name: value for name, value in values.items() if value != json.loads(json.dumps(told(others)[name]))}
+    return {name: value for name, value in values.items() if value != json.loads(json.dumps(told(reference)[name]))}
 
 
 def _told_start(settings: Settings) -> dict[str, str]:

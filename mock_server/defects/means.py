@@ -183,12 +183,12 @@ def says(call: Call, answer: Response, body: Any) -> Response:
     return call.service.representations.json(body, answer.status_code)
 
 
-def knowing(operations: str, change: Callable[[Call, Body], Any], when: Asked = always) -> Transformation:
+def knowing(operations: str, change: Callable[[Call, Body], Any], applies: Asked = always) -> Transformation:
     """Change the JSON of successful operations; what `change` returns replaces it, unless that is None."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer = serve(call)
-        if call.operation not in operations.split() or not done(call, answer) or not when(call):
+        if call.operation not in operations.split() or not done(call, answer) or not applies(call):
             return answer
         body = content(answer)
         changed = change(call, body)
@@ -197,9 +197,9 @@ def knowing(operations: str, change: Callable[[Call, Body], Any], when: Asked = 
     return transformation
 
 
-def on(operations: str, change: Callable[[Body], Any], when: Asked = always) -> Transformation:
+def on(operations: str, change: Callable[[Body], Any], applies: Asked = always) -> Transformation:
     """Like `knowing`, for a `change` that needs only the answer."""
-    return knowing(operations, lambda _, body: change(body), when)
+    return knowing(operations, lambda _, body: change(body), applies)
 
 
 def known(call: Call) -> bool:
@@ -207,12 +207,12 @@ def known(call: Call) -> bool:
     return call.account is not None
 
 
-def raw(operations: str, change: Callable[[bytes], bytes], when: Asked = always) -> Transformation:
+def raw(operations: str, change: Callable[[bytes], bytes], applies: Asked = always) -> Transformation:
     """Change the bytes of successful answers."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer = serve(call)
-        if call.operation in operations.split() and done(call, answer) and when(call):
+        if call.operation in operations.split() and done(call, answer) and applies(call):
             answer.set_data(change(answer.get_data()))
         return answer
 
@@ -229,7 +229,7 @@ def record(
     change: Callable[[Body], Any],
     operations: str = "read list",
     row: Callable[[Body], bool] = always,
-    when: Asked = always,
+    applies: Asked = always,
 ) -> Transformation:
     """Change, in place, the records that reads and lists show."""
 
@@ -238,7 +238,7 @@ def record(
             if row(record_shown):
                 change(record_shown)
 
-    return on(operations, change_rows, when)
+    return on(operations, change_rows, applies)
 
 
 def sets(name: str, value: Any) -> Callable[[Body], None]:
@@ -260,16 +260,16 @@ def drops(name: str) -> Callable[[Body], None]:
     return change
 
 
-def meta(name: str, value: Callable[[Body], Any], when: Asked = always) -> Transformation:
+def meta(name: str, value: Callable[[Body], Any], applies: Asked = always) -> Transformation:
     """Change a value in a list's `meta`."""
-    return on("list", lambda body: body["meta"].__setitem__(name, value(body["meta"])), when)
+    return on("list", lambda body: body["meta"].__setitem__(name, value(body["meta"])), applies)
 
 
-def link(name: str, value: Callable[[Body], Any], when: Callable[[Body], bool] = always) -> Transformation:
+def link(name: str, value: Callable[[Body], Any], applies: Callable[[Body], bool] = always) -> Transformation:
     """Change one of a list's `links`; `value` and `when` see the whole answer."""
 
     def change(body: Body) -> None:
-        if when(body):
+        if applies(body):
             body["links"][name] = value(body)
 
     return on("list", change)
@@ -287,22 +287,22 @@ def page_url(body: Body, number: int) -> str:
     return f"{body['links']['first'].rpartition('=')[0]}={number}"
 
 
-def answers(operations: str, status: int, body: bytes = b"{}", when: Asked = always) -> Transformation:
+def answers(operations: str, status: int, body: bytes = b"{}", applies: Asked = always) -> Transformation:
     """Answer the account's calls without carrying them out."""
 
     def transformation(call: Call, serve: Serve) -> Response:
-        if call.operation in operations.split() and call.account and when(call):
+        if call.operation in operations.split() and call.account and applies(call):
             return Response(body, status, content_type="application/json")
         return serve(call)
 
     return transformation
 
 
-def redirects(operations: str, status: int, location: Callable[[Call], str], when: Asked = always) -> Transformation:
+def redirects(operations: str, status: int, location: Callable[[Call], str], applies: Asked = always) -> Transformation:
     """Redirect the account's calls."""
 
     def transformation(call: Call, serve: Serve) -> Response:
-        if call.operation in operations.split() and call.account and when(call):
+        if call.operation in operations.split() and call.account and applies(call):
             return Response(status=status, headers={"Location": location(call)})
         return serve(call)
 
@@ -321,17 +321,17 @@ def tells(operations: str, status: int, body: bytes | None = b"{}") -> Transform
     return transformation
 
 
-def asks(operations: str, change: Callable[[Call], Call], when: Asked = always) -> Transformation:
+def asks(operations: str, change: Callable[[Call], Call], applies: Asked = always) -> Transformation:
     """Replace calls with other calls."""
 
     def transformation(call: Call, serve: Serve) -> Response:
-        return serve(change(call) if call.operation in operations.split() and when(call) else call)
+        return serve(change(call) if call.operation in operations.split() and applies(call) else call)
 
     return transformation
 
 
 def form(
-    operations: str, change: Callable[[dict[str, str]], Any], when: Callable[[dict[str, str]], bool] = always
+    operations: str, change: Callable[[dict[str, str]], Any], applies: Callable[[dict[str, str]], bool] = always
 ) -> Transformation:
     """Replace the account's forms with others; `change` returns a form, or changes the one that it is given."""
 
@@ -340,7 +340,7 @@ def form(
         changed = change(fields)
         return call.sending(changed if isinstance(changed, dict) else fields)
 
-    return asks(operations, other, lambda call: bool(call.account and call.parts) and when(call.form))
+    return asks(operations, other, lambda call: bool(call.account and call.parts) and applies(call.form))
 
 
 def changes(field: str, change: Callable[[str], str], operations: str = "create update") -> Transformation:
@@ -368,13 +368,13 @@ def loses(*names: str) -> Callable[[dict[str, str]], dict[str, str]]:
     return lambda fields: {name: text for name, text in fields.items() if name not in names}
 
 
-def also(operation: str, effect: Callable[[Call, Response], Any], when: Asked = always) -> Transformation:
+def also(operation: str, effect: Callable[[Call, Response], Any], applies: Asked = always) -> Transformation:
     """Do something more after an operation was carried out for the account."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         exists = call.operation != "delete" or call.record is not None
         answer = serve(call)
-        if call.operation == operation and call.account and exists and done(call, answer) and when(call):
+        if call.operation == operation and call.account and exists and done(call, answer) and applies(call):
             effect(call, answer)
         return answer
 

@@ -76,9 +76,9 @@ SMALL_PAGE = 10  # records on a page
 FAR_PAGE = 2_000_000_000  # no page that a client has a reason to ask for
 
 
-def uses_size(size: str, when: Asked) -> Transformation:
+def uses_size(size: str, applies: Asked) -> Transformation:
     """Use another page size than the one that is asked for."""
-    return asks("list", lambda call: call.asking(results_per_page=size), when)
+    return asks("list", lambda call: call.asking(results_per_page=size), applies)
 
 
 def asks_for_size(*sizes: str) -> Asked:
@@ -89,13 +89,13 @@ def asks_for_no_size(call: Call) -> bool:
     return "results_per_page" not in call.query
 
 
-def any_size(most: int) -> Transformation:
+def any_size(max_size: int) -> Transformation:
     """Use page sizes that are not allowed, up to some size."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         text = call.query.get("results_per_page", "")
         allowed = call.service.contract.page_sizes
-        if call.operation != "list" or not text.isdecimal() or int(text) in allowed or not 0 < int(text) <= most:
+        if call.operation != "list" or not text.isdecimal() or int(text) in allowed or not 0 < int(text) <= max_size:
             return serve(call)
         answer = serve(call.asking(results_per_page=str(max(allowed)), page="1"))
         if not done(call, answer):
@@ -119,9 +119,9 @@ def shows_the_first(call: Call, body: Body) -> None:
     body["data"] = rows
 
 
-def shows_rows(change: Callable[[list[Body]], list[Body]], when: Callable[[Body], bool]) -> Transformation:
+def shows_rows(change: Callable[[list[Body]], list[Body]], applies: Callable[[Body], bool]) -> Transformation:
     """Show other records on a page."""
-    return on("list", lambda body: body | {"data": change(body["data"])} if when(body) and body["data"] else None)
+    return on("list", lambda body: body | {"data": change(body["data"])} if applies(body) and body["data"] else None)
 
 
 def is_last(body: Body) -> bool:
@@ -570,11 +570,11 @@ def first_key(call: Call) -> str:
     return next(iter(call.service.accounts.keys))
 
 
-def let_in(operations: str, when: Asked) -> Transformation:
+def let_in(operations: str, applies: Asked) -> Transformation:
     """Treat some clients as the first account."""
 
     def transformation(call: Call, serve: Serve) -> Response:
-        if call.operation in operations.split() and when(call):
+        if call.operation in operations.split() and applies(call):
             return serve(call.by(f"Bearer {first_key(call)}"))
         return serve(call)
 
@@ -605,12 +605,12 @@ def is_other_account(call: Call) -> bool:
     return call.account is not None and call.account is not call.service.accounts.get(first_key(call))
 
 
-def is_prefix(sent: str, key: str) -> bool:
-    return bool(sent) and sent != key and key.startswith(sent)
+def is_prefix(sent_key: str, key: str) -> bool:
+    return bool(sent_key) and sent_key != key and key.startswith(sent_key)
 
 
-def is_longer(sent: str, key: str) -> bool:
-    return sent != key and sent.startswith(key)
+def is_longer(sent_key: str, key: str) -> bool:
+    return sent_key != key and sent_key.startswith(key)
 
 
 def uses_another_scheme(call: Call) -> bool:
@@ -644,13 +644,13 @@ def mixed_lists(call: Call, serve: Serve) -> Response:
     return says(call, answer, body)
 
 
-def refuses_and_does(operations: str, status: int, when: Asked) -> Transformation:
+def refuses_and_does(operations: str, status: int, applies: Asked) -> Transformation:
     """Refuse an unauthorized call, and carry it out all the same."""
-    inner = let_in(operations, when)
+    inner = let_in(operations, applies)
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer = inner(call, serve)
-        if call.operation in operations.split() and when(call):
+        if call.operation in operations.split() and applies(call):
             return Response(b"{}", status, content_type="application/json")
         return answer
 
@@ -670,8 +670,8 @@ def forbids_and_shows(call: Call, serve: Serve) -> Response:
 LONG = 200
 
 
-def fails(operations: str, when: Asked) -> Transformation:
-    return answers(operations, 500, FAILURE, when)
+def fails(operations: str, applies: Asked) -> Transformation:
+    return answers(operations, 500, FAILURE, applies)
 
 
 def fails_for(clients: Asked) -> Transformation:

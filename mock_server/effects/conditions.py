@@ -28,7 +28,7 @@ MINUTE = 60.0  # seconds
 MOST_OF_OTHERS = 100  # records
 
 
-def rate_limit(most: float) -> Transformation:
+def rate_limit(max_requests: float) -> Transformation:
     """Limit how many requests each account may send in a minute, which begins with its first one."""
     lock = threading.Lock()
 
@@ -40,25 +40,25 @@ def rate_limit(most: float) -> Transformation:
             if now - call.memory.get("began", -MINUTE) >= MINUTE:
                 call.memory.update(began=now, count=0)
             call.memory["count"] += 1
-            left, ends = int(most) - call.memory["count"], ceil(call.memory["began"] + MINUTE - now)
+            left, ends = int(max_requests) - call.memory["count"], ceil(call.memory["began"] + MINUTE - now)
         if left >= 0:
             answer = serve(call)
         else:
-            title = f"This is more than {int(most)} requests in a minute; wait for {ends} seconds."
+            title = f"This is more than {int(max_requests)} requests in a minute; wait for {ends} seconds."
             answer = serve(call.refused(429, title))
             answer.headers["X-RateLimit-Reset"] = str(ends)
-        answer.headers["X-RateLimit-Limit"] = str(int(most))
+        answer.headers["X-RateLimit-Limit"] = str(int(max_requests))
         answer.headers["X-RateLimit-Remaining"] = str(max(0, left))
         return answer
 
     return transformation
 
 
-def refusing(status: int, when: Callable[[Call], bool]) -> Transformation:
+def refusing(status: int, applies: Callable[[Call], bool]) -> Transformation:
     """Refuse some calls of clients that have an account."""
 
     def transformation(call: Call, serve: Serve) -> Response:
-        if call.account and when(call):
+        if call.account and applies(call):
             return serve(call.refused(status, "Your plan does not cover this."))
         return serve(call)
 
@@ -70,9 +70,9 @@ def writes(call: Call) -> bool:
     return call.operation in ("create", "update", "delete")
 
 
-def quota(most: float) -> Transformation:
+def quota(max_records: float) -> Transformation:
     """Refuse creates once the account has `most` records of the resource."""
-    return refusing(403, lambda call: call.operation == "create" and len(call.records) >= most)
+    return refusing(403, lambda call: call.operation == "create" and len(call.records) >= max_records)
 
 
 def plan_without_types(_: float) -> Transformation:
@@ -83,11 +83,11 @@ def plan_without_types(_: float) -> Transformation:
 def on_old_records(operation: str) -> Callable[[float], Transformation]:
     """Let another user of the first account update or delete, now and then, a record that was there at first."""
 
-    def make(every: float) -> Transformation:
+    def make(interval: float) -> Transformation:
         numbers, first = count(1), dict[str, list[int]]()
 
         def transformation(call: Call, serve: Serve) -> Response:
-            turn, left = divmod(next(numbers), max(1, int(every)))
+            turn, left = divmod(next(numbers), max(1, int(interval)))
             owner = call.by(f"Bearer {next(iter(call.service.accounts.keys))}")
             old = first.setdefault(call.resource.name, [record.id for record in owner.records])
             if not left and old:
@@ -100,12 +100,12 @@ def on_old_records(operation: str) -> Callable[[float], Transformation]:
     return make
 
 
-def others(every: float) -> Transformation:
+def others(interval: float) -> Transformation:
     """Let another user of the first account add two records and remove one of theirs, over and over."""
     numbers, ids_by_resource = count(1), dict[str, deque[int]]()
 
     def transformation(call: Call, serve: Serve) -> Response:
-        turn, left = divmod(next(numbers), max(1, int(every)))
+        turn, left = divmod(next(numbers), max(1, int(interval)))
         account = call.service.accounts.get(next(iter(call.service.accounts.keys)))
         if not left and account:
             collection, ids = (
@@ -134,8 +134,8 @@ MOST_PENDING = 8 * 2**20  # bytes of writes that a replica has yet to make
 def waiting(times: Callable[[float], Iterator[float]]) -> Callable[..., WSGIApplication]:
     """Hold each answer back, for times derived from the measure."""
 
-    def apply(inner: WSGIApplication, measure: float, _another: Any) -> WSGIApplication:
-        seconds = times(measure)
+    def apply(inner: WSGIApplication, amount: float, _build_replica: Any) -> WSGIApplication:
+        seconds = times(amount)
 
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             context_of(environ).delay += next(seconds)
@@ -149,7 +149,7 @@ def waiting(times: Callable[[float], Iterator[float]]) -> Callable[..., WSGIAppl
 def answering(change: Callable[[WSGIEnvironment, Response], Response]) -> Callable[..., WSGIApplication]:
     """Change answers on their way out."""
 
-    def apply(inner: WSGIApplication, _measure: float, _another: Any) -> WSGIApplication:
+    def apply(inner: WSGIApplication, _amount: float, _build_replica: Any) -> WSGIApplication:
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             answer = Response.from_app(inner, environ, buffered=True)
             broken = context_of(environ).broken  # an answer that breaks off is sent unchanged
@@ -186,19 +186,19 @@ def compressed(environ: WSGIEnvironment, answer: Response) -> Response:
     return answer
 
 
-def now_and_then(how: Callable[..., Iterable[bytes]]) -> Callable[..., WSGIApplication]:
+def now_and_then(answer: Callable[..., Iterable[bytes]]) -> Callable[..., WSGIApplication]:
     """Answer one request in N in another way, with the measure as N.
 
     Args:
         how: takes the number of such requests so far, the application and the request, and returns the answer.
     """
 
-    def apply(inner: WSGIApplication, every: float, _: Any) -> WSGIApplication:
+    def apply(inner: WSGIApplication, interval: float, _: Any) -> WSGIApplication:
         numbers = count(1)
 
         def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            turn, left = divmod(next(numbers), max(1, int(every)))
-            return inner(environ, start_response) if left else how(turn, inner, environ, start_response)
+            turn, left = divmod(next(numbers), max(1, int(interval)))
+            return inner(environ, start_response) if left else answer(turn, inner, environ, start_response)
 
         return app
 
@@ -246,8 +246,8 @@ def redirected(inner: WSGIApplication, status: float, _: Any) -> WSGIApplication
 class Replica:
     """Takes reads from another server, which repeats each write some time after it was made."""
 
-    def __init__(self, inner: WSGIApplication, seconds: float, another: Callable[[], WSGIApplication]) -> None:
-        self._inner, self._seconds, self._replica = inner, seconds, another()
+    def __init__(self, inner: WSGIApplication, seconds: float, build_replica: Callable[[], WSGIApplication]) -> None:
+        self._inner, self._seconds, self._replica = inner, seconds, build_replica()
         self._pending: deque[tuple[float, WSGIEnvironment, bytes]] = deque()
         self._lock = threading.Lock()
 
@@ -271,9 +271,9 @@ class Replica:
         Response.from_app(self._replica, write_environ | {"wsgi.input": BytesIO(body)}, buffered=True)
 
 
-def by_chance(most: float) -> Iterator[float]:
+def by_chance(max_seconds: float) -> Iterator[float]:
     """Random times up to a measure, the same in each run."""
-    return map(random.Random(0).uniform, repeat(0), repeat(most))  # noqa: S311 - nobody is to be surprised
+    return map(random.Random(0).uniform, repeat(0), repeat(max_seconds))  # noqa: S311 - nobody is to be surprised
 
 
 def late_body(inner: WSGIApplication, seconds: float, _: Any) -> WSGIApplication:
@@ -394,7 +394,7 @@ def parsed(text: str) -> tuple[str, float]:
         raise SettingsError(f'invalid condition "{text}": expected NAME or NAME=N, such as lag=0.3') from None
 
 
-def check(measures: Mapping[str, float], *, forwarded: bool = False, shared: bool = False) -> None:
+def check(amounts: Mapping[str, float], *, forwarded: bool = False, shared: bool = False) -> None:
     """Refuse unknown conditions and invalid measures.
 
     Args:
@@ -405,7 +405,7 @@ def check(measures: Mapping[str, float], *, forwarded: bool = False, shared: boo
     Raises:
         SettingsError: if there is one; the message names it.
     """
-    for name, amount in measures.items():
+    for name, amount in amounts.items():
         if name not in CONDITIONS:
             raise SettingsError(f'no condition "{name}"; conditions are {", ".join(CONDITIONS)}')
         if forwarded and not CONDITIONS[name].travels:

@@ -298,7 +298,7 @@ class Effects:
         now = time()
         return [effect for effect in self._state.every if effect.ends is None or now < effect.ends]
 
-    def add(self, given: Any) -> Effect:
+    def add(self, attributes: Any) -> Effect:
         """Add an effect.
 
         Args:
@@ -307,7 +307,7 @@ class Effects:
         Raises:
             SettingsError: if it is invalid, or can match no request.
         """
-        effect = Effect(**_checked(given))
+        effect = Effect(**_checked(attributes))
         if problem := next(_problems(effect), "") or self._problem_here(effect):
             raise SettingsError(problem)
         return self._change(lambda state: state.add(effect))
@@ -326,7 +326,7 @@ class Effects:
             conditions.check(dict([effect.measured]), forwarded=deployment is not None, shared=is_shared)
         literal = WILD.split(effect.path, maxsplit=1)[0]
         is_success = effect.body is not None and (effect.status or HTTPStatus.OK) < HTTPStatus.BAD_REQUEST
-        is_known = is_success or any(_may_be(path, literal, whole=literal == effect.path) for path in self._paths)
+        is_known = is_success or any(_may_be(path, literal, is_exact=literal == effect.path) for path in self._paths)
         if is_known and not QUERY.search(effect.path):
             return ""
         return (
@@ -363,7 +363,7 @@ class Effects:
             return change(self._state)
 
 
-def _checked(given: Any) -> dict[str, Any]:
+def _checked(attributes: Any) -> dict[str, Any]:
     """The attributes that are given.
 
     Raises:
@@ -371,17 +371,17 @@ def _checked(given: Any) -> dict[str, Any]:
     """
     names = [name for name in asdict(Effect()) if name not in ("number", "ends", "seen")]
     answers = ("prefer", "condition", "status", "headers", "body", "field")
-    if not isinstance(given, dict) or set(given) - set(names) or not set(given) & set(answers):
+    if not isinstance(attributes, dict) or set(attributes) - set(names) or not set(attributes) & set(answers):
         raise SettingsError(
             f"expected an object with one or more of {', '.join(answers)}, which say what to answer, and perhaps"
             f" {', '.join(names[len(answers) :])}, no others"
         )
     for name in ("prefer", "condition", "field", "method", "path", "account"):
-        value = given.get(name)
+        value = attributes.get(name)
         if value is not None and not (isinstance(value, str) and value.isprintable()):
             raise SettingsError(f'"{name}" is {value!r}; expected a text')
-    stays = {"times": None} if given.get("condition") or given.get("seconds") is not None else {}
-    return stays | {name: value for name, value in given.items() if value is not None or name in ("times", "body")}
+    stays = {"times": None} if attributes.get("condition") or attributes.get("seconds") is not None else {}
+    return stays | {name: value for name, value in attributes.items() if value is not None or name in ("times", "body")}
 
 
 def _problems(effect: Effect) -> Iterator[str]:
@@ -457,11 +457,11 @@ def _problems_of_headers(headers: Any) -> Iterator[str]:
             yield f'the header "{name}" is the server\'s own; leave it out'
 
 
-def _may_be(path: str, literal: str, *, whole: bool) -> bool:
+def _may_be(path: str, literal: str, *, is_exact: bool) -> bool:
     """Whether a documented path, with any id, may begin with a text, or be it."""
     prefix, brace, _ = path.partition("{")
-    literal = literal if literal == "/" or not whole else literal.rstrip("/")
+    literal = literal if literal == "/" or not is_exact else literal.rstrip("/")
     identifier = literal.removeprefix(prefix) if brace and literal.startswith(prefix) else ""
-    if whole:
+    if is_exact:
         return literal == path if not brace else identifier.isdecimal()
     return path.startswith(literal) or f"{path}/" == literal or identifier.isdecimal()

@@ -44,16 +44,16 @@ class EffectLayer:
         routes: Map,
         service: Service,
         transformations: Sequence[Transformation] = (),
-        measures: Mapping[str, float] | None = None,
-        another: Callable[[], WSGIApplication] | None = None,
+        conditions: Mapping[str, float] | None = None,
+        build_replica: Callable[[], WSGIApplication] | None = None,
     ) -> None:
         self._inner = inner
         self._routes = routes.bind("")
         self._service = service
         self._resources = service.contract.resources
         self._url = service.settings.deployment.url if service.settings.deployment else ""
-        self._another = another or (lambda: inner)
-        self._usual = [Effect(condition=f"{name}={amount}") for name, amount in (measures or {}).items()]
+        self._another = build_replica or (lambda: inner)
+        self._usual = [Effect(condition=f"{name}={amount}") for name, amount in (conditions or {}).items()]
         self._made: dict[tuple[int, str], Any] = {}
         changes = [change for effect in self._usual if (change := self._within(effect))]
         self._is_needed = bool(transformations or changes)
@@ -115,12 +115,12 @@ class EffectLayer:
         return self._preferred(preferred, forced_effect or NO_EFFECT, environ, start_response)
 
     def _preferred(
-        self, preferred: Preferred, forced: Effect, environ: WSGIEnvironment, start_response: StartResponse
+        self, preferred: Preferred, forced_effect: Effect, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
         """Answer a request as it prefers, or as is forced on it; only answers to known accounts are held back."""
         if preferred.code:
             environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.", mistake=False)
-        if refusal := forced.refusal(self._service.choices["invalid-field"]):
+        if refusal := forced_effect.refusal(self._service.choices["invalid-field"]):
             environ[REFUSAL] = refusal
         if self._url and preferred.defects:
             title = f"Prefer: defects do not apply: {FORWARDS.format(self._url)}."
@@ -131,17 +131,17 @@ class EffectLayer:
             return dropped(environ, start_response)
 
         def inner(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            answer = forced.response()
+            answer = forced_effect.response()
             return (
                 answer(environ, start_response) if answer else self._called(environ, start_response, preferred.defects)
             )
 
-        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
             applied = [("Preference-Applied", ", ".join(preferred.applied))] if preferred.applied else []
             limits = TOO_MANY.items() if preferred.code == HTTPStatus.TOO_MANY_REQUESTS else ()
-            replaced = {name.lower() for name in forced.headers}
+            replaced = {name.lower() for name in forced_effect.headers}
             combined = [(name, value) for name, value in [*headers, *applied, *limits] if name.lower() not in replaced]
-            return start_response(status, [*combined, *forced.headers.items()], *more)
+            return start_response(status, [*combined, *forced_effect.headers.items()], *exc_info)
 
         return dropped_after(inner, environ, start_response) if preferred.lost else inner(environ, start)
 

@@ -27,7 +27,7 @@ API = re.compile(rb"(?:\\?/)api(?:\\?/)")
 LONGEST = 2**20  # bytes of an answer whose links are changed
 
 
-def links_here(body: bytes, there: str, here: str) -> bytes:
+def links_here(body: bytes, base_url: str, mock_url: str) -> bytes:
     """A page whose links begin with another base URL; all else stays as it is, byte by byte.
 
     Args:
@@ -35,27 +35,27 @@ def links_here(body: bytes, there: str, here: str) -> bytes:
         there: the base URL of the deployment, which its links need not begin with.
         here: the base URL of this server.
     """
-    base, forms = json.dumps(here)[1:-1].encode(), (there.encode(), there.replace("/", "\\/").encode())
+    base, forms = json.dumps(mock_url)[1:-1].encode(), (base_url.encode(), base_url.replace("/", "\\/").encode())
 
-    def changed(found: re.Match[bytes]) -> bytes:
-        link = found[2]
+    def changed(match: re.Match[bytes]) -> bytes:
+        link = match[2]
         position = next((len(form) for form in forms if API.match(link, len(form)) and link.startswith(form)), None)
         if position is None:
             api = API.search(link)
             position = api.start() if api else None
-        return found[0] if position is None else found[1] + base + link[position:]
+        return match[0] if position is None else match[1] + base + link[position:]
 
     return LINK.sub(changed, body)
 
 
-def location_here(location: bytes, there: str, here: str) -> bytes:
+def location_here(location: bytes, base_url: str, mock_url: str) -> bytes:
     """The target of a redirect, if it is within the deployment, as a URL of this server."""
-    path = urlsplit(there).path.encode()
-    for base in (there.encode(), path):
+    path = urlsplit(base_url).path.encode()
+    for base in (base_url.encode(), path):
         remainder = location[len(base) :]
         is_path_below = remainder[:1] in (b"/", b"?", b"") if base else location[:1] == b"/" and location[:2] != b"//"
         if location.startswith(base) and is_path_below:
-            return here.encode() + remainder
+            return mock_url.encode() + remainder
     return location
 
 
@@ -87,17 +87,17 @@ class ForwardingGateway(Gateway):
 
     def __init__(  # noqa: PLR0913, PLR0917 - what it serves, and what it keeps
         self,
-        site: Site,
+        wsgi_site: Site,
         settings: Settings,
         deployment: Deployment,
-        keeper: Keeper,
-        sightings: Sightings | None,
+        journal: Keeper,
+        recording: Sightings | None,
         token: str | None,
     ) -> None:
-        super().__init__(site)
+        super().__init__(wsgi_site)
         self._settings, self._deployment = settings, deployment
         self._upstream = Upstream(deployment, settings.base_path)
-        self._keeper, self._sightings, self._token = keeper, sightings, token
+        self._keeper, self._sightings, self._token = journal, recording, token
         self._room = Room(ROOM)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._under_way = 0
@@ -136,64 +136,64 @@ class ForwardingGateway(Gateway):
         await self._upstream.close()
 
     async def _answer_itself(
-        self, passage: Passage, start: Message, body: list[bytes], receive: Receive, send: Send
+        self, exchange: Passage, start: Message, body: list[bytes], receive: Receive, send: Send
     ) -> None:
         """Send an answer that does not come from the deployment, once the request has come whole."""
-        environ, context = passage.environ, passage.context
+        environ, context = exchange.environ, exchange.context
         status = DENIED if start["status"] >= HTTPStatus.BAD_REQUEST else OWN
         start["headers"] = [*start["headers"], (b"proxy-status", status), *SAFE]
-        passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
+        exchange.head = Head(start["status"], _told(start["headers"]), is_own=True)
         if has_body(environ):
             async with self._body_read(environ, receive):
-                passage.sent.add(environ["wsgi.input"].read(LONGEST_SENT))
-                self._keep(passage, b"".join(body))
+                exchange.sent.add(environ["wsgi.input"].read(LONGEST_SENT))
+                self._keep(exchange, b"".join(body))
         else:
-            self._keep(passage, b"".join(body))
+            self._keep(exchange, b"".join(body))
         await self._deliver(start, body, context.delay, context.late, send)
 
-    async def _forward(self, passage: Passage, scope: Message, start: Message, body: list[bytes], send: Send) -> None:
+    async def _forward(self, exchange: Passage, scope: Message, start: Message, body: list[bytes], send: Send) -> None:
         """Forward a request, and send what comes back, or what a layer makes of it."""
         method, path, query = scope["method"], scope["raw_path"], scope["query_string"]
         try:
-            content = await passage.body()
+            content = await exchange.body()
             if isinstance(content, bytes):  # once it is on its way, it is read while the deployment is at work
                 loop = asyncio.get_running_loop()
-                loop.call_soon(loop.call_soon, self._keeper.read_form, passage.environ, content)
+                loop.call_soon(loop.call_soon, self._keeper.read_form, exchange.environ, content)
             # The deployment is not to learn the token of this server.
             headers = [header for header in scope["headers"] if not holds_token(header[1], self._token)]
-            is_coming = not passage.is_received
+            is_coming = not exchange.is_received
             async with self._upstream.answering(method, path, query, headers, content, is_coming=is_coming) as answer:
-                passage.head = Head(answer.status, _told(answer.raw_headers))
+                exchange.head = Head(answer.status, _told(answer.raw_headers))
                 if start["status"] == PASSED_ON:
-                    return await self._pass_back(passage, answer, start)
-                async for _ in passage.coming(self._upstream.parts(answer)):
+                    return await self._pass_back(exchange, answer, start)
+                async for _ in exchange.coming(self._upstream.parts(answer)):
                     pass
-            self._teach(passage)
-            if passage.context.broken != "dropped":
+            self._teach(exchange)
+            if exchange.context.broken != "dropped":
                 start["headers"] = [*start["headers"], (b"proxy-status", OWN)]
-            passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
-            self._keep(passage, b"".join(body))
+            exchange.head = Head(start["status"], _told(start["headers"]), is_own=True)
+            self._keep(exchange, b"".join(body))
         except (SlowClientError, UpstreamError) as error:
-            if passage.is_begun or (str(error) == GONE and not passage.trouble):
-                return await self._break(passage, CUT_OFF if isinstance(error, UpstreamError) else str(error))
-            if passage.context.broken != "dropped":
-                start, body = _failed(passage.trouble or error, start)
-            passage.head = Head(start["status"], _told(start["headers"]), is_own=True)
-            self._keep(passage, body[0])
-        await self._deliver(start, body, passage.context.delay, passage.context.late, send)
+            if exchange.is_begun or (str(error) == GONE and not exchange.trouble):
+                return await self._break(exchange, CUT_OFF if isinstance(error, UpstreamError) else str(error))
+            if exchange.context.broken != "dropped":
+                start, body = _failed(exchange.trouble or error, start)
+            exchange.head = Head(start["status"], _told(start["headers"]), is_own=True)
+            self._keep(exchange, body[0])
+        await self._deliver(start, body, exchange.context.delay, exchange.context.late, send)
         return None
 
-    async def _pass_back(self, passage: Passage, answer: aiohttp.ClientResponse, start: Message) -> None:
+    async def _pass_back(self, exchange: Passage, answer: aiohttp.ClientResponse, start: Message) -> None:
         """Send the deployment's answer as it comes."""
-        context = passage.context
-        parts = passage.coming(self._upstream.parts(answer))
+        context = exchange.context
+        parts = exchange.coming(self._upstream.parts(answer))
         headers = _merged(kept_headers(answer), start["headers"])
         if self._deployment.rewrite_links:
-            headers, parts = await self._rewritten(passage.environ, headers, answer, parts)
+            headers, parts = await self._rewritten(exchange.environ, headers, answer, parts)
         await self._wait(context.delay)
-        await passage.begin({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await exchange.begin({"type": "http.response.start", "status": answer.status, "headers": headers})
         if context.late:
-            await passage.hand(b"")
+            await exchange.hand(b"")
             await self._wait(context.late)
         length = next((int(text) for name, text in headers if name.lower() == b"content-length"), None)
         if context.broken and (length == 0 or answer.method == "HEAD" or answer.status in WITHOUT_BODY):
@@ -207,14 +207,14 @@ class ForwardingGateway(Gateway):
                 last = part
             sent_bytes += len(last)
             if last and (context.broken or sent_bytes != length):
-                await passage.hand(last)
+                await exchange.hand(last)
                 last = b""
-        self._teach(passage)
-        self._keep(passage, passage.answered.content)
+        self._teach(exchange)
+        self._keep(exchange, exchange.answered.content)
         if not context.broken:
-            await passage.hand(last, more=False)
-        elif not passage.pieces:
-            await passage.hand(b"")  # the head goes with the first part
+            await exchange.hand(last, has_more=False)
+        elif not exchange.pieces:
+            await exchange.hand(b"")  # the head goes with the first part
 
     async def _rewritten(
         self, environ: WSGIEnvironment, headers: Headers, answer: aiohttp.ClientResponse, parts: AsyncIterator[bytes]
@@ -244,30 +244,30 @@ class ForwardingGateway(Gateway):
         length = (b"content-length", str(len(body)).encode())
         return [header for header in headers if header[0].lower() != length[0]] + [length], chained([body])
 
-    def _teach(self, passage: Passage) -> None:
-        if self._sightings and passage.answered.is_whole:
-            account = self._keeper.account_of(passage.environ)
-            body = plain(passage.answered.content, passage.head.headers) or b""
-            body = masked_key(scheme_and_key(passage.environ)[1], body)
-            self._sightings.learn(account, passage.environ, passage.head.status or 0, body)
+    def _teach(self, exchange: Passage) -> None:
+        if self._sightings and exchange.answered.is_whole:
+            account = self._keeper.account_of(exchange.environ)
+            body = plain(exchange.answered.content, exchange.head.headers) or b""
+            body = masked_key(scheme_and_key(exchange.environ)[1], body)
+            self._sightings.learn(account, exchange.environ, exchange.head.status or 0, body)
 
-    async def _break(self, passage: Passage, why: str) -> None:
+    async def _break(self, exchange: Passage, reason: str) -> None:
         """Keep a request whose answer breaks off here, and let its client see that it does."""
-        passage.context.broken = passage.context.broken or why
-        passage.answered.is_whole = False
-        self._keep(passage, passage.answered.content)
-        if passage.is_begun and not passage.pieces:
-            await passage.hand(b"")  # the head goes with the first part
+        exchange.context.broken = exchange.context.broken or reason
+        exchange.answered.is_whole = False
+        self._keep(exchange, exchange.answered.content)
+        if exchange.is_begun and not exchange.pieces:
+            await exchange.hand(b"")  # the head goes with the first part
 
-    def _keep(self, passage: Passage, answer: bytes) -> None:
+    def _keep(self, exchange: Passage, answer: bytes) -> None:
         """Keep a request in the journal, once, with the answer that the client gets."""
-        if passage.is_kept:
+        if exchange.is_kept:
             return
-        passage.is_kept = True
-        head = passage.head
-        head.is_whole = head.is_own or passage.answered.is_whole
-        delay = 0.0 if passage.is_begun else passage.context.delay * 1000
-        self._keeper.keep(passage.environ, head, passage.sent.content, answer, passage.milliseconds + delay)
+        exchange.is_kept = True
+        head = exchange.head
+        head.is_whole = head.is_own or exchange.answered.is_whole
+        delay = 0.0 if exchange.is_begun else exchange.context.delay * 1000
+        self._keeper.keep(exchange.environ, head, exchange.sent.content, answer, exchange.milliseconds + delay)
 
 
 def _told(headers: Headers | tuple[tuple[bytes, bytes], ...]) -> list[tuple[str, str]]:

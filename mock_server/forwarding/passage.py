@@ -34,8 +34,8 @@ class Copy:
         is_whole: whether all of them are kept.
     """
 
-    def __init__(self, room: Room, longest: int) -> None:
-        self._room, self._longest = room, longest
+    def __init__(self, budget: Room, longest: int) -> None:
+        self._room, self._longest = budget, longest
         self._kept = bytearray()
         self._taken = self.came = 0
         self.is_whole = True
@@ -97,10 +97,10 @@ class Passage:
         trouble: why the request did not come whole, or an empty string.
     """
 
-    def __init__(self, environ: WSGIEnvironment, receive: Receive, send: Send, room: Room) -> None:
+    def __init__(self, environ: WSGIEnvironment, receive: Receive, send: Send, budget: Room) -> None:
         self.environ, self.context = environ, context_of(environ)
         self._receive, self._send = receive, send
-        self.head, self.sent, self.answered = Head(), Copy(room, LONGEST_SENT), Copy(room, LONGEST_ANSWER)
+        self.head, self.sent, self.answered = Head(), Copy(budget, LONGEST_SENT), Copy(budget, LONGEST_ANSWER)
         self.is_begun = self.is_kept = False
         self.is_received = True
         self._parts = 0
@@ -178,14 +178,14 @@ class Passage:
         self.is_begun = True
         await self._send(start)
 
-    async def hand(self, part: bytes, *, more: bool = True) -> None:
+    async def hand(self, part: bytes, *, has_more: bool = True) -> None:
         """Send a part of the answer's body.
 
         Raises:
             SlowClientError: if the client is too slow.
         """
         self.pieces += 1
-        message = {"type": "http.response.body", "body": part, "more_body": more}
+        message = {"type": "http.response.body", "body": part, "more_body": has_more}
         if self.pieces == 1 and len(part) <= SHORT:  # what is sent first waits for no reader
             return await self._send(message)
         clock = asyncio.get_running_loop().time
@@ -206,10 +206,10 @@ class Passage:
             self._gone.cancel()
 
 
-async def chained(parts: list[bytes], rest: AsyncIterator[bytes] | None = None) -> AsyncIterator[bytes]:
+async def chained(parts: list[bytes], remaining_parts: AsyncIterator[bytes] | None = None) -> AsyncIterator[bytes]:
     """The parts of a body that have come already, and then the rest as it comes."""
     for part in parts:
         yield part
-    if rest:
-        async for part in rest:
+    if remaining_parts:
+        async for part in remaining_parts:
             yield part

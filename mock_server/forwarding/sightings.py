@@ -250,10 +250,10 @@ def _once(records: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
     return list(distinct.values())
 
 
-def _settings(resource: Resource, row: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _settings(resource: Resource, row: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The form fields that an object shows, under their own names or under names that services use."""
     names = [field.name for field in resource.fields.values() if field.applies_when and field.applies_to(row)]
-    texts = {name: value for name, value in shown.items() if isinstance(value, str) and value}
+    texts = {name: value for name, value in settings.items() if isinstance(value, str) and value}
     for name in names:
         usual = GENERIC_KEYS.get(name, "url")
         value = texts.get(name) or texts.get(usual) or (next(iter(texts.values()), None) if len(names) == 1 else None)

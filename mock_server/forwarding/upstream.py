@@ -135,9 +135,9 @@ class Upstream:
         """A body, during whose parts the deployment need not answer; it has as long again to take each."""
         clock, seconds = asyncio.get_running_loop().time, self._seconds
 
-        def reschedule(when: float | None) -> None:
+        def reschedule(deadline: float | None) -> None:
             with suppress(RuntimeError):  # the answer has come already
-                limit.reschedule(when)
+                limit.reschedule(deadline)
 
         reschedule(None)
         async for part in body:

@@ -42,14 +42,14 @@ class Cors:
         if environ["REQUEST_METHOD"] == "OPTIONS" and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ:
             return _preflight(environ, allowed)(environ, start_response)
 
-        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
             if context_of(environ).broken == "dropped":
-                return start_response(status, headers, *more)
+                return start_response(status, headers, *exc_info)
             response_headers = Headers(headers)
             response_headers["Access-Control-Allow-Origin"] = allowed
             response_headers["Access-Control-Expose-Headers"] = EXPOSED
             response_headers.add("Vary", "Origin")
-            return start_response(status, response_headers.to_wsgi_list(), *more)
+            return start_response(status, response_headers.to_wsgi_list(), *exc_info)
 
         return self._inner(environ, start)
 
@@ -84,9 +84,9 @@ class KnownHosts:
             environ[REFUSAL] = Refusal("421", title)
         return self._inner(environ, start_response)
 
-    def _knows(self, given: str) -> bool:
+    def _knows(self, host_header: str) -> bool:
         try:
-            host = urlsplit(f"//{given}").hostname or ""
+            host = urlsplit(f"//{host_header}").hostname or ""
         except ValueError:
             return False
         return "." not in host or host == self._public or host.endswith(".localhost") or _is_address(host)

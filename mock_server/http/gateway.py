@@ -59,8 +59,8 @@ class Gateway:
         waits: whether its API waits for a store, and so needs threads.
     """
 
-    def __init__(self, site: Site, *, waits: bool = False) -> None:
-        self._site = site
+    def __init__(self, wsgi_site: Site, *, waits: bool = False) -> None:
+        self._site = wsgi_site
         self._api = ThreadPoolExecutor(API_THREADS, "api") if waits else None
         self._control = ThreadPoolExecutor(CONTROL_THREADS, "control")
         self._bodies: dict[Body, None] = {}
@@ -74,7 +74,7 @@ class Gateway:
             return await self._stream(start, body, receive, send)
         return await self._deliver(start, body, delay, body_delay, send)
 
-    async def _deliver(self, start: Message, body: list[bytes], delay: float, late: float, send: Send) -> None:
+    async def _deliver(self, start: Message, body: list[bytes], delay: float, body_delay: float, send: Send) -> None:
         """Send an answer when it is due, unless so many wait already that they would fill the memory."""
         size = sum(map(len, body))
         if size > LONG and self._held + size > MOST_HELD:
@@ -84,9 +84,9 @@ class Gateway:
             if delay:
                 await self._wait(delay)
             await send(start)
-            if late:
+            if body_delay:
                 await send({"type": "http.response.body", "body": b"", "more_body": True})
-                await self._wait(late)
+                await self._wait(body_delay)
             if size > LONG:
                 await self._send_long(body, send)
             else:
@@ -216,7 +216,7 @@ class Gateway:
         return await asyncio.get_running_loop().run_in_executor(self._control, function, *arguments)
 
 
-def called(site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
+def called(wsgi_site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
     """What a site answers: the message that starts the answer, and its body."""
     start: Message = {}
 
@@ -224,7 +224,7 @@ def called(site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[byte
         encoded_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         start.update(type="http.response.start", status=int(status[:3]), headers=encoded_headers)
 
-    body = site(environ, start_response)
+    body = wsgi_site(environ, start_response)
     if isinstance(body, list) or not any(name.lower() == b"content-length" for name, _ in start["headers"]):
         return start, body
     return start, whole(body)

@@ -94,10 +94,10 @@ def _key(raw_name: bytes) -> str:
 
 
 @lru_cache(64)  # a client sends nearly the same headers with each request; all are 64 KiB at most
-def _headers(sent: tuple[tuple[bytes, bytes], ...]) -> Mapping[str, str]:
+def _headers(raw_headers: tuple[tuple[bytes, bytes], ...]) -> Mapping[str, str]:
     """Headers by their keys in a WSGI environment; repeated ones are joined."""
     headers: dict[str, str] = {}
-    for raw_name, raw_value in sent:
+    for raw_name, raw_value in raw_headers:
         name, value = _key(raw_name), raw_value.decode("latin-1")
         if name in headers:
             value = f"{headers[name]}{'; ' if name == 'HTTP_COOKIE' else ', '}{value}"

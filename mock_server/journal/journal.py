@@ -374,11 +374,11 @@ class Journal:
         return self._entries[-1].number if self._entries else 0
 
 
-def _whole(kept: _Kept, answer: bytes | None) -> bytes | None:
+def _whole(stored: _Kept, answer: bytes | None) -> bytes | None:
     """The whole body of an answer without a key; None if it is not kept."""
     if answer is None:
-        return None if kept.entry.answer else b""
-    return masked_key(kept.key, answer)
+        return None if stored.entry.answer else b""
+    return masked_key(stored.key, answer)
 
 
 def is_preflight(method: str, headers: Collection[str]) -> bool:

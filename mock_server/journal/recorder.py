@@ -66,10 +66,10 @@ class _Line(logging.LogRecord):
 
     _SAME = logging.makeLogRecord({"name": log.name, "msg": LINE, "pathname": __file__, "module": "recorder"}).__dict__
 
-    def __init__(self, level: int, told: tuple[object, ...]) -> None:
+    def __init__(self, level: int, log_arguments: tuple[object, ...]) -> None:
         now = time()
         self.__dict__.update(self._SAME)
-        self.levelno, self.levelname, self.args = level, logging.getLevelName(level), told
+        self.levelno, self.levelname, self.args = level, logging.getLevelName(level), log_arguments
         self.created, self.msecs = now, now % 1 * 1000
 
 
@@ -94,12 +94,12 @@ class Keeper:
             is_answered = "HTTP_PREFER" in environ or bool(context.effects)
             context.effects += self._effects.take(*request, is_answered=is_answered)
 
-    def read_form(self, environ: WSGIEnvironment, sent: bytes) -> None:
+    def read_form(self, environ: WSGIEnvironment, body_sent: bytes) -> None:
         """Read the form of a request for the journal before it is answered, while nothing else is to be done."""
         if self.reads_bodies:
-            context_of(environ).parts = _read_form(environ, sent)
+            context_of(environ).parts = _read_form(environ, body_sent)
 
-    def keep(self, environ: WSGIEnvironment, head: Head, sent: bytes, answer: bytes, milliseconds: float) -> None:
+    def keep(self, environ: WSGIEnvironment, head: Head, body_sent: bytes, answer: bytes, milliseconds: float) -> None:
         """Keep a request with its answer.
 
         Args:
@@ -125,7 +125,7 @@ class Keeper:
             broken=context.broken,
         )
         if self.reads_bodies:
-            self._journal.add(raw_entry, self._bodies_noted(raw_entry, environ, sent, answer))
+            self._journal.add(raw_entry, self._bodies_noted(raw_entry, environ, body_sent, answer))
         level = logging.DEBUG if is_preflight(raw_entry.method, environ) else logging.INFO
         if log.isEnabledFor(level):
             details = (_more.__wrapped__ if context.ignored else _more)(
@@ -133,18 +133,18 @@ class Keeper:
             )
             log.handle(_Line(level, (raw_entry.method, _line(path, query), head.status, milliseconds, details)))
 
-    def _bodies_noted(self, noted: Noted, environ: WSGIEnvironment, sent: bytes, answer: bytes) -> bytes:
+    def _bodies_noted(self, raw_entry: Noted, environ: WSGIEnvironment, body_sent: bytes, answer: bytes) -> bytes:
         """Note both bodies, and what is to be said of the request; the body of the answer if it is whole."""
-        key, context, body = noted.key, context_of(environ), plain(answer, noted.head.headers)
-        is_complete = noted.head.is_whole and body is not None
+        key, context, body = raw_entry.key, context_of(environ), plain(answer, raw_entry.head.headers)
+        is_complete = raw_entry.head.is_whole and body is not None
         body = UNREADABLE.encode() if body is None else body
-        noted.answer = body if len(body) <= LONGEST_WHOLE else _beginning(key, body)
-        if sent:
-            context.parts = _parts(noted, environ, sent)
-            noted.form = _form(key, context.parts)
-            noted.text = "" if noted.form else _text(key, noted, sent)
-        noted.remarks = list(self._remarks.about(noted, context, body))
-        for remark in noted.remarks:
+        raw_entry.answer = body if len(body) <= LONGEST_WHOLE else _beginning(key, body)
+        if body_sent:
+            context.parts = _parts(raw_entry, environ, body_sent)
+            raw_entry.form = _form(key, context.parts)
+            raw_entry.text = "" if raw_entry.form else _text(key, raw_entry, body_sent)
+        raw_entry.remarks = list(self._remarks.about(raw_entry, context, body))
+        for remark in raw_entry.remarks:
             remark.what = masked_text(key, remark.what)
         return body if is_complete else b""
 
@@ -174,9 +174,9 @@ class Recorder:
         self._keeper.force(environ)
         body_sent = _body(environ, self._most) if self._keeper.reads_bodies else b""
 
-        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
             head.status, head.headers = int(status[:3]), headers
-            return start_response(status, [*headers, *HARMLESS], *more)
+            return start_response(status, [*headers, *HARMLESS], *exc_info)
 
         answer: list[bytes] = []
         try:
@@ -187,11 +187,11 @@ class Recorder:
         return answer
 
 
-def _body(environ: WSGIEnvironment, most: int) -> bytes:
+def _body(environ: WSGIEnvironment, max_bytes: int) -> bytes:
     """The body of a request, which can be read once more."""
     if not has_body(environ):
         return b""
-    content: bytes = environ["wsgi.input"].read(most + 1)
+    content: bytes = environ["wsgi.input"].read(max_bytes + 1)
     environ["wsgi.input"] = BytesIO(content)
     return content
 
@@ -219,12 +219,12 @@ def _shown(key: str, path: str, query: str) -> tuple[str, str]:
     return masked_text(key, path), query
 
 
-def _parts(noted: Noted, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
+def _parts(raw_entry: Noted, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
     """The parts of a form, read here only if an account's request was not carried out."""
     context = context_of(environ)
     if context.parts is not None:
         return context.parts
-    if context.unread or not noted.account or noted.head.status == HTTPStatus.NOT_FOUND:
+    if context.unread or not raw_entry.account or raw_entry.head.status == HTTPStatus.NOT_FOUND:
         return {}
     return _read_form(environ, body)
 
@@ -259,12 +259,12 @@ def _file(part: Part) -> File:
     return File(part.file_name or "", part.media_type, len(part.content))
 
 
-def _text(key: str, noted: Noted, sent: bytes) -> str:
+def _text(key: str, raw_entry: Noted, body_sent: bytes) -> str:
     """The beginning of a body that is not a form, without a key."""
-    if noted.media_type in (MULTIPART, URLENCODED):
+    if raw_entry.media_type in (MULTIPART, URLENCODED):
         return ""
-    coding = noted.headers.get("HTTP_CONTENT_ENCODING")
-    body = plain(sent, [("Content-Encoding", coding)] if coding else [])
+    coding = raw_entry.headers.get("HTTP_CONTENT_ENCODING")
+    body = plain(body_sent, [("Content-Encoding", coding)] if coding else [])
     text = UNREADABLE if body is None else masked_key(key, body[:LONGEST_READ]).decode("utf-8", "replace")
     return masked_body(text)[:LONGEST_TEXT]
 
@@ -284,11 +284,11 @@ def _forced(context: Context) -> str:
 
 
 @lru_cache(256)  # as above; not the names of parts, which may be long
-def _more(key: str, account: str, forced: str, broken: str, ignored: tuple[str, ...]) -> str:
+def _more(key: str, account: str, forced_effects: str, broken: str, ignored: tuple[str, ...]) -> str:
     """Who sent a request, what was done to its answer on purpose, and which parts of its form had no influence."""
     parts = [
         account,
-        forced and f"forced: {forced}",
+        forced_effects and f"forced: {forced_effects}",
         broken,
         ignored and f"ignored: {', '.join(ascii(name)[1:-1] for name in ignored)}",
     ]

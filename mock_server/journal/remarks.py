@@ -411,7 +411,7 @@ class Remarks:
             for name, accounts in unread_accounts.items()
         ]
 
-    def about(self, noted: Noted, context: Context, answer: bytes) -> Iterator[Remark]:
+    def about(self, raw_entry: Noted, context: Context, answer: bytes) -> Iterator[Remark]:
         """The remarks about one request.
 
         Args:
@@ -419,19 +419,19 @@ class Remarks:
             context: what the layers learned about it.
             answer: the body of its answer.
         """
-        target, target_remarks = self._target(noted.method, noted.path, noted.query)
+        target, target_remarks = self._target(raw_entry.method, raw_entry.path, raw_entry.query)
         if not target:
             return
-        account, request = self._account(noted.account), Sent(noted, context, target)
+        account, request = self._account(raw_entry.account), Sent(raw_entry, context, target)
         if target.listed:
             _note_pages(account, target.listed.name, request, answer)
             self._note_size(account, target.listed.name, request)
-        if noted.account:
+        if raw_entry.account:
             now = monotonic()
             _note_wait(account, request, now)
             _note_repetition(account, request, now)
         remarks = [*target_remarks, *_made(OF_HISTORY, request)]
-        if noted.method not in ("GET", "HEAD"):
+        if raw_entry.method not in ("GET", "HEAD"):
             remarks += _made(OF_WRITES, request)
             for value in _fields(request):
                 remarks += _made(OF_FIELDS, value)
@@ -453,16 +453,16 @@ class Remarks:
         self._accounts.move_to_end(name)
         return account
 
-    def _target_of(self, method: str, whole: str, query: str) -> tuple[Target | None, list[tuple[str, str]]]:
+    def _target_of(self, method: str, full_path: str, query: str) -> tuple[Target | None, list[tuple[str, str]]]:
         """What a request to the API asks for, and the remarks about that alone; None and nothing for another."""
-        path = whole.removeprefix(self._base_path)
+        path = full_path.removeprefix(self._base_path)
         bare_path = path.rstrip("/")
         if method == "OPTIONS" or not API.match(path):
             return None, []
         target = Target(
             method=method,
             prefix=self._base_path,
-            whole=whole,
+            whole=full_path,
             path=path,
             query=dict(parse_qsl(query, keep_blank_values=True)),
             listed=self._lists.get(bare_path) if method == "GET" else None,
@@ -475,13 +475,13 @@ class Remarks:
             remarks += _made((SLIP,), Value(f"The {name[:40]} of {method} {path[:80]}", text))
         return target, remarks
 
-    def _note_size(self, account: _Account, name: str, sent: Sent) -> None:
+    def _note_size(self, account: _Account, name: str, request: Sent) -> None:
         """Page links hold only the page's number, so a client that follows one gets pages of another size."""
-        target, before = sent.target, account.sizes.get(name)
+        target, before = request.target, account.sizes.get(name)
         size, page = target.query.get("results_per_page"), target.query.get("page", "")
         is_link = page and not target.path.endswith("/")  # page links have no slash there
         if size is None and (is_link or page not in ("", "1")):
-            sent.before = before or ""
+            request.before = before or ""
         else:
             usual = (None, "", str(self._contract.default_page_size))
             account.sizes[name] = "" if before == "" or size in usual else size
@@ -495,24 +495,24 @@ class Remarks:
         return None
 
 
-def _made(rows: Sequence[Row], it: object) -> Iterator[tuple[str, str]]:
+def _made(rows: Sequence[Row], about: object) -> Iterator[tuple[str, str]]:
     """The remarks that are made about something, and their rules."""
     for row in rows:
-        if matched := row.when(it):
-            yield f"{row.text}; {row.fix}.".format(it=it, found=matched), row.rule
+        if matched := row.when(about):
+            yield f"{row.text}; {row.fix}.".format(it=about, found=matched), row.rule
 
 
-def _fields(sent: Sent) -> Iterator[Value]:
+def _fields(request: Sent) -> Iterator[Value]:
     """The fields of a form."""
-    if sent.target.form and sent.target.written:
-        for name, part in sent.parts.items():
-            field, text = sent.target.written.fields.get(name), part.content if isinstance(part.content, str) else ""
-            yield Value(f'The field "{name[:40]}"', text, sent, name, part, field.kind if field else "")
+    if request.target.form and request.target.written:
+        for name, part in request.parts.items():
+            field, text = request.target.written.fields.get(name), part.content if isinstance(part.content, str) else ""
+            yield Value(f'The field "{name[:40]}"', text, request, name, part, field.kind if field else "")
 
 
-def _missing_field(sent: Sent) -> str:
+def _missing_field(request: Sent) -> str:
     """The field that goes with the type of a new record, and is not in its form; or an empty string."""
-    parts, resource = sent.parts, sent.target.written
+    parts, resource = request.parts, request.target.written
     for candidate in resource.fields.values() if resource else ():
         on, value = candidate.applies_when or ("", "")
         if on in parts and parts[on].content == value and candidate.name not in parts:
@@ -520,24 +520,24 @@ def _missing_field(sent: Sent) -> str:
     return ""
 
 
-def _note_pages(account: _Account, name: str, sent: Sent, answer: bytes) -> None:
+def _note_pages(account: _Account, name: str, request: Sent, answer: bytes) -> None:
     """Note whether an account read anything but page 1 of several."""
     if pages := TOTAL_PAGES.match(answer, max(0, answer.rfind(b'"total_pages"'))):
-        is_all_read = sent.target.query.get("page", "1") != "1" or int(pages[1]) == 1
+        is_all_read = request.target.query.get("page", "1") != "1" or int(pages[1]) == 1
         account.pages[name] = "" if is_all_read else account.pages.get(name, pages[1].decode())
 
 
-def _note_wait(account: _Account, sent: Sent, now: float) -> None:
+def _note_wait(account: _Account, request: Sent, now: float) -> None:
     """Note until when an account has to wait, and whether it did."""
-    if account.wait and GRACE < (elapsed := now - sent.noted.milliseconds / 1000 - account.told) < account.wait:
-        sent.early, sent.wait = elapsed, account.wait
-    if sent.noted.head.status == HTTPStatus.TOO_MANY_REQUESTS:
-        account.told, account.wait = now, _wait(sent.noted)
+    if account.wait and GRACE < (elapsed := now - request.noted.milliseconds / 1000 - account.told) < account.wait:
+        request.early, request.wait = elapsed, account.wait
+    if request.noted.head.status == HTTPStatus.TOO_MANY_REQUESTS:
+        account.told, account.wait = now, _wait(request.noted)
 
 
-def _wait(noted: Noted) -> float:
+def _wait(raw_entry: Noted) -> float:
     """The seconds that a 429 asks to wait, as its headers say."""
-    header_texts = dict(noted.head.headers)
+    header_texts = dict(raw_entry.head.headers)
     for name in ("Retry-After", "X-RateLimit-Reset"):
         text = header_texts.get(name, "")
         if text.isascii() and text.isdecimal() and float(text) <= LONGEST_WAIT:
@@ -545,22 +545,22 @@ def _wait(noted: Noted) -> float:
     return 0.0
 
 
-def _note_repetition(account: _Account, sent: Sent, now: float) -> None:
+def _note_repetition(account: _Account, request: Sent, now: float) -> None:
     """Note what an account reads again and again."""
-    target = sent.noted.target if sent.noted.method == "GET" else ""
+    target = request.noted.target if request.noted.method == "GET" else ""
     if not target or target != account.target or now > account.since + WITHIN:
         account.target, account.since, account.times = target, now, 0
     account.times += 1
-    sent.times, sent.seconds = account.times, now - account.since
+    request.times, request.seconds = account.times, now - account.since
 
 
-def _common(places: list[tuple[str, str]]) -> str:
+def _common(accounts: list[tuple[str, str]]) -> str:
     """How many pages there are, if that is the same for all."""
-    totals = {total for _, total in places}
+    totals = {total for _, total in accounts}
     return f"{totals.pop()} " if len(totals) == 1 else ""
 
 
-def _by(places: list[tuple[str, str]]) -> str:
+def _by(accounts: list[tuple[str, str]]) -> str:
     """Who did something: one account, or several."""
-    first = places[0][0]
-    return f" by {len(places)} accounts, such as {first}" if len(places) > 1 else first and f" by {first}"
+    first = accounts[0][0]
+    return f" by {len(accounts)} accounts, such as {first}" if len(accounts) > 1 else first and f" by {first}"

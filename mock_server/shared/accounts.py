@@ -65,14 +65,14 @@ class SharedAccounts:
     """
 
     def __init__(
-        self, settings: Settings, contract: Contract, choices: Choices, reader: FixtureReader, space: Space
+        self, settings: Settings, contract: Contract, choices: Choices, reader: FixtureReader, namespace: Space
     ) -> None:
         self._settings, self._choices, self._resources = settings, choices, contract.resources.values()
-        self._reader, self._space = reader, space
+        self._reader, self._space = reader, namespace
         self._looked_up: dict[str, int] = {}  # the number of the head under which an account's place was
         self._known: OrderedDict[str, tuple[bytes, SharedAccount]] = OrderedDict()
-        self._places, self._used = space.key("places"), space.key("used")
-        start_json = space.store.ask("GET", space.key("begun"))
+        self._places, self._used = namespace.key("places"), namespace.key("used")
+        start_json = namespace.store.ask("GET", namespace.key("begun"))
         if start_json is None:
             raise StoreError("The store has lost what this mock holds; reset the mock.")
         self._begun: dict[str, Any] = json.loads(start_json)
@@ -112,10 +112,10 @@ class SharedAccounts:
         while raw is None:
             while int(store.ask("ZCARD", self._used)) >= self._settings.sandboxes:
                 self._discard(self._least_recently_used())
-            raw = self._make_place(key, self._begun["bases"][self._first], key, is_new=True)
+            raw = self._make_place(key, self._begun["bases"][self._first], key, is_new_account=True)
         return self._account(key, raw)
 
-    def start_again(self, key: str, like: MemoryAccount | None = None) -> SharedAccount:
+    def start_again(self, key: str, template: MemoryAccount | None = None) -> SharedAccount:
         """Let one account start again as it began, or as a copy of another in memory; the others stay as they are.
 
         Raises:
@@ -125,7 +125,7 @@ class SharedAccounts:
             raise SettingsError(f'no account has the key "{key}"')
         before = self.get(key)
         base = self._begun["bases"].get(key, self._begun["bases"][self._first])
-        slot_json = self._make_place(key, base, before.name if before else key, like)
+        slot_json = self._make_place(key, base, before.name if before else key, template)
         self._space.store.edit(lambda head: head.update(places=[key, time.time_ns()]))
         if before:
             self._forget(before.number)
@@ -202,7 +202,7 @@ class SharedAccounts:
                 return
 
     def _make_place(
-        self, key: str, base: int, name: str, like: MemoryAccount | None = None, *, is_new: bool = False
+        self, key: str, base: int, name: str, template: MemoryAccount | None = None, *, is_new_account: bool = False
     ) -> bytes | None:
         """A new place for an account, which holds what another does at first; a new account may have one by now.
 
@@ -210,19 +210,19 @@ class SharedAccounts:
         """
         store, namespace = self._space.store, self._space
         number = int(store.ask("INCR", namespace.key("count")))
-        slot = Place(number, number if like else base, name)
+        slot = Place(number, number if template else base, name)
         last = dict(self._begun["last"])
-        if like:
+        if template:
             for resource in self._resources:
-                last[resource.name] = like.collections[resource.name].ids.last
-                load(namespace, number, resource, like.collections[resource.name])
+                last[resource.name] = template.collections[resource.name].ids.last
+                load(namespace, number, resource, template.collections[resource.name])
         raw = json.dumps(asdict(slot))
         usage_command = [["ZADD", self._used, *_now(), key]] if is_sandbox(key) else []
         commands = [["HSET", self._places, key, raw], *usage_command, *beginning(namespace, slot, last, self.now)]
-        checks = [[["HEXISTS", self._places, key], 0]] if is_new else []
-        if like:
+        checks = [[["HEXISTS", self._places, key], 0]] if is_new_account else []
+        if template:
             store.keep()
-        capacity = [self._used, self._settings.sandboxes] if is_new else None
+        capacity = [self._used, self._settings.sandboxes] if is_new_account else None
         if namespace.carry_out(checks=checks, commands=commands, room=capacity):
             return raw.encode()
         stored: bytes | None = store.ask("HGET", self._places, key)  # another process was faster

@@ -63,8 +63,8 @@ class SharedClock(Ticking):
         step: by how much it advances.
     """
 
-    def __init__(self, space: Space, number: int, step: Callable[[], timedelta]) -> None:
-        self._space, self._key, self._step = space, space.key("clock", str(number)), step
+    def __init__(self, namespace: Space, number: int, step: Callable[[], timedelta]) -> None:
+        self._space, self._key, self._step = namespace, namespace.key("clock", str(number)), step
 
     def __call__(self) -> datetime:
         """Advance the clock, and return its time."""
@@ -138,40 +138,40 @@ class SharedCollection:
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that it depends on
         self,
-        space: Space,
-        place: Place,
+        namespace: Space,
+        slot: Place,
         resource: str,
-        arrangement: Arrangement,
+        list_order: Arrangement,
         generated: Generated,
         give_way: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._space, self._arrangement, self._generated, self._give_way = space, arrangement, generated, give_way
-        self._places = [space.key(str(number), resource) for number in (place.number, place.base)]
-        self._ids = space.key("ids", resource, *([] if place.shares_ids else [str(place.number)]))
-        self._number, self._written_key = str(place.number), space.key("written")
-        self._seen, self._price = 0, PLACE if is_sandbox(place.name) else 0
+        self._space, self._arrangement, self._generated, self._give_way = namespace, list_order, generated, give_way
+        self._places = [namespace.key(str(number), resource) for number in (slot.number, slot.base)]
+        self._ids = namespace.key("ids", resource, *([] if slot.shares_ids else [str(slot.number)]))
+        self._number, self._written_key = str(slot.number), namespace.key("written")
+        self._seen, self._price = 0, PLACE if is_sandbox(slot.name) else 0
         self._last: int | None = None  # the id that this process used last
         self._found_last: tuple[Record, list[Any], list[list[str]]] | None = None
         self._lock = threading.Lock()  # those of one process do not get in each other's way
-        self._read, self._page, self._taken = map(space.store.script, (READ, PAGE, TAKEN))
+        self._read, self._page, self._taken = map(namespace.store.script, (READ, PAGE, TAKEN))
 
     def add(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record:
         """Add a record: in one step, unless somebody else has added one since this process did."""
         created = now()
         with self._lock:
-            record = self._added(self._last, values, created, looks=False) if self._last is not None else None
+            record = self._added(self._last, values, created, asks_now=False) if self._last is not None else None
             while record is None:
                 last = self._space.store.ask("GET", self._ids)
                 if last is None:
                     raise StoreError("The store has lost what this mock held; send the request again.")
-                record = self._added(int(last), values, created, looks=True)
+                record = self._added(int(last), values, created, asks_now=True)
             self._last = record.id
             return record
 
-    def _added(self, last: int, values: Callable[[int], Values], created: datetime, *, looks: bool) -> Record | None:
+    def _added(self, last: int, values: Callable[[int], Values], created: datetime, *, asks_now: bool) -> Record | None:
         identifier = self._arrangement.following(last)
         record = Record(identifier, values(identifier), created)
-        checks = [[["GET", self._ids], str(last)], *self._free(record, looks=looks)]
+        checks = [[["GET", self._ids], str(last)], *self._free(record, asks_now=asks_now)]
         commands = [["SET", self._ids, str(identifier)], *self.putting(record)]
         return record if self._carry_out(checks, commands, record.values, {}) else None
 
@@ -183,9 +183,9 @@ class SharedCollection:
     def update(self, identifier: int, change: Callable[[Record], Record]) -> Record:
         """Replace a record: in one step, unless somebody else has changed it since this process read it."""
         with self._lock:
-            new = self._updated(change, self._latest(identifier), looks=False)
+            new = self._updated(change, self._latest(identifier), asks_now=False)
             while new is None:
-                new = self._updated(change, self._found(identifier), looks=True)
+                new = self._updated(change, self._found(identifier), asks_now=True)
             return new
 
     def _latest(self, identifier: int) -> tuple[Record, list[Any], list[list[str]]]:
@@ -196,14 +196,14 @@ class SharedCollection:
     def _updated(
         self,
         change: Callable[[Record], Record],
-        found: tuple[Record, list[Any], list[list[str]]],
+        current: tuple[Record, list[Any], list[list[str]]],
         *,
-        looks: bool,
+        asks_now: bool,
     ) -> Record | None:
-        old, checks, removing = found
+        old, checks, removing = current
         new = replace(change(old), id=old.id, created=old.created)
         try:
-            free = self._free(new, looks=looks) if self._claim(new) != self._claim(old) else []
+            free = self._free(new, asks_now=asks_now) if self._claim(new) != self._claim(old) else []
         except ValueTakenError:
             if self._found(old.id)[0] != old:  # perhaps by this very record, meanwhile
                 return None
@@ -273,7 +273,7 @@ class SharedCollection:
             return self._generated.make(identifier)
         return _read_once(identifier, raw) if len(raw) < SHORT else _read(identifier, raw)
 
-    def _free(self, record: Record, *, looks: bool) -> list[Any]:
+    def _free(self, record: Record, *, asks_now: bool) -> list[Any]:
         """The check that no other record has a record's unique value.
 
         Args:
@@ -287,7 +287,7 @@ class SharedCollection:
             return []
         claim, match = self._claim(record), NUMBER.search(self._claim(record))
         number = int(match[0]) if match else 0
-        is_taken = looks and self._taken(self._places, [claim]) is not None
+        is_taken = asks_now and self._taken(self._places, [claim]) is not None
         if not is_taken and number in self._generated.ids:
             raw, score = self._read(self._places, [number])
             is_taken = not raw and score is not None and self._claim(self._generated.make(number)) == claim
@@ -357,7 +357,7 @@ def _sound(text: str) -> str:
 AT_ONCE = 500  # generated records
 
 
-def begin(memory: MemoryAccounts, settings: Settings, resources: Iterable[Resource], space: Space) -> None:
+def begin(memory: MemoryAccounts, settings: Settings, resources: Iterable[Resource], namespace: Space) -> None:
     """Put all accounts into a store.
 
     Args:
@@ -374,37 +374,41 @@ def begin(memory: MemoryAccounts, settings: Settings, resources: Iterable[Resour
     start["start"] = seconds(memory.now)
     for key, number in bases.items():
         for resource in resources:
-            load(space, number, resource, accounts[key].collections[resource.name])
-    commands = [["SET", space.key("ids", name), str(identifier)] for name, identifier in last.items()]
-    commands += [["SET", space.key("now"), seconds(memory.now)], ["SET", space.key("begun"), json.dumps(start)]]
+            load(namespace, number, resource, accounts[key].collections[resource.name])
+    commands = [["SET", namespace.key("ids", name), str(identifier)] for name, identifier in last.items()]
+    commands += [["SET", namespace.key("now"), seconds(memory.now)], ["SET", namespace.key("begun"), json.dumps(start)]]
     for number, (key, name) in enumerate(memory.keys.items(), len(bases)):
         slot = Place(number, bases.get(key, bases[first]), name, shares_ids=key in bases)
-        commands += [["HSET", space.key("places"), key, json.dumps(asdict(slot))]]
-        commands += beginning(space, slot, last, memory.now)
-    commands += [["SET", space.key("count"), str(len(bases) + len(accounts))]]
-    space.store.ask_all(commands)
+        commands += [["HSET", namespace.key("places"), key, json.dumps(asdict(slot))]]
+        commands += beginning(namespace, slot, last, memory.now)
+    commands += [["SET", namespace.key("count"), str(len(bases) + len(accounts))]]
+    namespace.store.ask_all(commands)
 
 
-def beginning(space: Space, place: Place, last: dict[str, int], now: datetime) -> list[list[str]]:
+def beginning(namespace: Space, slot: Place, last: dict[str, int], now: datetime) -> list[list[str]]:
     """The commands that give a place its clock, its ids and the count of what is written there."""
-    number = str(place.number)
+    number = str(slot.number)
     ids = (
         []
-        if place.shares_ids
-        else [["SET", space.key("ids", name, number), str(identifier)] for name, identifier in last.items()]
+        if slot.shares_ids
+        else [["SET", namespace.key("ids", name, number), str(identifier)] for name, identifier in last.items()]
     )
-    return [["SET", space.key("clock", number), seconds(now)], ["HSET", space.key("written"), number, "0"], *ids]
+    return [
+        ["SET", namespace.key("clock", number), seconds(now)],
+        ["HSET", namespace.key("written"), number, "0"],
+        *ids,
+    ]
 
 
-def load(space: Space, number: int, resource: Resource, collection: MemoryCollection) -> None:
+def load(namespace: Space, number: int, resource: Resource, collection: MemoryCollection) -> None:
     """Put the records of a collection in memory into a place of their own."""
     list_order = arranged(resource, "", lambda last: last + 1)
-    target = SharedCollection(space, Place(number, number, ""), resource.name, list_order, NONE)
-    slot_key = space.key(str(number), resource.name)
+    target = SharedCollection(namespace, Place(number, number, ""), resource.name, list_order, NONE)
+    slot_key = namespace.key(str(number), resource.name)
     commands = [["SET", f"{slot_key}:own", "1"]]
     for record in collection.made:
         commands += [[name, slot_key + key, *arguments] for name, key, *arguments in target.putting(record)]
-    space.store.ask_all(commands)
+    namespace.store.ask_all(commands)
     generated = collection.generated
     for start in range(0, len(generated.ids), AT_ONCE):
         list_commands = [
@@ -414,4 +418,4 @@ def load(space: Space, number: int, resource: Resource, collection: MemoryCollec
         ]
         for part in (":ids", ":names"):
             pairs = [text for _, key, *arguments in list_commands if key == part for text in arguments]
-            space.store.ask("ZADD", slot_key + part, *pairs)
+            namespace.store.ask("ZADD", slot_key + part, *pairs)

@@ -162,8 +162,8 @@ class SharedJournal(Journal):
         return values
 
 
-def _entry(number: int, found: bytes) -> Entry:
-    values = json.loads(found) | {"number": number}
+def _entry(number: int, entry_json: bytes) -> Entry:
+    values = json.loads(entry_json) | {"number": number}
     values["files"] = {name: File(**file) for name, file in values["files"].items()}
     values["remarks"] = [Remark(**remark) for remark in values["remarks"]]
     return Entry(**{field.name: values[field.name] for field in fields(Entry) if field.name in values})
@@ -221,8 +221,8 @@ class SharedSnapshots(MutableMapping[str, str]):
         most_bytes: how much they may take together.
     """
 
-    def __init__(self, store: Store, most: int, most_bytes: int) -> None:
-        self._store, self._key, self._bounds = store, f"{store.prefix}:snapshots", (most, most_bytes)
+    def __init__(self, store: Store, limit: int, most_bytes: int) -> None:
+        self._store, self._key, self._bounds = store, f"{store.prefix}:snapshots", (limit, most_bytes)
         self._keep = store.script(SNAPSHOT)
 
     def __getitem__(self, name: str) -> str:
@@ -286,9 +286,9 @@ class SharedUploads(Uploads):
         space: where it is.
     """
 
-    def __init__(self, space: Space) -> None:
-        self._space, self._at = space, space.key("uploads")
-        self._add = space.store.script(KEEP_FILE)
+    def __init__(self, namespace: Space) -> None:
+        self._space, self._at = namespace, namespace.key("uploads")
+        self._add = namespace.store.script(KEEP_FILE)
 
     def add(self, name: str, media_type: str, content: bytes) -> Upload:
         """Keep a file, and drop the oldest ones if there is no room.

@@ -196,7 +196,7 @@ class Store:
         )
         raise DamagedHeadError(title)
 
-    def edit(self, change: Callable[[dict[str, Any]], Result], *, is_first: bool = False) -> Result:
+    def edit(self, change: Callable[[dict[str, Any]], Result], *, may_be_missing: bool = False) -> Result:
         """Change the head, with no other change in between.
 
         Args:
@@ -208,14 +208,14 @@ class Store:
         """
         while True:
             before = self.head
-            if before is None and not is_first:
+            if before is None and not may_be_missing:
                 raise StoreError("The store has lost what this mock held; send the request again.")
             checks = []
             try:
                 head = self.read_head(before)
                 checks = [[["GET", self._head], before.decode() if before else False]]
             except DamagedHeadError:
-                if not is_first:
+                if not may_be_missing:
                     raise
                 head = {}
             result = change(head)
@@ -312,15 +312,15 @@ class Space:
         return f"{self.store.prefix}:epoch", str(self.epoch)
 
     @staticmethod
-    def still(done: int) -> int:
+    def still(outcome: int) -> int:
         """What a script returned, if it found that the mock was not reset.
 
         Raises:
             StoreError: if it was.
         """
-        if done == RESET:
+        if outcome == RESET:
             raise StoreError("The mock was reset while this request was under way; send it again.")
-        return done
+        return outcome
 
 
 def _literal(text: str) -> str:

@@ -50,11 +50,11 @@ class MemoryAccount:
         """About how much memory it takes beyond what it began with, in bytes."""
         return sum(collection.written for collection in self.collections.values())
 
-    def copy(self, name: str, clock: Clock, tally: Tally) -> MemoryAccount:
+    def copy(self, name: str, clock: Clock, total_bytes: Tally) -> MemoryAccount:
         """A separate account with the same records."""
         is_charged = is_sandbox(name)
         copies = {
-            resource: records.copy(tally, is_charged=is_charged) for resource, records in self.collections.items()
+            resource: records.copy(total_bytes, is_charged=is_charged) for resource, records in self.collections.items()
         }
         return MemoryAccount(name, copies, clock)
 
@@ -160,7 +160,7 @@ class MemoryAccounts:
         """What a new account is a copy of: the first, as it was at the start."""
         return next(iter(self._pristine.values()))
 
-    def start_again(self, key: str, like: MemoryAccount | None = None) -> MemoryAccount:
+    def start_again(self, key: str, template: MemoryAccount | None = None) -> MemoryAccount:
         """Let one account start again as it began, or as a copy of another; the others stay as they are.
 
         Raises:
@@ -174,7 +174,7 @@ class MemoryAccounts:
             if before is None:
                 self._keep_within_bounds()
             name = before.name if before else key
-            account = accounts[key] = self._copy(like or self._pristine.get(key, self._model), name)
+            account = accounts[key] = self._copy(template or self._pristine.get(key, self._model), name)
         for collection in before.collections.values() if before else ():
             collection.forget()
         return account
@@ -278,6 +278,6 @@ def _highest(fixture: Fixture, resource: Resource) -> int:
     return max((record.id for account in fixture.accounts for record in account.records[resource.name]), default=0)
 
 
-def full(who: str, most: int) -> Refusal:
+def full(subject: str, max_bytes: int) -> Refusal:
     """The refusal of a write that would take too much memory."""
-    return Refusal("413", f"{who} would take over {most >> 20} MiB; delete records, or reset the mock.")
+    return Refusal("413", f"{subject} would take over {max_bytes >> 20} MiB; delete records, or reset the mock.")

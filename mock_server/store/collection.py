@@ -134,19 +134,25 @@ class MemoryCollection:
     """
 
     def __init__(
-        self, ids: IdSequence, contents: Contents, tally: Tally, *, is_shared: bool = False, is_charged: bool = False
+        self,
+        ids: IdSequence,
+        contents: Contents,
+        total_bytes: Tally,
+        *,
+        is_shared: bool = False,
+        is_charged: bool = False,
     ) -> None:
         self.ids = ids
         self.written = 0
-        self._contents, self._is_shared, self._tally = contents, is_shared, tally
+        self._contents, self._is_shared, self._tally = contents, is_shared, total_bytes
         self._is_charged = is_charged
         self._lock = threading.Lock()
 
-    def copy(self, tally: Tally, *, is_charged: bool) -> MemoryCollection:
+    def copy(self, total_bytes: Tally, *, is_charged: bool) -> MemoryCollection:
         """A separate collection of the same records, which are shared until one of the two writes."""
         with self._lock:
             self._is_shared = True
-            return MemoryCollection(self.ids.copy(), self._contents, tally, is_shared=True, is_charged=is_charged)
+            return MemoryCollection(self.ids.copy(), self._contents, total_bytes, is_shared=True, is_charged=is_charged)
 
     @property
     def price(self) -> int:

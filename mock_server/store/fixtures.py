@@ -95,8 +95,8 @@ class Reading:
             raise SettingsError(self._told())
         return Fixture(now, tuple(account for account in accounts if account))
 
-    def _note(self, place: Place, mistake: str) -> None:
-        self._mistakes.append((place, mistake))
+    def _note(self, path: Place, mistake: str) -> None:
+        self._mistakes.append((path, mistake))
 
     def _told(self) -> str:
         """All mistakes; more than one stand on lines of their own."""
@@ -110,122 +110,124 @@ class Reading:
             [f"{len(self._mistakes)} mistakes", *messages, *([f"and {omitted} more"] if omitted else [])]
         )
 
-    def _account(self, entry: Any, place: Place, now: datetime) -> FixtureAccount | None:
-        title = f"account {int(place[-1]) + 1}"
+    def _account(self, entry: Any, path: Place, now: datetime) -> FixtureAccount | None:
+        title = f"account {int(path[-1]) + 1}"
         if not isinstance(entry, dict):
-            self._note(place, f"{title}: expected the keys {', '.join(OF_AN_ACCOUNT)}")
+            self._note(path, f"{title}: expected the keys {', '.join(OF_AN_ACCOUNT)}")
             return None
-        self._refuse_unknown(entry, OF_AN_ACCOUNT, place, title)
+        self._refuse_unknown(entry, OF_AN_ACCOUNT, path, title)
         key = entry.get("api_key")
         if isinstance(key, str):
             try:
                 check_key(key)
             except SettingsError as error:
-                self._note((*place, "api_key"), f"{title}: {error}")
+                self._note((*path, "api_key"), f"{title}: {error}")
         else:
-            self._note(place, f"{title}: expected api_key, a text; put a number in quotes")
+            self._note(path, f"{title}: expected api_key, a text; put a number in quotes")
         lists = entry.get("records") or {}
         if not isinstance(lists, dict) or not all(isinstance(records, list | None) for records in lists.values()):
-            self._note((*place, "records"), f"{title}: records holds a list for each of {', '.join(self._resources)}")
+            self._note((*path, "records"), f"{title}: records holds a list for each of {', '.join(self._resources)}")
             return None
         for name in lists:
             if name not in self._resources:
                 names = ", ".join(self._resources)
-                self._note((*place, "records", name), f'{title}: no resource "{name}"; resources are {names}')
-        name = str(entry.get("name", f"Account {int(place[-1]) + 1}"))
+                self._note((*path, "records", name), f'{title}: no resource "{name}"; resources are {names}')
+        name = str(entry.get("name", f"Account {int(path[-1]) + 1}"))
         records = {
             resource.name: self._records(
-                resource, lists.get(resource.name) or [], (*place, "records", resource.name), name, now
+                resource, lists.get(resource.name) or [], (*path, "records", resource.name), name, now
             )
             for resource in self._resources.values()
         }
         return FixtureAccount(name, str(key), records)
 
-    def _refuse_unknown(self, given: Mapping[Any, Any], known: Sequence[str], place: Place, title: str) -> None:
-        for name in given:
-            if name not in known:
-                self._note((*place, str(name)), f'{title}: no key "{name}"; keys are {", ".join(known)}')
+    def _refuse_unknown(self, mapping: Mapping[Any, Any], keys: Sequence[str], path: Place, title: str) -> None:
+        for name in mapping:
+            if name not in keys:
+                self._note((*path, str(name)), f'{title}: no key "{name}"; keys are {", ".join(keys)}')
 
-    def _records(self, resource: Resource, given: list[Any], place: Place, account: str, now: datetime) -> list[Record]:
+    def _records(
+        self, resource: Resource, entries: list[Any], path: Place, account: str, now: datetime
+    ) -> list[Record]:
         parsed = []
-        for position, record in enumerate(given):
-            created = max(now - BETWEEN_RECORDS * (len(given) - position), datetime(EARLIEST, 1, 1))  # noqa: DTZ001 - no zone
-            parsed.append(self._record(resource, record, (*place, position), account, created))
+        for position, record in enumerate(entries):
+            created = max(now - BETWEEN_RECORDS * (len(entries) - position), datetime(EARLIEST, 1, 1))  # noqa: DTZ001 - no zone
+            parsed.append(self._record(resource, record, (*path, position), account, created))
         records = [record for record in parsed if record]
-        self._refuse_twice(place, account, resource.name, "id", [record.id for record in records])
+        self._refuse_twice(path, account, resource.name, "id", [record.id for record in records])
         if self._path and "host" in resource.fields:  # a snapshot's mock may have accepted duplicates
             hosts = [str(record.values["host"]).lower() for record in records]
-            self._refuse_twice(place, account, resource.name, "host", hosts)
+            self._refuse_twice(path, account, resource.name, "host", hosts)
         return records
 
-    def _record(self, resource: Resource, given: Any, place: Place, account: str, created: datetime) -> Record | None:
-        title = f"{account}, {resource.name}, record {int(place[-1]) + 1}"
-        if not isinstance(given, dict):
-            self._note(place, f"{title}: expected fields and their values")
+    def _record(self, resource: Resource, entry: Any, path: Place, account: str, created: datetime) -> Record | None:
+        title = f"{account}, {resource.name}, record {int(path[-1]) + 1}"
+        if not isinstance(entry, dict):
+            self._note(path, f"{title}: expected fields and their values")
             return None
-        title += f" (id {given['id']})" if "id" in given else ""
+        title += f" (id {entry['id']})" if "id" in entry else ""
         mistakes = len(self._mistakes)
-        for name in [field.name for field in resource.fields.values() if field.required and field.name not in given]:
-            self._note(place, f'{title}: the field "{name}" is missing')
-        identifier = given.get("id")
-        if "id" not in given:
+        for name in [field.name for field in resource.fields.values() if field.required and field.name not in entry]:
+            self._note(path, f'{title}: the field "{name}" is missing')
+        identifier = entry.get("id")
+        if "id" not in entry:
             identifier = self._ids[resource.name] = self._ids[resource.name] + 1
         if not is_id(identifier):
             expected = "a whole number from 1 to 10^15"
-            self._note((*place, "id"), f'{title}: the field "id" is {identifier!r}; expected {expected}')
+            self._note((*path, "id"), f'{title}: the field "id" is {identifier!r}; expected {expected}')
             return None
         values = self._new_records.values(resource, identifier)
-        for name, value in given.items():
+        for name, value in entry.items():
             at = f'{title}: the field "{name}"'
             try:
                 checked_value = checked(resource, name, value, at)
                 field = resource.fields.get(name)
                 values[name] = self._file(checked_value, at) if field and field.kind == "file" else checked_value
             except SettingsError as error:
-                self._note((*place, name), str(error))
+                self._note((*path, name), str(error))
         for name in TIMES:
-            if given.get(name) is not None:
-                values[name] = self._moment(given[name], (*place, name), f'{title}: the field "{name}"')
+            if entry.get(name) is not None:
+                values[name] = self._moment(entry[name], (*path, name), f'{title}: the field "{name}"')
         if len(self._mistakes) > mistakes:
             return None
         times = values.pop("datetime", None) or created, values.pop("last_datetime", None)
         values.pop("id", None)
         return Record(identifier, values, *times)
 
-    def _moment(self, value: Any, place: Place, title: str) -> datetime | None:
+    def _moment(self, value: Any, path: Place, title: str) -> datetime | None:
         moment = moment_of(value)
         if moment is None:
             expected = f"YYYY-MM-DD HH:MM:SS, {EARLIEST} to {LATEST}"
-            self._note(place, f"{title} is {str(value)!r}; expected {expected}")
+            self._note(path, f"{title} is {str(value)!r}; expected {expected}")
         return moment
 
-    def _refuse_twice(self, place: Place, account: str, resource: str, field: str, values: list[Any]) -> None:
+    def _refuse_twice(self, path: Place, account: str, resource: str, field: str, values: list[Any]) -> None:
         for value, count in Counter(values).items():
             if count > 1:
-                self._note(place, f"{account}, {resource}: {count} records have the {field} {value}")
+                self._note(path, f"{account}, {resource}: {count} records have the {field} {value}")
 
-    def _file(self, value: str, place: str) -> Any:
+    def _file(self, value: str, at: str) -> Any:
         if value.startswith("data:"):
-            return self._uploads.add(*self._embedded(value, place))
+            return self._uploads.add(*self._embedded(value, at))
         fixture = self._path
         if fixture is None:
-            raise SettingsError(f"{place}: {value!r} is a path; here, give files as data:image/png;name=...;base64,...")
+            raise SettingsError(f"{at}: {value!r} is a path; here, give files as data:image/png;name=...;base64,...")
         path = fixture.parent / value
         try:
             content = _content(path, fixture.parent)
         except (OSError, ValueError) as error:
-            raise SettingsError(f"{place}: {error}") from error
+            raise SettingsError(f"{at}: {error}") from error
         return self._uploads.add(path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream", content)
 
-    def _embedded(self, value: str, place: str) -> tuple[str, str, bytes]:
+    def _embedded(self, value: str, at: str) -> tuple[str, str, bytes]:
         """The name, media type and content of a file that is embedded in the fixture."""
         match = EMBEDDED.fullmatch(value)
         if not match:
-            raise SettingsError(f"{place} is not a data:image/png;name=...;base64,... URL")
+            raise SettingsError(f"{at} is not a data:image/png;name=...;base64,... URL")
         try:
             return unquote(match[2] or "file"), unquote(match[1]), b64decode(match[3], validate=True)
         except ValueError as error:
-            raise SettingsError(f"{place} is a data: URL whose content is not base64") from error
+            raise SettingsError(f"{at} is a data: URL whose content is not base64") from error
 
 
 def is_id(value: Any) -> TypeGuard[int]:
@@ -242,7 +244,7 @@ def moment_of(value: Any) -> datetime | None:
     return None if moment.tzinfo or not EARLIEST <= moment.year <= LATEST else moment.replace(microsecond=0)
 
 
-def checked(resource: Resource, name: str, value: Any, place: str) -> Any:
+def checked(resource: Resource, name: str, value: Any, at: str) -> Any:
     """The value of a field, if a fixture can hold it; times and ids are checked elsewhere.
 
     Raises:
@@ -251,16 +253,16 @@ def checked(resource: Resource, name: str, value: Any, place: str) -> Any:
     schema: Mapping[str, Any] = resource.shape.get(name, {})
     field = resource.fields.get(name)
     if (not schema and field is None) or schema.get("type") == "object":
-        raise SettingsError(f"{place} is not one that a fixture can set")
+        raise SettingsError(f"{at} is not one that a fixture can set")
     if name in (*TIMES, "id"):
         return value
     kind = schema.get("type") or (JSON_TYPES.get(field.kind, field.kind) if field else "")
     if type(value) is not PYTHON_TYPES[kind]:
-        raise SettingsError(f"{place} is {value!r}; expected {EXPECTED[kind]}")
+        raise SettingsError(f"{at} is {value!r}; expected {EXPECTED[kind]}")
     if "pattern" in schema and not re.search(schema["pattern"], value):
-        raise SettingsError(f"{place} is {value!r}; expected a match of {schema['pattern']}")
+        raise SettingsError(f"{at} is {value!r}; expected a match of {schema['pattern']}")
     if field is not None and field.values and value not in field.values:
-        raise SettingsError(f"{place} is {value!r}; expected one of {', '.join(field.values)}")
+        raise SettingsError(f"{at} is {value!r}; expected one of {', '.join(field.values)}")
     return value
 
 
@@ -336,9 +338,9 @@ class FixtureReader:
     def _reading(self, path: Path | None, text: str = "") -> Reading:
         return Reading(self._resources, self._new_records, self._uploads, path, text)
 
-    def generated(self, resource: Resource, count: int, above: int, start: datetime) -> Generated:
+    def generated(self, resource: Resource, count: int, last_id: int, start: datetime) -> Generated:
         """Invent `count` records, with ids above one in use, made one second apart after a start."""
-        ids = range(above + 1, above + 1 + count)
+        ids = range(last_id + 1, last_id + 1 + count)
 
         def make(identifier: int) -> Record:
             values = self._new_records.values(resource, identifier)

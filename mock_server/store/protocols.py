@@ -111,7 +111,7 @@ class Accounts(Protocol):
         recently used one is discarded.
         """
 
-    def start_again(self, key: str, like: MemoryAccount | None = None) -> Account:
+    def start_again(self, key: str, template: MemoryAccount | None = None) -> Account:
         """Let one account start again as it began, or as a copy of one in memory; the others stay as they are.
 
         Raises:

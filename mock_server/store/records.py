@@ -87,10 +87,10 @@ class Record:
     updated: datetime | None = None
     json: tuple[object, str] | None = field(default=None, init=False, compare=False, repr=False)
 
-    def keep(self, mark: object, text: str) -> None:
+    def keep(self, cache_key: object, text: str) -> None:
         """Keep the record's JSON, unless it is long, to be used again as long as the mark is the same."""
         if getsizeof(text) <= LONGEST_JSON:
-            object.__setattr__(self, "json", (mark, text))
+            object.__setattr__(self, "json", (cache_key, text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,9 @@ class Records(dict[int, Record]):
         generated: those that can be made.
     """
 
-    def __init__(self, made: Iterable[Record], generated: Generated, gone: Iterable[int] = ()) -> None:
-        super().__init__((record.id, record) for record in made)
-        self.generated, self._gone = generated, set(gone)
+    def __init__(self, records: Iterable[Record], generated: Generated, deleted: Iterable[int] = ()) -> None:
+        super().__init__((record.id, record) for record in records)
+        self.generated, self._gone = generated, set(deleted)
 
     def __missing__(self, identifier: int) -> Record:
         """Make a generated record."""

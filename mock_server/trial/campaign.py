@@ -68,17 +68,17 @@ class Campaign:
     """
 
     def __init__(
-        self, runs: Runs, settings: Settings, *, jobs: int = 1, most: int = 1000, is_repeated: bool = True
+        self, runs: Runs, settings: Settings, *, jobs: int = 1, max_runs: int = 1000, is_repeated: bool = True
     ) -> None:
         self.entries: dict[Variation, Entry] = {}
         self.count, self.seconds = 0, 0.0
         self.stopped = self.flaky = self.own_failure = self.output = ""
-        self._runs, self._settings, self._jobs, self._most = runs, settings, jobs, most
+        self._runs, self._settings, self._jobs, self._most = runs, settings, jobs, max_runs
         self._repeats, self._is_repeated, self._planned = 1, is_repeated, 1
         self._known: dict[Variation, Result] = {}
         self._began, self._lock = time.monotonic(), threading.Lock()
 
-    def carry_out(self, vary: Collection[str], only: Collection[str] = (), *, together: int = 1) -> None:
+    def carry_out(self, vary: Collection[str], names: Collection[str] = (), *, strength: int = 1) -> None:
         """Try everything.
 
         Args:
@@ -91,7 +91,7 @@ class Campaign:
         """
         try:
             self._try_first()
-            while not self._is_tried(vary, only, together):
+            while not self._is_tried(vary, names, strength):
                 self._measure(0, 0)
             if not self.entries:
                 self.stopped = "as the client's requests show nothing of what is varied"
@@ -103,14 +103,14 @@ class Campaign:
         finally:
             self.seconds = time.monotonic() - self._began
 
-    def _is_tried(self, vary: Collection[str], only: Collection[str], together: int) -> bool:
+    def _is_tried(self, vary: Collection[str], names: Collection[str], strength: int) -> bool:
         """Try everything, unless a client turns out to fail by itself, now and then."""
         try:
-            troubles = self._troubles(only) if TROUBLE in vary else {}
+            troubles = self._troubles(names) if TROUBLE in vary else {}
             self._planned += len(troubles)
             if OPEN in vary:
-                self._vary_choices(only, together)
-            defects = self._defects(only) if BROKEN in vary else {}
+                self._vary_choices(names, strength)
+            defects = self._defects(names) if BROKEN in vary else {}
             self._planned += len(defects)
             self._try_each(troubles | defects)
         except FlakyError:
@@ -135,7 +135,7 @@ class Campaign:
         self._runs.first = self._known[DEFAULT] = first
         say(f"default choices  passed  {first.seconds:.1f} s  {_count(first.count, 'request')}")
 
-    def _measure(self, failed: int, tried: int) -> None:
+    def _measure(self, failed: int, run_count: int) -> None:
         """Find out how often the client fails by itself, and start again, repeating what fails until that is no chance.
 
         Raises:
@@ -143,23 +143,23 @@ class Campaign:
         """
         say("your client fails now and then by itself: measuring how often ...")
         last = Result()
-        while tried < TRIALS:
+        while run_count < TRIALS:
             last = self._run(DEFAULT, "once more: ")
-            failed, tried = failed + bool(last.why), tried + 1
-        if failed / tried > HALF:
-            raise OwnFailureError(f"failed in {failed} of {tried} runs", last.output)
-        self.flaky = f"A run that failed passed once more; with default choices, {failed} of {tried} runs fail."
-        self._repeats = min(MOST_REPEATS, math.ceil(math.log(BY_CHANCE) / math.log(max(failed, 1) / tried)))
+            failed, run_count = failed + bool(last.why), run_count + 1
+        if failed / run_count > HALF:
+            raise OwnFailureError(f"failed in {failed} of {run_count} runs", last.output)
+        self.flaky = f"A run that failed passed once more; with default choices, {failed} of {run_count} runs fail."
+        self._repeats = min(MOST_REPEATS, math.ceil(math.log(BY_CHANCE) / math.log(max(failed, 1) / run_count)))
         self._known, self.entries = {DEFAULT: self._runs.first}, {}
 
-    def _vary_choices(self, only: Collection[str], together: int) -> None:
+    def _vary_choices(self, names: Collection[str], strength: int) -> None:
         """Try the choices that the client's requests can reveal, several at a time."""
         points = contract_of(self._settings).open_points
         usual = Choices(points, self._settings.choices)
         other_choices = [
             (name, value) for name, point in points.items() for value in point.values if value != usual[name]
         ]
-        other_choices = [choice for choice in other_choices if not only or {choice[0], "=".join(choice)} & {*only}]
+        other_choices = [choice for choice in other_choices if not names or {choice[0], "=".join(choice)} & {*names}]
         changes = [{"choices": {**self._settings.choices, name: value}} for name, value in other_choices]
         values: dict[str, list[str]] = {}
         for (name, value), first_request in zip(other_choices, self._places(changes), strict=True):
@@ -167,7 +167,7 @@ class Campaign:
                 values.setdefault(name, [usual[name]]).append(value)
                 label = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": first_request}
                 self.entries[_of((name, value))] = label | UNTRIED
-        rows = covering(values, usual, together=together)
+        rows = covering(values, usual, strength=strength)
         purpose = f"for the {len(self.entries)} other values of the {len(values)} open points it meets"
         say(f"{_count(len(rows), 'run')} {purpose}" if rows else "no other choice is met")
         self._planned += len(rows)
@@ -199,28 +199,28 @@ class Campaign:
         ]
         return [[(pending["name"], pending["value"])] for pending in next_ones]
 
-    def _troubles(self, only: Collection[str]) -> dict[Variation, Entry]:
+    def _troubles(self, names: Collection[str]) -> dict[Variation, Entry]:
         """The kinds of trouble that the client can meet."""
         operations = {operations.name for operations in map(self._called, self._runs.first.requests) if operations}
         return {
             Variation(trouble=name): {"kind": TROUBLE, "name": name, "what": kind.what}
             for name, kind in KINDS.items()
-            if (not only or name in only) and operations & {*kind.operations}
+            if (not names or name in names) and operations & {*kind.operations}
         }
 
-    def _defects(self, only: Collection[str]) -> dict[Variation, Entry]:
+    def _defects(self, names_chosen: Collection[str]) -> dict[Variation, Entry]:
         """The defects that the client can meet."""
-        names = [name for name in DEFECTS if not only or name in only]
+        names = [name for name in DEFECTS if not names_chosen or name in names_chosen]
         first_requests = zip(names, self._places([{"defects": (name,)} for name in names]), strict=True)
         names_met = [name for name, first_request in first_requests if first_request]
         return {
             Variation(defect=name): {"kind": BROKEN, "name": name, "what": DEFECTS[name].what} for name in names_met
         }
 
-    def _try_each(self, about: Mapping[Variation, Entry]) -> None:
+    def _try_each(self, entries: Mapping[Variation, Entry]) -> None:
         """Try variations one at a time; those that turn out to hit no request are left out."""
-        self.entries.update((variation, entry | UNTRIED) for variation, entry in about.items())
-        for variation, result in zip(about, self._outcomes([*about]), strict=True):
+        self.entries.update((variation, entry | UNTRIED) for variation, entry in entries.items())
+        for variation, result in zip(entries, self._outcomes([*entries]), strict=True):
             if result.why:
                 self._confirm(variation)
             findings = [_finding(*finding) for finding in result.findings]
@@ -268,7 +268,7 @@ class Campaign:
         if self._is_repeated and self._repeats == 1 and not self._run(variation, "again: ").why:
             raise FlakyError
 
-    def _run(self, variation: Variation, how: str = "") -> Result:
+    def _run(self, variation: Variation, prefix: str = "") -> Result:
         """Let the client do its work once.
 
         Raises:
@@ -284,7 +284,7 @@ class Campaign:
         left = f"; about {(time.monotonic() - self._began) / number * runs_left:.0f} s left" if runs_left else ""
         label = _count(len(variation.choices), "choice") if len(variation.choices) > 2 else str(variation)  # noqa: PLR2004
         outcome = f"{result.why or 'passed'}, {result.seconds:.1f} s, {_count(result.count, 'request')}"
-        say(f"run {number}{f' of {self._planned}' * bool(runs_left)}: {how}{label}: {outcome}{left}", sys.stderr)
+        say(f"run {number}{f' of {self._planned}' * bool(runs_left)}: {prefix}{label}: {outcome}{left}", sys.stderr)
         return result
 
 
@@ -296,5 +296,5 @@ def _of(*choices: Choice) -> Variation:
     return Variation(frozenset(choices))
 
 
-def _finding(what: str, request: str) -> dict[str, str]:
-    return {"what": what, "request": request}
+def _finding(problem: str, request: str) -> dict[str, str]:
+    return {"what": problem, "request": request}

@@ -40,11 +40,11 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
         report.prepare(folder)
     client = Person() if options.manual else Command(options.client, dict(options.env))
     runs = Runs({"host": options.host, "port": _port(options), **settings}, client)
-    client_test = Campaign(runs, usual, jobs=options.jobs, most=options.runs, is_repeated=not options.manual)
+    client_test = Campaign(runs, usual, jobs=options.jobs, max_runs=options.runs, is_repeated=not options.manual)
     for number in SIGNALS:
         signal.signal(number, signal.default_int_handler)
     try:
-        client_test.carry_out(vary, options.only, together=2 if options.pairs else 1)
+        client_test.carry_out(vary, options.only, strength=2 if options.pairs else 1)
     except (KeyboardInterrupt, click.Abort):
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # a second one comes from impatience

@@ -22,7 +22,7 @@ TITLES = {OPEN: "choices", TROUBLE: "kinds of trouble", BROKEN: "defects"}
 Document = dict[str, Any]
 
 
-def document(campaign: Campaign, command: list[str], notes: Collection[str]) -> Document:
+def document(client_test: Campaign, command: list[str], notes: Collection[str]) -> Document:
     """A verdict as JSON, with an entry for each variation.
 
     Args:
@@ -32,14 +32,14 @@ def document(campaign: Campaign, command: list[str], notes: Collection[str]) -> 
     """
     results: Document = {
         "command": command,
-        "runs": campaign.count,
-        "seconds": round(campaign.seconds, 1),
-        "stopped": campaign.stopped,
-        "output": campaign.output,
-        "notes": [*(f"{note} This may be intended." for note in notes), *filter(None, [campaign.flaky])],
-        "variations": list(campaign.entries.values()),
+        "runs": client_test.count,
+        "seconds": round(client_test.seconds, 1),
+        "stopped": client_test.stopped,
+        "output": client_test.output,
+        "notes": [*(f"{note} This may be intended." for note in notes), *filter(None, [client_test.flaky])],
+        "variations": list(client_test.entries.values()),
     }
-    return results | {"status": BY_ITSELF if campaign.own_failure else _status(results)}
+    return results | {"status": BY_ITSELF if client_test.own_failure else _status(results)}
 
 
 def failures(results: Document, result: str = FAILED) -> list[str]:
@@ -99,17 +99,17 @@ def text(results: Document) -> str:
     return printable("\n".join([*lines, f"{runs}, stopped {results['stopped']}" if results["stopped"] else runs]))
 
 
-def _counted(every: list[Entry], title: str) -> Iterator[str]:
+def _counted(entries: list[Entry], title: str) -> Iterator[str]:
     """How many variations of a kind had which result; of defects, those that the client did not notice."""
-    counts = Counter(entry["result"] for entry in every)
+    counts = Counter(entry["result"] for entry in entries)
     untried = f"; {counts[NOT_TRIED]} were not tried" if counts[NOT_TRIED] else ""
     if title == TITLES[BROKEN]:
-        yield f"noticed {counts[FAILED]} of {len(every)} {title} that no server may have{untried}"
+        yield f"noticed {counts[FAILED]} of {len(entries)} {title} that no server may have{untried}"
         yield from (
-            f"  not noticed: {entry['name']}: {entry['what']}" for entry in every if entry["result"] == SURVIVED
+            f"  not noticed: {entry['name']}: {entry['what']}" for entry in entries if entry["result"] == SURVIVED
         )
     else:
-        yield f"survived {counts[SURVIVED]} of {len(every)} {title}{untried}"
+        yield f"survived {counts[SURVIVED]} of {len(entries)} {title}{untried}"
 
 
 def _rows(results: Document) -> Iterator[tuple[str, ...]]:

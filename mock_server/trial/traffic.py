@@ -96,9 +96,9 @@ class Tap:
         self.requests, self._kinds = list[Request](), Counter[str]()
         self.count = self._bytes = 0
 
-    def around(self, site: Site) -> Site:
+    def around(self, wsgi_site: Site) -> Site:
         """Tap a site."""
-        self._site, self.is_control, self.body_limit = site, site.is_control, site.body_limit
+        self._site, self.is_control, self.body_limit = wsgi_site, wsgi_site.is_control, wsgi_site.body_limit
         return self
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -124,7 +124,7 @@ class Tap:
 
 
 def differing(
-    requests: Sequence[Request], settings: Settings, others: Iterable[Mapping[str, Any]]
+    requests: Sequence[Request], settings: Settings, other_settings: Iterable[Mapping[str, Any]]
 ) -> Iterator[Request | None]:
     """For each other mock, the first request that it answers differently, or None.
 
@@ -136,13 +136,13 @@ def differing(
     settings = replace(settings, journal=0, clock=None)
     site_class = Control if any(request.is_control for request in requests) else Instance
     usual = list(_answers(site_class(settings), requests))
-    for other in others:  # a server of its own, because the client may reset it
+    for other in other_settings:  # a server of its own, because the client may reset it
         answers = zip(requests, usual, _answers(site_class(replace(settings, **other)), requests), strict=True)
         yield next((request for request, answer, other_answer in answers if answer != other_answer), None)
 
 
-def _answers(site: Site, requests: Sequence[Request]) -> Iterator[tuple[Any, ...]]:
+def _answers(wsgi_site: Site, requests: Sequence[Request]) -> Iterator[tuple[Any, ...]]:
     """The answers to requests, one after another; those of the control plane are alike."""
     for request in requests:
-        start, body = called(site, request.again())
+        start, body = called(wsgi_site, request.again())
         yield () if request.is_control else (start["status"], start["headers"], b"".join(body))

@@ -23,7 +23,7 @@ class Variation:
         return ", ".join(map("=".join, sorted(self.choices))) or self.trouble or self.defect or "default choices"
 
 
-def covering(values: Mapping[str, Sequence[str]], usual: Mapping[str, str], *, together: int = 1) -> list[list[Choice]]:
+def covering(values: Mapping[str, Sequence[str]], usual: Mapping[str, str], *, strength: int = 1) -> list[list[Choice]]:
     """Few sets of choices in which each value occurs, or each pair of values; the usual values are left out.
 
     Args:
@@ -35,7 +35,7 @@ def covering(values: Mapping[str, Sequence[str]], usual: Mapping[str, str], *, t
     pairs = {point: [(point, value) for value in point_values] for point, point_values in values.items()}
     uncovered = {
         frozenset(combination)
-        for points in combinations(values, together)
+        for points in combinations(values, strength)
         for combination in product(*map(pairs.__getitem__, points))
         if any(usual[point] != value for point, value in combination)
     }
@@ -45,16 +45,16 @@ def covering(values: Mapping[str, Sequence[str]], usual: Mapping[str, str], *, t
         for point in rng.sample(list(values), len(values)):
             if point not in row:
                 _, _, row[point] = max(
-                    (_gain(row, pair, uncovered, together), rng.random(), pair[1]) for pair in pairs[point]
+                    (_gain(row, pair, uncovered, strength), rng.random(), pair[1]) for pair in pairs[point]
                 )
-        uncovered -= set(map(frozenset, combinations(row.items(), together)))
+        uncovered -= set(map(frozenset, combinations(row.items(), strength)))
         rows.append([(point, row[point]) for point in values if row[point] != usual[point]])
     return rows
 
 
-def _gain(row: Mapping[str, str], pair: Choice, wanted: set[frozenset[Choice]], together: int) -> int:
+def _gain(row: Mapping[str, str], pair: Choice, uncovered: set[frozenset[Choice]], strength: int) -> int:
     """How many wanted sets a row would hold more with one more choice."""
-    return sum(frozenset((pair, *combination)) in wanted for combination in combinations(row.items(), together - 1))
+    return sum(frozenset((pair, *combination)) in uncovered for combination in combinations(row.items(), strength - 1))
 
 
 def narrowed(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> Iterator[list[Item]]:
@@ -72,27 +72,27 @@ def narrowed(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> 
             return
 
 
-def _one_of(suspects: Sequence[Item], fails: Callable[[Sequence[Item]], bool], passing: set[Item]) -> list[Item]:
+def _one_of(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool], passing: set[Item]) -> list[Item]:
     """An item that fails by itself, found by halving; none if halving leads to an item that passes."""
     is_tried = False
-    while len(suspects) > 1:
-        first_half = suspects[: len(suspects) // 2]
+    while len(items) > 1:
+        first_half = items[: len(items) // 2]
         is_tried = fails(first_half)
         if is_tried:
-            suspects = first_half
+            items = first_half
         else:
             passing.update(first_half)
-            suspects = suspects[len(first_half) :]
-    return list(suspects) if is_tried or fails(suspects) else []
+            items = items[len(first_half) :]
+    return list(items) if is_tried or fails(items) else []
 
 
-def _together(others: list[Item], items: list[Item], fails: Callable[[Sequence[Item]], bool]) -> list[Item]:
+def _together(fixed: list[Item], items: list[Item], fails: Callable[[Sequence[Item]], bool]) -> list[Item]:
     """The fewest of some items that fail with others, which pass without them (QuickXplain, Junker 2004)."""
     if len(items) == 1:
         return items
     first_half, second_half = items[: len(items) // 2], items[len(items) // 2 :]
-    if fails([*others, *first_half]):
-        return _together(others, first_half, fails)
-    needed = _together([*others, *first_half], second_half, fails)
-    from_first_half = [] if fails([*others, *needed]) else _together([*others, *needed], first_half, fails)
+    if fails([*fixed, *first_half]):
+        return _together(fixed, first_half, fails)
+    needed = _together([*fixed, *first_half], second_half, fails)
+    from_first_half = [] if fails([*fixed, *needed]) else _together([*fixed, *needed], first_half, fails)
     return [*from_first_half, *needed]

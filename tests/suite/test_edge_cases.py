@@ -83,7 +83,7 @@ FAULTS: dict[str, tuple[str, str, Transformation]] = {
     "an update refuses a type": (
         "forms.optional-fields-are-accepted-on-update",
         N,
-        answers("update", 422, when=lambda call: call.form.get("type") == "discord"),
+        answers("update", 422, applies=lambda call: call.form.get("type") == "discord"),
     ),
     "a size of 0 is all": ("pagination.other-sizes-are-not-used", D, no_size_is_all),
 }

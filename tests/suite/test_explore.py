@@ -76,7 +76,7 @@ def test_what_the_survey_does_not_meet_fails_by_the_rules_name(
 def explored(seed: int) -> list[Request]:
     target = FaultyTarget(honest, Settings(fixture="empty", records=28))
     for resource in (D, N):  # without and with types
-        visit(Visitor(target, CONTRACT.resources[resource]), further=[exploring(Exploration(CONTRACT, 150, seed))])
+        visit(Visitor(target, CONTRACT.resources[resource]), extra_steps=[exploring(Exploration(CONTRACT, 150, seed))])
     assert target.ledger.left == []
     return [exchange.request for exchange in target.exchanges]
 
@@ -111,7 +111,7 @@ def test_exploring_leaves_nothing_where_a_record_may_lose_its_name(requests: int
     target = FaultyTarget(honest, FULL)
     target.wsgi = WsgiClient(IndependentServer(30))  # it takes an empty label
     for resource in CONTRACT.resources.values():
-        visit(Visitor(target, resource), further=[exploring(Exploration(CONTRACT, requests, seed=0))])
+        visit(Visitor(target, resource), extra_steps=[exploring(Exploration(CONTRACT, requests, seed=0))])
     assert target.ledger.left == []
 
 

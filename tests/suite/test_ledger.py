@@ -118,7 +118,7 @@ def test_an_exception_in_the_suite_leaves_nothing_behind(no_pauses: None) -> Non
     with pytest.raises(ZeroDivisionError):
         visit(
             Visitor(target, CONTRACT.resources["domains"]),
-            further=[exploring(lambda visitor: iter([partial(breaks, visitor)]))],
+            extra_steps=[exploring(lambda visitor: iter([partial(breaks, visitor)]))],
         )
     assert target.ledger.entries
     assert target.ledger.left == []
@@ -158,7 +158,7 @@ def test_an_id_that_was_given_to_somebody_else_meanwhile_is_left_alone(no_pauses
 
     visit(
         Visitor(target, CONTRACT.resources["domains"]),
-        further=[exploring(lambda visitor: iter([partial(replaces, visitor)]))],
+        extra_steps=[exploring(lambda visitor: iter([partial(replaces, visitor)]))],
     )
     assert "jane.example.org" in [row["host"] for row in contents(target.wsgi)["domains"]]
     assert len(target.ledger.left) == 1

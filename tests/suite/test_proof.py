@@ -30,8 +30,8 @@ def proof(*every: Judged) -> Proof:
 
 def test_what_a_rule_implies_has_to_show_in_a_trial_of_all_defects() -> None:
     defects = {DEFECT.name: DEFECT}
-    assert Proof.of({"a.rule": RULE}, defects, [judged("a.rule", "a.consequence")], whole=True).failures == []
-    assert Proof.of({"a.rule": RULE}, defects, [judged("a.rule")], whole=True).failures == [
+    assert Proof.of({"a.rule": RULE}, defects, [judged("a.rule", "a.consequence")], complete=True).failures == []
+    assert Proof.of({"a.rule": RULE}, defects, [judged("a.rule")], complete=True).failures == [
         "openapi.yaml: no server that breaks a.rule was seen to break a.consequence, which it implies"
     ]
 

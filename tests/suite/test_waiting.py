@@ -46,7 +46,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def total(clock: Clock, lag: Lag, write: str = "update", *, missed: bool, look: float = 0.0) -> float:
     """The seconds from the end of the first look to the beginning of the last, if each takes so long."""
     began = last = clock.now
-    for pause in lag.pauses("domains", write, missed=missed):
+    for pause in lag.pauses("domains", write, has_missed=missed):
         last = clock.now + pause
         clock.now = last + look
     return last - began
@@ -61,7 +61,7 @@ def test_a_state_is_waited_for_in_full_once_and_then_for_as_long_as_reads_were_s
     assert total(clock, lag, "delete", missed=False) == pytest.approx(2.1)
     lag.miss("domains", "update", due=True)
     assert total(clock, lag, "delete", missed=False) == pytest.approx(waiting.LATER)  # the server is broken
-    lag.learn(0.3, settled=False)
+    lag.learn(0.3, waited_out=False)
     assert total(clock, lag, missed=True) == pytest.approx(0.3 + waiting.MARGIN)
 
 
@@ -72,10 +72,10 @@ def test_the_last_look_at_a_slow_server_is_the_first_after_the_wait(clock: Clock
 
 def test_a_lag_is_known_until_it_turns_out_to_be_longer() -> None:
     lag = Lag(1.0)
-    lag.learn(0.2, settled=False)
-    lag.learn(0.1, settled=False)
+    lag.learn(0.2, waited_out=False)
+    lag.learn(0.1, waited_out=False)
     assert lag.settling == pytest.approx(0.2 + waiting.MARGIN)
-    lag.learn(0.5, settled=True)
+    lag.learn(0.5, waited_out=True)
     assert lag.settling == waiting.SETTLING
 
 

@@ -63,14 +63,14 @@ def test_few_runs_cover_each_value() -> None:
 
 def test_each_pair_of_values_is_covered_on_request() -> None:
     values = {name: VALUES[name] for name in ("create-status", "order", "delete-status", "ids", "write-answer")}
-    rows = [{**{name: USUAL[name] for name in values}, **dict(row)} for row in covering(values, USUAL, together=2)]
+    rows = [{**{name: USUAL[name] for name in values}, **dict(row)} for row in covering(values, USUAL, strength=2)]
     for one, other in combinations(values, 2):
         wanted = {(a, b) for a in values[one] for b in values[other]} - {(USUAL[one], USUAL[other])}
         assert {(row[one], row[other]) for row in rows} >= wanted
     assert len(rows) < 25
 
 
-@pytest.mark.parametrize("cover", [lambda: covering(VALUES, USUAL), lambda: covering(VALUES, USUAL, together=2)])
+@pytest.mark.parametrize("cover", [lambda: covering(VALUES, USUAL), lambda: covering(VALUES, USUAL, strength=2)])
 def test_the_same_runs_are_made_each_time(cover: Callable[[], object]) -> None:
     assert cover() == cover()
 
