@@ -74,20 +74,20 @@ class Watch:
     """Lists of the same records in quick succession, then one after a rest; each shows the effect of the one before.
 
     Attributes:
-        looks: what each quick list showed, records by id.
-        rested: what the list after the rest showed.
+        listings: what each quick list showed, records by id.
+        after_pause: what the list after the rest showed.
     """
 
-    looks: tuple[Mapping[Any, Record], ...]
-    rested: Mapping[Any, Record]
+    listings: tuple[Mapping[Any, Record], ...]
+    after_pause: Mapping[Any, Record]
     exchange: Exchange
 
     @property
     def is_their_doing(self) -> bool:
         """Whether each list changed something and waiting changed no more than that, so nobody else is the cause."""
-        pairs = list(pairwise(self.looks))
+        pairs = list(pairwise(self.listings))
         changes = [_changes(one, other) for one, other in pairs]
-        return bool(pairs) and all(changes) and _changes(self.looks[-1], self.rested) <= max(changes)
+        return bool(pairs) and all(changes) and _changes(self.listings[-1], self.after_pause) <= max(changes)
 
 
 def _changes(one: Mapping[Any, Record], other: Mapping[Any, Record]) -> int:
@@ -118,16 +118,16 @@ class BeforeAfter:
     event: str
     before: Listing
     after: Listing
-    made: frozenset[Any] = frozenset()
+    created: frozenset[Any] = frozenset()
     removed: frozenset[Any] = frozenset()
     changed: frozenset[Any] = frozenset()
 
     @property
-    def came(self) -> set[Any]:
-        return _all_but_the_end(self.after, self.before) - set(self.before.ids) - self.made
+    def appeared(self) -> set[Any]:
+        return _all_but_the_end(self.after, self.before) - set(self.before.ids) - self.created
 
     @property
-    def went(self) -> set[Any]:
+    def disappeared(self) -> set[Any]:
         return _all_but_the_end(self.before, self.after) - set(self.after.ids) - self.removed
 
 
@@ -148,7 +148,7 @@ class PagingScan:
     after: Listing
 
     @property
-    def is_quiet(self) -> bool:
+    def is_stable(self) -> bool:
         return self.before.ids == self.after.ids and self.before.total == self.after.total
 
     @property
@@ -163,15 +163,15 @@ class Omission:
 
     Attributes:
         marker: the text that it carried in another field.
-        came: the records listed straight after the create but not before, except the run's other records.
-        is_quiet: whether no record appeared between listings without such a create.
+        appeared: the records listed straight after the create but not before, except the run's other records.
+        is_stable: whether no record appeared between listings without such a create.
     """
 
     field: str
     exchange: Exchange
     marker: str
-    came: tuple[Record, ...] = ()
-    is_quiet: bool = True
+    appeared: tuple[Record, ...] = ()
+    is_stable: bool = True
 
 
 @dataclass(frozen=True)
@@ -179,13 +179,13 @@ class Split:
     """What came of a refused form once its optional fields were sent one at a time, then all of them again.
 
     Attributes:
-        alone: the answers to the form with each optional field.
-        least: the answer to the last of these forms, one without any: the account may still write then.
+        single_field: the answers to the form with each optional field.
+        required_only: the answer to the last of these forms, one without any: the account may still write then.
     """
 
-    alone: tuple[Exchange, ...]
-    again: Exchange
-    least: Exchange
+    single_field: tuple[Exchange, ...]
+    all_fields: Exchange
+    required_only: Exchange
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class AccessAttempt:
 
     Attributes:
         before: the record as last read before the attempt.
-        listed: the record as listed just before the attempt.
+        listed_record: the record as listed just before the attempt.
     """
 
     identity: str
@@ -203,7 +203,7 @@ class AccessAttempt:
     before: Record | None = None
     read: Exchange | None = None
     after: Listing | None = None
-    listed: Record | None = None
+    listed_record: Record | None = None
 
 
 @dataclass(frozen=True)
@@ -216,20 +216,20 @@ class Round:
         exchanges: the requests, in the order of their answers.
         before: the record that they are about, as it was; empty if they are about none.
         reads: reads afterwards: of that record, or of the created ones.
-        listed: the ids of a whole listing afterwards, or None if it was none.
+        listed_ids: the ids of a whole listing afterwards, or None if it was none.
         total: the total that it stated.
-        is_sound: whether the total was right before.
-        strays: how many of the account's records another account lists.
+        is_reliable: whether the total was right before.
+        extra_count: how many of the account's records another account lists.
     """
 
     kind: str
     exchanges: tuple[Exchange, ...]
     before: Mapping[str, Any] = field(default_factory=dict)
     reads: tuple[Exchange, ...] = ()
-    listed: tuple[Any, ...] | None = None
+    listed_ids: tuple[Any, ...] | None = None
     total: int | None = None
-    is_sound: bool = True
-    strays: int = 0
+    is_reliable: bool = True
+    extra_count: int = 0
 
 
 @dataclass
@@ -238,7 +238,7 @@ class Evidence:
 
     Attributes:
         markers: the texts that mark the run's records.
-        own: the ids that the run created.
+        created_ids: the ids that the run created.
         shaped: updates, and creates, whose forms are written as other clients write them.
         controls: listings before and after a stretch in which the run only read.
         notes: why something could not be tried.
@@ -250,16 +250,16 @@ class Evidence:
     base_url: str
     exchanges: list[Exchange] = field(default_factory=list)
     markers: set[str] = field(default_factory=set)
-    own: set[int] = field(default_factory=set)
+    created_ids: set[int] = field(default_factory=set)
     creations: list[Creation] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)
-    before_after: list[BeforeAfter] = field(default_factory=list)
+    change_periods: list[BeforeAfter] = field(default_factory=list)
     paging_scans: list[PagingScan] = field(default_factory=list)
     omissions: list[Omission] = field(default_factory=list)
     splits: list[Split] = field(default_factory=list)
     access_attempts: list[AccessAttempt] = field(default_factory=list)
-    watches: list[Watch] = field(default_factory=list)
+    repeated_listings: list[Watch] = field(default_factory=list)
     controls: list[tuple[Listing, Listing]] = field(default_factory=list)
     shaped: list[Change | Creation] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
@@ -314,15 +314,15 @@ class Evidence:
         for exchange in (*self.answers("list"), *self.of("list", expects=Expect.OPEN)):
             yield from ((exchange, row) for row in (exchange.page.rows if exchange.page else ()))
 
-    def is_own(self, record: Record, exchange: Exchange | None = None) -> bool:
+    def is_run_record(self, record: Record, exchange: Exchange | None = None) -> bool:
         """Whether a record is the run's, in an answer to the account; another account may have one with the same id."""
-        return id_of(record) in self.own and (exchange is None or exchange.request.identity == OWN)
+        return id_of(record) in self.created_ids and (exchange is None or exchange.request.identity == OWN)
 
     def is_missing(self, identifier: Any) -> bool:
         """Whether the complete listing after a record's create lacks the record."""
         return any(
-            identifier in period.made and period.after.complete and identifier not in period.after.ids
-            for period in self.before_after
+            identifier in period.created and period.after.complete and identifier not in period.after.ids
+            for period in self.change_periods
         )
 
     def is_marked(self, label: Any) -> bool:

@@ -68,14 +68,14 @@ class Request:
     identifier: int | None = None
     expects: Expect = Expect.SUCCESS
     body: tuple[str, bytes] | None = None
-    shape: Shape = USUAL
+    form_style: Shape = USUAL
 
     @property
     def target(self) -> str:
         return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
 
     @property
-    def asked(self) -> dict[str, str]:
+    def params(self) -> dict[str, str]:
         return dict(self.query)
 
 
@@ -99,11 +99,11 @@ class Exchange:
         error: why no answer came.
         attempts: the statuses of earlier tries that failed, None for those without an answer.
         redirects: the status and `Location` of each redirect on the way.
-        began: when it was sent, in seconds since 1970.
+        started_at: when it was sent, in seconds since 1970.
         seconds: how long the answer took.
         timed_out: whether no answer came in time.
-        crowded: for each try, the last one included, whether other requests of the run were under way meanwhile.
-        treated_as: the answer it should get by what became known later, or None if that changes nothing.
+        overlapped: for each try, the last one included, whether other requests of the run were under way meanwhile.
+        judged_as: the answer it should get by what became known later, or None if that changes nothing.
         trace: the id under which the server's own traces may hold it (W3C Trace Context); empty if it carried none.
     """
 
@@ -115,17 +115,17 @@ class Exchange:
     error: str = ""
     attempts: tuple[int | None, ...] = ()
     redirects: tuple[tuple[int, str], ...] = ()
-    began: float = 0.0
+    started_at: float = 0.0
     seconds: float = 0.0
     timed_out: bool = False
-    crowded: tuple[bool, ...] = ()
-    treated_as: Expect | None = None
+    overlapped: tuple[bool, ...] = ()
+    judged_as: Expect | None = None
     trace: str = ""
 
     @property
     def expects(self) -> Expect:
         """The answer that rules expect here."""
-        return self.treated_as or self.request.expects
+        return self.judged_as or self.request.expects
 
     @property
     def succeeded(self) -> bool:
@@ -139,12 +139,12 @@ class Exchange:
     def after(self, earlier: Exchange) -> Exchange:
         """The same with an earlier exchange among its tries."""
         attempts = (*earlier.attempts, earlier.status)
-        return replace(self, attempts=attempts, crowded=earlier.crowded + self.crowded)
+        return replace(self, attempts=attempts, overlapped=earlier.overlapped + self.overlapped)
 
     @property
     def fails_alone(self) -> list[bool]:
         """For each try that the server answered with a failure of its own, whether no other request was under way."""
-        tries = zip((*self.attempts, self.status), self.crowded, strict=False)
+        tries = zip((*self.attempts, self.status), self.overlapped, strict=False)
         return [not was_shared for status, was_shared in tries if status is not None and is_server_failure(status)]
 
     @cached_property
@@ -184,7 +184,7 @@ class Exchange:
         """Whether a read shows a record, whatever its status: more than an id, and fields that are not all empty."""
         record = self.data if isinstance(self.data, dict) and _names_record(self.data.get("id")) else {}
         is_identified = record.get("id") == self.request.identifier or record.get(resource.label)
-        return bool(is_identified) and any(record.get(name) for name in resource.shape if name != "id")
+        return bool(is_identified) and any(record.get(name) for name in resource.record_schema if name != "id")
 
     @cached_property
     def page(self) -> Page | None:
@@ -193,13 +193,13 @@ class Exchange:
 
     def documented_if_accepted(self, resource: Resource) -> Exchange:
         """This exchange, treated as documented if the request might have been refused and was accepted."""
-        size = self.request.asked.get("results_per_page", str(resource.default_page_size))
+        size = self.request.params.get("results_per_page", str(resource.default_page_size))
         page = (self.page or _page_of(self, rows_too=False)) if size in map(str, resource.page_sizes) else None
         accepted = {
-            "list": page is not None and page.number > 0 and page.is_there,
+            "list": page is not None and page.number > 0 and page.exists,
             "read": self.record is not None,
         }.get(self.request.operation, self.made_id is not None)
-        return replace(self, treated_as=Expect.SUCCESS) if accepted else self
+        return replace(self, judged_as=Expect.SUCCESS) if accepted else self
 
     @property
     def made_id(self) -> int | None:
@@ -252,7 +252,7 @@ def _page_of(exchange: Exchange, *, rows_too: bool = True) -> Page | None:
         if rows_too:
             return None
         rows = []
-    params = exchange.request.asked
+    params = exchange.request.params
     return Page(
         exchange=exchange,
         number=integer(params.get("page", "1")) if params.get("page", "1").isdecimal() else 0,
@@ -295,7 +295,7 @@ class Page:
         return -(-self.total // size) if self.total is not None and size and size > 0 else None
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Whether the collection has records and this is one of its pages."""
         return bool(self.pages) and self.number <= (self.pages or 0)
 

@@ -59,7 +59,7 @@ class Exploration:
             yield from _within(probes(visitor), exchanges, end)
             left = max(0, end - len(exchanges))
             yield from _within(self._generated(visitor, left // 3), exchanges, len(exchanges) + left // 3)
-            random_steps = self._walk(visitor, left - left // 3)
+            random_steps = self._random_steps(visitor, left - left // 3)
             yield from _within(random_steps, exchanges, len(exchanges) + left - left // 3)
         finally:
             visitor.most_pages = most_pages
@@ -79,7 +79,7 @@ class Exploration:
             seed(self.seed)(_settings(max(1, requests))(given(cases)(lambda case: drawn_cases.append(case))))()  # noqa: PLW0108 - it needs a function
         return (partial(generated.send, case) for case in drawn_cases)
 
-    def _walk(self, visitor: Visitor, requests: int) -> list[Step]:
+    def _random_steps(self, visitor: Visitor, requests: int) -> list[Step]:
         steps: list[Step] = []
         factory: Any = seed(self.seed)(lambda: Walk(visitor, steps))
         with _DRAWING:
@@ -88,7 +88,7 @@ class Exploration:
 
 
 def _look_first(visitor: Visitor) -> None:
-    visitor.evidence.explored_from = visitor.target.sent
+    visitor.evidence.explored_from = visitor.target.request_count
     see_late(visitor, visitor.list_settled())
 
 
@@ -117,7 +117,7 @@ class Generated:
 
     def __init__(self, visitor: Visitor) -> None:
         self._visitor = visitor
-        self._own: list[tuple[int, str]] = []  # the ids and markers of records made here
+        self._created: list[tuple[int, str]] = []  # the ids and markers of records made here
 
     def send(self, case: schemathesis.Case[Any]) -> None:
         """Send a generated request; except in every other read, its id is replaced by that of a record made here."""
@@ -125,37 +125,37 @@ class Generated:
         fields = case.body if isinstance(case.body, Mapping) else {}
         if operation == "list":
             self._visitor.try_page(**{name: str(text) for name, text in case.query.items()})
-        elif operation == "create" or not self._own:
+        elif operation == "create" or not self._created:
             self._create(fields)
         elif operation == "read":
             [identifier] = case.path_parameters.values()
             if identifier % 2:
                 self._visitor.read(identifier, Expect.OPEN)
             else:
-                self._read(self._own[-1][0])
+                self._read(self._created[-1][0])
         elif operation == "update":
             self._update(fields)
         else:
             self._delete()
 
     def _create(self, fields: Mapping[str, Any]) -> None:
-        visitor, required_fields = self._visitor, self._visitor.least()
+        visitor, required_fields = self._visitor, self._visitor.required_form()
         marker = str(required_fields[visitor.resource.label])
         form = required_fields | self._form(fields, marker)
         exchange = visitor.retry(lambda: visitor.post(form, Expect.OPEN))
         visitor.count_if_accepted(exchange)
         if exchange.made_id is not None:
-            self._own.append((exchange.made_id, marker))
+            self._created.append((exchange.made_id, marker))
             self._read(exchange.made_id)
 
     def _update(self, fields: Mapping[str, Any]) -> None:
-        visitor, (identifier, marker) = self._visitor, self._own[-1]
+        visitor, (identifier, marker) = self._visitor, self._created[-1]
         with suppress(WriteRefusedError):
             visitor.count_if_accepted(visitor.update(identifier, self._form(fields, marker), Expect.OPEN))
             self._read(identifier)
 
     def _delete(self) -> None:
-        visitor, (identifier, _) = self._visitor, self._own.pop(0)
+        visitor, (identifier, _) = self._visitor, self._created.pop(0)
         with suppress(WriteRefusedError):
             removal = delete(visitor, identifier, Expect.OPEN)
             visitor.evidence.removals.append(removal)
@@ -187,7 +187,7 @@ class Walk(RuleBasedStateMachine):
     begins with a walk of the Hypothesis rules whose names come first.
     """
 
-    places = Bundle("places")
+    slots = Bundle("places")
 
     def __init__(self, visitor: Visitor, steps: list[Step]) -> None:
         super().__init__()
@@ -195,30 +195,30 @@ class Walk(RuleBasedStateMachine):
         self.steps = steps
         self.ids: list[int | None] = []
         self.model: dict[int, Record] = {}
-        self.refused = False
-        self.seen = Listing((), complete=False)
+        self.is_refused = False
+        self.listing = Listing((), complete=False)
 
-    @initialize(target=places, data=st.data())
-    def begin(self, data: st.DataObject) -> int:
+    @initialize(target=slots, data=st.data())
+    def create_first(self, data: st.DataObject) -> int:
         """List the collection, and create a first record."""
         self.steps.append(self._list)
-        return self._place(data)
+        return self._new_slot(data)
 
-    @rule(target=places, data=st.data())
+    @rule(target=slots, data=st.data())
     def create(self, data: st.DataObject) -> int:
         """Create a record, unless an earlier create was refused; return its place."""
-        return self._place(data)
+        return self._new_slot(data)
 
-    @rule(slot=places, data=st.data())
+    @rule(slot=slots, data=st.data())
     def change(self, slot: int, data: st.DataObject) -> None:
         form, letters = data.draw(updates(self.visitor.resource)), data.draw(st.none() | LETTERS)
         self.steps.append(partial(self._change, slot, form, letters))
 
-    @rule(slot=consumes(places))
+    @rule(slot=consumes(slots))
     def remove(self, slot: int) -> None:
         self.steps.append(partial(self._remove, slot))
 
-    @rule(slot=places)
+    @rule(slot=slots)
     def read(self, slot: int) -> None:
         self.steps.append(partial(self._read, slot))
 
@@ -227,20 +227,22 @@ class Walk(RuleBasedStateMachine):
         """List a page that exists."""
         self.steps.append(partial(self._turn, self.visitor.resource.page_sizes[size], number))
 
-    def _place(self, data: st.DataObject) -> int:
+    def _new_slot(self, data: st.DataObject) -> int:
         form = data.draw(creates(self.visitor.resource))
         self.steps.append(partial(self._create, len(self.ids), form))
         self.ids.append(None)
         return len(self.ids) - 1
 
     def _list(self) -> None:
-        self.seen = self.visitor.list_settled()
+        self.listing = self.visitor.list_settled()
 
     def _create(self, slot: int, form: Form) -> None:
-        if self.refused:
+        if self.is_refused:
             return
-        [creation] = create(self.visitor, Create(self.visitor.least() | form, known=frozenset(self.seen.ids)))
-        self.refused = creation.identifier is None
+        [creation] = create(
+            self.visitor, Create(self.visitor.required_form() | form, known_ids=frozenset(self.listing.ids))
+        )
+        self.is_refused = creation.identifier is None
         if creation.identifier is not None and creation.read and creation.read.record:
             identifier = self.ids[slot] = creation.identifier
             self.model[identifier] = creation.read.record
@@ -255,7 +257,7 @@ class Walk(RuleBasedStateMachine):
             return
         label, before = self.visitor.resource.label, self.model[identifier]
         if label in form:
-            marker = self.visitor.mark()
+            marker = self.visitor.new_marker()
             form = form | {label: f"{marker} {letters}" if letters and label == "name" else marker}
         if before.get("type") == "email" and set(form) != {label}:
             return
@@ -271,10 +273,10 @@ class Walk(RuleBasedStateMachine):
         if identifier is None:
             return
         with suppress(WriteRefusedError):
-            removal = remove(self.visitor, identifier, self.seen)
+            removal = remove(self.visitor, identifier, self.listing)
             if removal.is_seen(self.visitor.resource):
                 self.visitor.target.ledger.remove(self.visitor.resource.name, identifier)
-            self.seen = removal.after or self.seen
+            self.listing = removal.after or self.listing
 
     def _read(self, slot: int) -> None:
         identifier = self.ids[slot]
@@ -282,16 +284,16 @@ class Walk(RuleBasedStateMachine):
             self.visitor.read(identifier)
 
     def _turn(self, size: int, number: int) -> None:
-        pages = max(1, -(-(self.seen.total or 0) // size))
+        pages = max(1, -(-(self.listing.total or 0) // size))
         self.visitor.try_page(results_per_page=str(size), page=str(1 + number % pages))
 
     def _list_after(self, event: str, identifier: int) -> None:
-        record, before = self.model[identifier], self.seen
-        self.seen = self.visitor.wait_until(
+        record, before = self.model[identifier], self.listing
+        self.listing = self.visitor.wait_until(
             event, self.visitor.list_all, lambda listing: listing.by_id.get(identifier) == record
         )
-        ids = {"made" if event == "create" else "changed": {identifier}}
-        self.visitor.note_period(event, before, self.seen, **ids)
+        ids = {"created" if event == "create" else "changed": {identifier}}
+        self.visitor.note_period(event, before, self.listing, **ids)
 
 
 @st.composite

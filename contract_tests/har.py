@@ -39,13 +39,13 @@ class Recording:
 
     Attributes:
         base_url: where most of the recognised requests were sent.
-        passed_over: why others were left out, with a count for each reason.
+        skip_counts: why others were left out, with a count for each reason.
     """
 
     base_url: str
     exchanges: tuple[Exchange, ...]
-    every: int
-    passed_over: Mapping[str, int] = field(default_factory=dict)
+    count: int
+    skip_counts: Mapping[str, int] = field(default_factory=dict)
 
 
 def read(path: Path, contract: Contract, base_url: str | None = None) -> Recording:
@@ -120,7 +120,7 @@ def settled(exchange: Exchange, resource: Resource) -> Exchange:
     success_checks = {"list": _is_list, "read": _is_read, "create": _is_written, "update": _is_written}
     carried_out = success_checks.get(exchange.request.operation)
     if carried_out and exchange.is_accepted and carried_out(exchange, resource):
-        return replace(exchange, treated_as=Expect.SUCCESS)
+        return replace(exchange, judged_as=Expect.SUCCESS)
     return exchange
 
 
@@ -131,12 +131,12 @@ def _is_list(exchange: Exchange, resource: Resource) -> bool:
         return False
     if number == 1 or exchange.json is None:
         return exchange.json is not None or b'"data"' in exchange.body
-    return page is not None and (page.is_there or (page.total is None and bool(page.rows)))
+    return page is not None and (page.exists or (page.total is None and bool(page.rows)))
 
 
 def _documented_page(exchange: Exchange, resource: Resource) -> int | None:
     """The page that a list asks for, if all its parameters are documented ones."""
-    params = exchange.request.asked
+    params = exchange.request.params
     sizes, number = map(str, resource.page_sizes), params.get("page", "1")
     is_valid = params.keys() <= {"page", "results_per_page"} and params.get("results_per_page", "25") in {*sizes, "25"}
     return integer(number) if is_valid and number.isascii() and number.isdecimal() and integer(number) > 0 else None
@@ -174,7 +174,7 @@ def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple
         return lists_collection and exchange.status in REJECTED and _documented_page(exchange, resource) == 1
 
     return tuple(
-        replace(exchange, treated_as=Expect.SUCCESS) if is_rejected(exchange) else exchange for exchange in exchanges
+        replace(exchange, judged_as=Expect.SUCCESS) if is_rejected(exchange) else exchange for exchange in exchanges
     )
 
 
@@ -300,7 +300,7 @@ def write(outcome: Outcome, path: Path) -> Path:
         for exchange in map(outcome.masking.exchange, outcome.exchanges):
             milliseconds = round(exchange.seconds * 1000, 3)
             har.add_entry(
-                startedDateTime=datetime.fromtimestamp(exchange.began, UTC),
+                startedDateTime=datetime.fromtimestamp(exchange.started_at, UTC),
                 time=milliseconds,
                 request=_request(outcome.base_url, exchange),
                 response=_response(exchange),
@@ -322,7 +322,7 @@ def write(outcome: Outcome, path: Path) -> Path:
 def _request(base_url: str, exchange: Exchange) -> harfile.Request:
     request, data = exchange.request, _post_data(exchange)
     headers = {"Authorization": f"[{request.identity}]"} | ({"Content-Type": data.mimeType} if data else {})
-    headers |= {"Transfer-Encoding": "chunked"} if request.shape.chunked else {}
+    headers |= {"Transfer-Encoding": "chunked"} if request.form_style.chunked else {}
     headers |= {"traceparent": f"00-{exchange.trace}-{exchange.trace[16:]}-01"} if exchange.trace else {}
     return harfile.Request(
         method=request.method,
@@ -346,7 +346,7 @@ def _post_data(exchange: Exchange) -> harfile.PostData | None:
         else harfile.PostParameter(name=name, fileName=value[0], contentType=value[2])
         for name, value in request.form.items()
     ]
-    return harfile.PostData(mimeType=media_type_of(request.shape), params=parts)
+    return harfile.PostData(mimeType=media_type_of(request.form_style), params=parts)
 
 
 def _response(exchange: Exchange) -> harfile.Response:

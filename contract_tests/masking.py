@@ -99,15 +99,15 @@ class Masking:
 
     Attributes:
         secrets: texts that are never reported, each with its replacement; the longest first.
-        escaped: patterns of the same, with any of their characters escaped as in URLs and JSON.
-        own: the ids of the records that the run created, by resource and key; accounts may share ids.
+        escaped_secrets: patterns of the same, with any of their characters escaped as in URLs and JSON.
+        created_ids: the ids of the records that the run created, by resource and key; accounts may share ids.
         markers: the texts that mark those records, case-folded; a record that shows none may have got its id later.
     """
 
     secrets: Mapping[str, str]
-    own: Mapping[tuple[str, str], frozenset[int]]
+    created_ids: Mapping[tuple[str, str], frozenset[int]]
     markers: frozenset[str] = frozenset()
-    escaped: Mapping[re.Pattern[str], str] = field(default_factory=dict)
+    escaped_secrets: Mapping[re.Pattern[str], str] = field(default_factory=dict)
     _foreign: dict[int, list[str]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -117,7 +117,7 @@ class Masking:
         """Mask some secrets, such as API keys, in every form in which they are sent.
 
         Args:
-            own: for each of the run's records, the resource, the identity that created it, and the id.
+            created: for each of the run's records, the resource, the identity that created it, and the id.
         """
         forms = {}
         for secret, placeholder in secrets.items():
@@ -140,14 +140,14 @@ class Masking:
         for secret, placeholder in self.secrets.items():
             text = text.replace(secret, placeholder)
         if "%" in text or "\\" in text:
-            for pattern, placeholder in self.escaped.items():
+            for pattern, placeholder in self.escaped_secrets.items():
                 text = pattern.sub(placeholder, text)
         return text
 
     def exchange(self, exchange: Exchange) -> Exchange:
         """An exchange without secrets in its answer, and with only the ids, types and shapes of other records."""
         headers = {self.text(name): self._header(name.casefold(), value) for name, value in exchange.headers.items()}
-        redirects = tuple((status, self._place(location)) for status, location in exchange.redirects)
+        redirects = tuple((status, self._redirect_location(location)) for status, location in exchange.redirects)
         return replace(
             exchange,
             headers=headers,
@@ -159,9 +159,9 @@ class Masking:
     def _header(self, name: str, value: str) -> str:
         if HIDDEN_HEADERS.search(name):
             return "[hidden]"
-        return self._place(value) if name == "location" else self.text(value)
+        return self._redirect_location(value) if name == "location" else self.text(value)
 
-    def _place(self, location: str) -> str:
+    def _redirect_location(self, location: str) -> str:
         """Where a redirect leads: scheme, host and path, where a path outside the API keeps only its shape."""
         scheme, separator, host_and_path = location.partition("?")[0].partition("://")
         host, slash, path = host_and_path.partition("/") if separator else ("", "", scheme)
@@ -196,11 +196,11 @@ class Masking:
         if body is None and text.strip() not in ("", "null"):
             return self.text(_unread(text)).encode()
         hide = _answer if exchange.succeeded else _refusal
-        masked = hide(body, self._is_own(exchange)) if body is not None else body
+        masked = hide(body, self._run_record_test(exchange)) if body is not None else body
         return (self.text(json.dumps(masked, ensure_ascii=False)) if text else "").encode("utf-8", "backslashreplace")
 
-    def _is_own(self, exchange: Exchange) -> Callable[[dict[str, Any]], bool]:
-        ids = self.own.get((exchange.request.resource, exchange.request.identity), frozenset())
+    def _run_record_test(self, exchange: Exchange) -> Callable[[dict[str, Any]], bool]:
+        ids = self.created_ids.get((exchange.request.resource, exchange.request.identity), frozenset())
 
         def is_run_s(row: dict[str, Any]) -> bool:
             return set(row) <= {"id"} or (id_of(row) in ids and _marked(row, self.markers))

@@ -11,7 +11,7 @@ class Shape:
     """How a form is written.
 
     Attributes:
-        like: a client that sends forms like this.
+        client: a client that sends forms like this.
         quoted: whether the boundary is quoted in the media type, as one with certain punctuation must be.
         files_first: whether files stand before texts.
         headers: further lines in the head of each text part; `LENGTH` becomes its length.
@@ -20,7 +20,7 @@ class Shape:
         chunked: whether it comes in chunks, without a length before it (RFC 9112, 7.1).
     """
 
-    like: str
+    client: str
     boundary: str = BOUNDARY
     quoted: bool = False
     files_first: bool = False

@@ -50,7 +50,7 @@ class Violation:
     Attributes:
         at: the place of the value in the answer's JSON (RFC 6901), if it has one; it may be missing there.
         timeline: requests that overlapped, a line each, and what each order of them would have led to.
-        together: those requests.
+        exchanges: those requests.
     """
 
     exchange: Exchange
@@ -58,7 +58,7 @@ class Violation:
     received: str
     at: str = ""
     timeline: tuple[str, ...] = ()
-    together: tuple[Exchange, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,10 @@ def expect(  # noqa: PLR0913 - all of a comparison
 
     Args:
         at: the place, as a JSON pointer (RFC 6901), such as `/meta/page`.
-        wanted: the very value, or what it has to be like.
+        required: the very value, or what it has to be like.
         note: more about what was received.
-        because: why it has to be.
-        own: whether the run may show the value; of others' records, only shapes are.
+        reason: why it has to be.
+        verbatim: whether the run may show the value; of others' records, only shapes are.
     """
     value = exchange.json
     for step in at.split("/")[1:]:
@@ -224,7 +224,7 @@ def answer(exchange: Exchange) -> str:
 
 def steady(resource: Resource) -> list[str]:
     """The fields that only a write changes; whether a domain is enabled may change by itself."""
-    return [name for name in resource.shape if name != "is_enabled" or resource.types]
+    return [name for name in resource.record_schema if name != "is_enabled" or resource.types]
 
 
 def steady_records(resource: Resource, rows: Iterable[Record]) -> dict[Any, Record]:

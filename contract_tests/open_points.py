@@ -310,7 +310,7 @@ def _order(exchanges: Exchanges) -> Iterator[str]:
 @detector("size-not-allowed")
 def _size_not_allowed(exchanges: Exchanges) -> Iterator[str]:
     for exchange in exchanges:
-        size = exchange.request.asked.get("results_per_page", "")
+        size = exchange.request.params.get("results_per_page", "")
         if exchange.request.operation == "list" and exchange.request.identity == OWN and size in NEAREST:
             if not exchange.succeeded:
                 yield str(exchange.status)
@@ -321,7 +321,7 @@ def _size_not_allowed(exchanges: Exchanges) -> Iterator[str]:
 @detector("odd-page")
 def _odd_page(exchanges: Exchanges) -> Iterator[str]:
     for exchange in exchanges:
-        if exchange.request.operation == "list" and exchange.request.asked.get("page") in ("-1", "0", "x"):
+        if exchange.request.operation == "list" and exchange.request.params.get("page") in ("-1", "0", "x"):
             yield "first" if exchange.succeeded else str(exchange.status)
 
 
@@ -329,7 +329,7 @@ def _odd_page(exchanges: Exchanges) -> Iterator[str]:
 def _page_past_the_end(exchanges: Exchanges) -> Iterator[str]:
     totals: dict[str, int] = {}
     for exchange in exchanges:
-        page, query = exchange.page, exchange.request.asked
+        page, query = exchange.page, exchange.request.params
         if page and page.total is not None:
             totals[exchange.request.resource] = page.total
         size, number = query.get("results_per_page", "25"), query.get("page", "1")
@@ -431,7 +431,7 @@ def _time_zone(exchanges: Exchanges) -> Iterator[str]:
             shown_time = datetime.fromisoformat(str(row.get("datetime"))).replace(tzinfo=UTC)
         except ValueError:
             continue
-        hours = (shown_time - datetime.fromtimestamp(create.began, UTC)).total_seconds() / 3600
+        hours = (shown_time - datetime.fromtimestamp(create.started_at, UTC)).total_seconds() / 3600
         if abs(hours - round(hours)) < 0.05 and round(hours) in ZONES:  # noqa: PLR2004 - three minutes
             yield ZONES[round(hours)]
 

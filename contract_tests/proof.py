@@ -45,7 +45,7 @@ class Defect:
 
     name: str
     rule: str
-    what: str
+    description: str
     resources: tuple[str, ...]
 
 
@@ -76,11 +76,11 @@ class _Mock:
             raise UsageError("the program mock-server is not installed; it comes with this one")
         self._command = [program, "--port", "0", "--log-level", "error", "--journal", "0"]
         self._process: subprocess.Popen[str] | None = None
-        self._is_over, self._lock = False, Lock()  # an interrupt may come before anybody waits for the thread
+        self._is_stopped, self._lock = False, Lock()  # an interrupt may come before anybody waits for the thread
 
     def start(self) -> str:
         with self._lock:
-            if self._is_over:
+            if self._is_stopped:
                 return ""
             self._process = subprocess.Popen(  # noqa: S603 - our own
                 self._command, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -93,7 +93,7 @@ class _Mock:
 
     def stop(self) -> None:
         with self._lock:
-            self._is_over = True
+            self._is_stopped = True
         if self._process:
             self._process.terminate()
             try:
@@ -195,7 +195,7 @@ class Judged:
         scripted: whether the script of a finding shows it, and nothing on a server without the defect.
     """
 
-    trial: Trial
+    server: Trial
     fell: frozenset[str]
     suspected: frozenset[str]
     undecided: tuple[str, ...]
@@ -210,41 +210,41 @@ class Row:
     """A line of the kill matrix: a defect, the results of all its trials, and what its rule implies."""
 
     defect: Defect
-    judged: tuple[Judged, ...]
+    judgements: tuple[Judged, ...]
     implied: frozenset[str] = frozenset()
 
     @property
-    def caught(self) -> int:
+    def caught_count(self) -> int:
         """The number of its trials that found its own rule violated."""
-        return sum(self.defect.rule in judgement.fell for judgement in self.judged)
+        return sum(self.defect.rule in judgement.fell for judgement in self.judgements)
 
     @property
     def scripted(self) -> bool:
-        return any(judgement.scripted for judgement in self.judged)
+        return any(judgement.scripted for judgement in self.judgements)
 
     @property
-    def others(self) -> frozenset[str]:
-        return frozenset().union(*(judgement.fell for judgement in self.judged)) - {self.defect.rule}
+    def violated_others(self) -> frozenset[str]:
+        return frozenset().union(*(judgement.fell for judgement in self.judgements)) - {self.defect.rule}
 
     @property
     def unrelated(self) -> str:
         """The other rules found violated that its own does not imply, for people."""
-        return ", ".join(sorted(self.others - self.implied))
+        return ", ".join(sorted(self.violated_others - self.implied))
 
     @property
     def requests(self) -> int | None:
         """The median number of requests after which its own rule first seemed violated."""
-        counts = [judgement.first for judgement in self.judged if judgement.first is not None]
+        counts = [judgement.first for judgement in self.judgements if judgement.first is not None]
         return int(median(counts)) if counts else None
 
     @property
     def verdict(self) -> str:
         """`caught`; or what is wrong: it `survives`, is `misnamed`, or violates `unrelated` rules."""
-        if any(not judgement.fell for judgement in self.judged):
+        if any(not judgement.fell for judgement in self.judgements):
             return "survives"
-        if self.caught < len(self.judged):
+        if self.caught_count < len(self.judgements):
             return "misnamed"
-        return "caught" if self.others <= self.implied else "unrelated"
+        return "caught" if self.violated_others <= self.implied else "unrelated"
 
 
 @dataclass(frozen=True)
@@ -274,11 +274,11 @@ class Proof:
         """Sort the judged trials.
 
         Args:
-            whole: whether these are all defects, with enough seeds.
+            complete: whether these are all defects, with enough seeds.
         """
         started = monotonic()
-        ordered = sorted(judgements, key=lambda result: result.trial.seed)
-        by_defect = {name: tuple(result for result in ordered if result.trial.name == name) for name in defects}
+        ordered = sorted(judgements, key=lambda result: result.server.seed)
+        by_defect = {name: tuple(result for result in ordered if result.server.name == name) for name in defects}
         rows = [
             Row(defect, by_defect[name], frozenset(rules[defect.rule].implies))
             for name, defect in defects.items()
@@ -286,8 +286,8 @@ class Proof:
         ]
         return cls(
             tuple(rows),
-            tuple(result for result in ordered if not result.trial.name),
-            tuple(result for result in ordered if result.trial.may_be_undecided),
+            tuple(result for result in ordered if not result.server.name),
+            tuple(result for result in ordered if result.server.may_be_undecided),
             monotonic() - started,
             tuple(_unshown(rules.values(), rows)) if complete else (),
         )
@@ -298,9 +298,9 @@ class Proof:
         uncaught = [row for row in self.rows if row.verdict != "caught"]
         lines = [f"{row.defect.name}: {row.verdict}{row.unrelated and f' ({row.unrelated})'}" for row in uncaught]
         for judgement in (*self.right, *self.hostile):
-            server_name = judgement.trial.name or f"grease {judgement.trial.seed}"
+            server_name = judgement.server.name or f"grease {judgement.server.seed}"
             lines += [f"{server_name}: {rule} fell, and the server is right" for rule in sorted(judgement.fell)]
-            if not judgement.trial.may_be_undecided:
+            if not judgement.server.may_be_undecided:
                 lines += [f"{server_name}: undecided, {text}" for text in judgement.undecided]
                 lines += [f"{server_name}: left behind, {text}" for text in judgement.left]
         return [*lines, *self.unshown]
@@ -308,7 +308,7 @@ class Proof:
 
 def _unshown(rules: Iterable[Rule], rows: Sequence[Row]) -> Iterator[str]:
     for rule in rules:
-        rule_judgements = [judgement for row in rows if row.defect.rule == rule.id for judgement in row.judged]
+        rule_judgements = [judgement for row in rows if row.defect.rule == rule.id for judgement in row.judgements]
         suspected = frozenset().union(*(judgement.suspected for judgement in rule_judgements))
         for implied in rule.implies if rule.decided_by != "round" else ():  # those differ from run to run
             if implied not in suspected:

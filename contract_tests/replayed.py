@@ -41,14 +41,16 @@ class _Replay:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence, self._resource = evidence, evidence.resource
-        self._own = [exchange for exchange in evidence.exchanges if exchange.request.identity == OWN]
-        self._listings = [listing for listing in _listings(self._own) if _is_whole(listing, self._resource)]
+        self._exchanges = [exchange for exchange in evidence.exchanges if exchange.request.identity == OWN]
+        self._listings = [listing for listing in _listings(self._exchanges) if _is_whole(listing, self._resource)]
 
     def note(self) -> None:
         evidence = self._evidence
         evidence.markers |= {marker for exchange in evidence.exchanges for marker in marks_of(exchange)}
-        evidence.own |= {
-            exchange.made_id for exchange in self._own if exchange.made_id and exchange.request.operation == "create"
+        evidence.created_ids |= {
+            exchange.made_id
+            for exchange in self._exchanges
+            if exchange.made_id and exchange.request.operation == "create"
         }
         evidence.has_second_key = any(exchange.request.identity == OTHER for exchange in evidence.exchanges)
         for exchange in evidence.exchanges:
@@ -56,24 +58,28 @@ class _Replay:
                 self._note_attempt(exchange)
             elif exchange.request.operation in WRITES:
                 self._note_write(exchange)
-        evidence.before_after += self._periods()
+        evidence.change_periods += self._periods()
         evidence.paging_scans += self._scans()
 
     def _note_write(self, exchange: Exchange) -> None:
         evidence, request, texts = self._evidence, exchange.request, _texts(exchange)
-        before, after = self._around(exchange)
+        before, after = self._listings_around(exchange)
         if request.operation == "delete":
-            updates = [step for step in self._since(exchange) if step.request.operation == "update"]
-            later = {"late_read": self._read(updates[0]), "late_list": self._around(updates[0])[1]} if updates else {}
+            updates = [step for step in self._later(exchange) if step.request.operation == "update"]
+            later = (
+                {"late_read": self._read(updates[0]), "late_list": self._listings_around(updates[0])[1]}
+                if updates
+                else {}
+            )
             evidence.removals.append(Removal(exchange, self._read(exchange), after, **later))  # type: ignore[arg-type]
         elif request.operation == "update":
             record = self._record(exchange)
             change = Change(exchange, texts, record or {}, self._read(exchange))
             if record is not None:  # as otherwise nobody knows what it has changed
-                (evidence.changes if request.shape == USUAL else evidence.shaped).append(change)
+                (evidence.changes if request.form_style == USUAL else evidence.shaped).append(change)
         elif missing := [name for name in self._resource.required if request.form and name not in request.form]:
             marker = next(iter(marks_of(exchange)), "")
-            known_ids = {*before.ids, *evidence.own}
+            known_ids = {*before.ids, *evidence.created_ids}
             new = [row for row in after.rows if id_of(row) not in known_ids] if after else []
             appeared = [row for row in new if before.complete or shows(row, marker)]
             evidence.omissions.append(Omission(missing[0], exchange, marker, tuple(appeared)))
@@ -81,10 +87,10 @@ class _Replay:
             created_id = exchange.made_id if request.operation == "create" else None
             read = self._read(exchange) if created_id is not None else None
             creation = Creation(exchange, texts, frozenset(before.ids), created_id, read)
-            (evidence.creations if request.shape == USUAL else evidence.shaped).append(creation)
+            (evidence.creations if request.form_style == USUAL else evidence.shaped).append(creation)
 
     def _note_attempt(self, exchange: Exchange) -> None:
-        identifier, (before, after) = exchange.request.identifier, self._around(exchange)
+        identifier, (before, after) = exchange.request.identifier, self._listings_around(exchange)
         attempt = AccessAttempt(
             exchange.request.identity,
             exchange,
@@ -100,7 +106,9 @@ class _Replay:
         """The listings around each stretch of writes, once for each operation in it."""
         for before, after in zip([NOTHING, *self._listings], self._listings, strict=False):
             start, end = _last(before), after.pages[0].exchange.number
-            writes = [exchange for exchange in self._own if start < exchange.number < end and exchange.is_accepted]
+            writes = [
+                exchange for exchange in self._exchanges if start < exchange.number < end and exchange.is_accepted
+            ]
             ids = {
                 operation: frozenset(
                     exchange.made_id if operation == "create" else exchange.request.identifier
@@ -116,12 +124,14 @@ class _Replay:
     def _scans(self) -> Iterator[PagingScan]:
         """Pages between two listings, while the account writes nothing."""
         for number, before in enumerate(self._listings):
-            writes = [exchange.number for exchange in self._own if exchange.request.operation in WRITES]
+            writes = [exchange.number for exchange in self._exchanges if exchange.request.operation in WRITES]
             write = min((write_number for write_number in writes if write_number > _last(before)), default=None)
             after = [listing for listing in self._listings[number + 1 :] if write is None or _last(listing) < write]
             if after:
                 pages = [
-                    exchange.page for exchange in self._own if exchange.expects is Expect.SUCCESS and exchange.page
+                    exchange.page
+                    for exchange in self._exchanges
+                    if exchange.expects is Expect.SUCCESS and exchange.page
                 ]
                 scanned_pages = [
                     page for page in pages if _last(before) < page.exchange.number < after[-1].pages[0].exchange.number
@@ -129,27 +139,27 @@ class _Replay:
                 yield PagingScan(before, tuple(scanned_pages), after[-1])
                 return
 
-    def _around(self, exchange: Exchange) -> tuple[Listing, Listing | None]:
+    def _listings_around(self, exchange: Exchange) -> tuple[Listing, Listing | None]:
         """The listings before and after a request; a listing without pages, and None, if there are none."""
         before = [listing for listing in self._listings if _last(listing) < exchange.number]
         after = [listing for listing in self._listings if listing.pages[0].exchange.number > exchange.number]
         return before[-1] if before else NOTHING, after[0] if after else None
 
-    def _since(self, exchange: Exchange) -> list[Exchange]:
+    def _later(self, exchange: Exchange) -> list[Exchange]:
         """The account's later requests about the same record."""
         identifier = exchange.made_id if exchange.request.operation == "create" else exchange.request.identifier
-        following = [step for step in self._own if step.number > exchange.number]
+        following = [step for step in self._exchanges if step.number > exchange.number]
         return [step for step in following if step.request.identifier == identifier and identifier is not None]
 
     def _read(self, exchange: Exchange) -> Exchange | None:
         """The first read of its record afterwards, before another write to it."""
-        later_requests = self._since(exchange)
+        later_requests = self._later(exchange)
         return later_requests[0] if later_requests and later_requests[0].request.operation == "read" else None
 
     def _record(self, exchange: Exchange) -> Record | None:
         """Its record as last shown before."""
         identifier, shown_record = exchange.request.identifier, None
-        for earlier in self._own:
+        for earlier in self._exchanges:
             if earlier.number < exchange.number and identifier is not None:
                 read = earlier.record if earlier.request.operation == "read" else None
                 rows: Sequence[Record] = earlier.page.rows if earlier.page else [read] if read else []

@@ -181,22 +181,22 @@ class Visits:
     """The visits to one resource, the rules to judge there, and the verdicts so far.
 
     Attributes:
-        seen: the evidence of each visit.
-        is_whole: whether the resource was visited to the end.
+        evidences: the evidence of each visit.
+        is_complete: whether the resource was visited to the end.
     """
 
     rules: list[Rule]
     resource: Resource
-    seen: list[Evidence] = field(default_factory=list)
+    evidences: list[Evidence] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
-    is_whole: bool = False
+    is_complete: bool = False
 
     def judge(self) -> None:
-        self.results = [judge(rule, *self.seen) for rule in self.rules]
+        self.results = [judge(rule, *self.evidences) for rule in self.rules]
 
     @property
     def notes(self) -> list[str]:
-        notes = dict.fromkeys(note for evidence in self.seen for note in evidence.notes)
+        notes = dict.fromkeys(note for evidence in self.evidences for note in evidence.notes)
         return [f"the rest of {self.resource.name} ({note})" for note in notes]
 
 
@@ -250,9 +250,9 @@ class Run:
         self._certain = certain
         self._certain_results: dict[str, list[Result]] = {}
         self._lock = Lock()
-        self._began = time.time()
+        self._started = time.time()
         self._next_look = time.monotonic() + SECONDS_BETWEEN
-        self._shrunk: dict[str, tuple[str, Shrunk]] = {}
+        self._shortest: dict[str, tuple[str, Shrunk]] = {}
         self._lag = Lag(options.limits.lag / Limits.lag)
         chosen_rules = selected(contract, options)
         by_resource = {
@@ -264,7 +264,7 @@ class Run:
         self._report = progress
         self.target.waiting = self._report_waiting
         self._chapter = "looking"
-        self.target.counted = lambda request_count: progress(self._chapter, request_count)
+        self.target.on_request = lambda request_count: progress(self._chapter, request_count)
         if options.explore:  # Schemathesis is slow to load
             Thread(target=import_module, args=("contract_tests.exploration",), daemon=True).start()
 
@@ -285,15 +285,15 @@ class Run:
         chapters, extra_steps = self._first_plan(visits)
         while True:
             evidence = Evidence(resource, options.base_url, public_base_url=options.public_base_url)
-            visits.seen.append(evidence)
+            visits.evidences.append(evidence)
             visitor = Visitor(self.target, resource, evidence, lag=self._lag)
             if options.splash_create_path and resource.name == "splash-pages":
                 visitor.create_path = options.splash_create_path
             try:
-                visit(visitor, chapters, extra_steps, partial(self._begin, visits))
+                visit(visitor, chapters, extra_steps, partial(self._begin_chapter, visits))
             finally:
                 visits.judge()
-            doubted = doubts(visits.results, evidence) if len(visits.seen) == 1 else {}
+            doubted = doubts(visits.results, evidence) if len(visits.evidences) == 1 else {}
             self._note_certain(visits, [result for result in visits.results if result.rule not in doubted])
             if not doubted:
                 break
@@ -301,14 +301,14 @@ class Run:
                 chapters, extra_steps = chapters | (needed(doubted) & CONTROL), [self._explore]
             else:
                 chapters, extra_steps = needed(doubted), []
-        visits.is_whole = True
+        visits.is_complete = True
 
     def shrink(self) -> None:
         """Try what was found again with fewer requests, of each rule for the first resource that breaks it."""
         target, limits = self.target, self._options.limits
-        limit = target.sent // A_SHARE if self._options.shrink is None else self._options.shrink
+        limit = target.request_count // A_SHARE if self._options.shrink is None else self._options.shrink
         slow = limits.interval > SLOW and self._options.shrink is None
-        if not limit or slow or limits.read_only or target.enough or target.interrupted() or target.ledger.left:
+        if not limit or slow or limits.read_only or target.stop_reason or target.interrupted() or target.ledger.left:
             return  # also if something could not be removed: then nothing more is made
         findings_by_resource: dict[str, list[tuple[Rule, Violation]]] = {}
         for result in first_violated(result for visits in self.visits for result in visits.results):
@@ -322,7 +322,7 @@ class Run:
             budget = limit * len(findings) // finding_count
             exchanges = sorted(target.exchanges, key=lambda exchange: exchange.number)
             shrinking = Shrinking(visitor, self._options.public_base_url)
-            self._shrunk |= {
+            self._shortest |= {
                 rule: (resource, shortest) for rule, shortest in shrinking.shrink(findings, exchanges, budget).items()
             }
 
@@ -351,12 +351,12 @@ class Run:
         yield "overlapping requests", partial(overlap, visitor, self._options.overlap)
 
     def _report_waiting(self, seconds: float) -> None:
-        self._report(f"{TOO_MANY}: waiting for {seconds:.3g} s", self.target.sent)
+        self._report(f"{TOO_MANY}: waiting for {seconds:.3g} s", self.target.request_count)
 
-    def _begin(self, visits: Visits, chapter: str) -> None:
+    def _begin_chapter(self, visits: Visits, chapter: str) -> None:
         """Report a chapter that begins, and now and then what has failed so far."""
         self._chapter = f"{visits.resource.name}: {chapter}"
-        self._report(self._chapter, self.target.sent)
+        self._report(self._chapter, self.target.request_count)
         is_awaited = self._certain or self._options.max_failures
         if is_awaited and (started := time.monotonic()) > self._next_look:
             self._next_look = math.inf  # until this look is over
@@ -371,15 +371,15 @@ class Run:
             self._certain_results[visits.resource.name] = results
             confirmed = [result for resource_results in self._certain_results.values() for result in resource_results]
             failed, limit = sum(result.verdict is Verdict.FAIL for result in confirmed), self._options.max_failures
-            if limit and failed >= limit and not self.target.enough:
-                self.target.enough = f"stopped, as {failed} checks failed and --max-failures is {limit}"
+            if limit and failed >= limit and not self.target.stop_reason:
+                self.target.stop_reason = f"stopped, as {failed} checks failed and --max-failures is {limit}"
             if self._certain:
                 self._certain(self.outcome(confirmed))
 
     def outcome(self, results: list[Result]) -> Outcome:
         """The outcome of the results, with secrets masked and waived failures marked."""
         options, ledger, masking = self._options, self.target.ledger, self._masking
-        is_complete = all(visits.is_whole for visits in self.visits)
+        is_complete = all(visits.is_complete for visits in self.visits)
         exchanges = sorted(self.target.exchanges, key=lambda exchange: exchange.number)
         if options.limits.read_only:
             results = [result for result in results if result.verdict is not Verdict.INCONCLUSIVE or result.findings]
@@ -397,14 +397,14 @@ class Run:
         return Outcome(
             base_url=options.base_url,
             version=self._contract.version,
-            began=self._began,
-            seconds=time.time() - self._began,
+            started_at=self._started,
+            seconds=time.time() - self._started,
             word=word,
             status=status,
             not_judged=tuple(map(masking.text, self._not_judged(final_results, not_run, is_complete=is_complete))),
             results=tuple(final_results),
             exchanges=tuple(exchanges),
-            requests=self.target.sent,
+            requests=self.target.request_count,
             not_run=not_run,
             created=sum(entry.identifier is not None for entry in ledger.entries),
             left=tuple(ledger.left),
@@ -414,7 +414,7 @@ class Run:
             stale=tuple(stale),
             interrupted=not is_complete,
             public_base_url=options.public_base_url,
-            shrunk=self._shrunk,
+            shortest=self._shortest,
             masking=masking,
         )
 

@@ -39,7 +39,7 @@ class Shrinking:
         self._visitor, self._public_base_url = visitor, public_base_url
         self._count = FIRST
         self._deleted: dict[int, Entry] = {}
-        self._is_over = False  # as a record could not be deleted
+        self._is_stopped = False  # as a record could not be deleted
 
     def shrink(
         self, findings: Sequence[tuple[Rule, Violation]], exchanges: Sequence[Exchange], max_requests: int
@@ -49,19 +49,19 @@ class Shrinking:
         Args:
             findings: each with the rule that it breaks.
             exchanges: those of the run.
-            most: how many requests may be sent, clean-up and one more try of each aside.
+            max_requests: how many requests may be sent, clean-up and one more try of each aside.
         """
         shortest_by_rule, target = dict[str, Shrunk](), self._visitor.target
-        end = target.sent + max_requests
+        end = target.request_count + max_requests
         try:
             for number, (rule, finding) in enumerate(findings):
-                request_share = max(LEAST, (end - target.sent) // (len(findings) - number))
+                request_share = max(LEAST, (end - target.request_count) // (len(findings) - number))
                 steps = steps_to(rule, self._visitor.resource, finding, exchanges)
                 with suppress(_SpentError):
-                    for shortest in self._smaller(rule, finding, steps, min(end, target.sent + request_share)):
+                    for shortest in self._smaller(rule, finding, steps, min(end, target.request_count + request_share)):
                         shortest_by_rule[rule.id] = shortest
                 last = shortest_by_rule.get(rule.id)
-                if last and not self._is_over and self._tried(rule, finding, last.exchanges, last.exchanges) is None:
+                if last and not self._is_stopped and self._try(rule, finding, last.exchanges, last.exchanges) is None:
                     del shortest_by_rule[rule.id]  # what somebody else did at that time may have looked like it
         except BudgetSpentError:
             pass
@@ -84,12 +84,12 @@ class Shrinking:
 
         def shows(attempt: Sequence[Exchange]) -> bool:
             nonlocal shortest
-            if attempt in tried_steps or not attempt or self._is_over:
+            if attempt in tried_steps or not attempt or self._is_stopped:
                 return False
-            if self._visitor.target.sent + len(attempt) > end:
+            if self._visitor.target.request_count + len(attempt) > end:
                 raise _SpentError
             tried_steps.append(attempt)
-            shorter = self._tried(rule, finding, attempt, steps)
+            shorter = self._try(rule, finding, attempt, steps)
             shortest = shorter or shortest
             return shorter is not None
 
@@ -107,7 +107,7 @@ class Shrinking:
                     yield shortest
                     break
 
-    def _tried(
+    def _try(
         self, rule: Rule, finding: Violation, attempt: Sequence[Exchange], steps: Sequence[Exchange]
     ) -> Shrunk | None:
         """Send some of the steps to a finding, and see whether they show it."""
@@ -115,7 +115,7 @@ class Shrinking:
         before = len(self._visitor.target.ledger.entries)
         try:
             exchanges = list(
-                self._sent(attempt, {step.made_id for step in steps if step.request.operation == "create"})
+                self._resend(attempt, {step.made_id for step in steps if step.request.operation == "create"})
             )
         except (WriteRefusedError, LookupError):
             return None
@@ -141,9 +141,9 @@ class Shrinking:
                 if is_gone or not visitor.read(identifier, Expect.OPEN).shows(visitor.resource):
                     self._deleted[identifier] = entry
                 else:
-                    self._is_over = True
+                    self._is_stopped = True
 
-    def _sent(self, attempt: Sequence[Exchange], created_ids: set[Any]) -> Iterator[Exchange]:
+    def _resend(self, attempt: Sequence[Exchange], created_ids: set[Any]) -> Iterator[Exchange]:
         """Send requests once more, about records of their own.
 
         Raises:
@@ -157,14 +157,14 @@ class Shrinking:
                 path = request.path.replace(f"/{identifier}", f"/{ids[identifier]}")
                 request = replace(request, path=path, identifier=ids[identifier])
             if request.operation == "create":
-                exchange = visitor.send(request, self._planned(step, request))
+                exchange = visitor.send(request, self._plan_create(step, request))
                 if exchange.made_id is not None:
                     ids[step.made_id] = exchange.made_id
             else:
-                exchange = self._sent_about(request)
-            yield replace(exchange, treated_as=step.treated_as)
+                exchange = self._resend_to_record(request)
+            yield replace(exchange, judged_as=step.judged_as)
 
-    def _planned(self, step: Exchange, request: Request) -> Any:
+    def _plan_create(self, step: Exchange, request: Request) -> Any:
         marker = next(iter(marks_of(replace(step, request=request))), "")
         missing = [name for name in self._visitor.resource.required if request.form and name not in request.form]
         if not marker:
@@ -173,7 +173,7 @@ class Shrinking:
         self._visitor.evidence.markers.add(marker)
         return self._visitor.target.ledger.plan(request.resource, marker, owner, next(iter(missing), ""))
 
-    def _sent_about(self, request: Request) -> Exchange:
+    def _resend_to_record(self, request: Request) -> Exchange:
         visitor, identifier = self._visitor, request.identifier
         if request.method == "GET":
             visitor.let_settle()

@@ -15,7 +15,7 @@ MOST_UPDATES, MOST_RECORDS, MOST_LISTS = 6, 30, 30
 def steps_to(rule: Rule, resource: Resource, finding: Violation, exchanges: Sequence[Exchange]) -> list[Exchange]:
     """The requests that can lead to a finding about a resource, in order, with looks at what it did."""
     visited = [exchange for exchange in exchanges if exchange.request.resource == resource.name]
-    return _create_of(finding, visited) if finding.together else list(_steps(rule, finding, visited))
+    return _create_of(finding, visited) if finding.exchanges else list(_steps(rule, finding, visited))
 
 
 def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterator[Exchange]:
@@ -155,15 +155,15 @@ def _after(exchange: Exchange, exchanges: list[Exchange]) -> Iterator[Exchange]:
         yield replace(read, request=replace(read.request, path=path, identifier=identifier, query=()))
     lists = [step for step in exchanges if step.request.operation == "list" and step.request.identity == OWN]
     first_pages = [
-        step for step in lists if step.expects is Expect.SUCCESS and step.request.asked.get("page", "1") == "1"
+        step for step in lists if step.expects is Expect.SUCCESS and step.request.params.get("page", "1") == "1"
     ]
-    yield from sorted(first_pages, key=lambda step: -int(step.request.asked.get("results_per_page", "0")))[:1]
+    yield from sorted(first_pages, key=lambda step: -int(step.request.params.get("results_per_page", "0")))[:1]
 
 
 def _create_of(finding: Violation, exchanges: list[Exchange]) -> list[Exchange]:
     """The create of the record that overlapping requests are about, if they are about one."""
     identifier = next(
-        (exchange.request.identifier for exchange in finding.together if exchange.request.identifier is not None), None
+        (exchange.request.identifier for exchange in finding.exchanges if exchange.request.identifier is not None), None
     )
     return [
         exchange for exchange in exchanges if exchange.request.operation == "create" and exchange.made_id == identifier

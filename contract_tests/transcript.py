@@ -26,7 +26,7 @@ def plan_of(
     """What a script repeats, as one line of JSON; files are left out.
 
     Args:
-        it: the number of the exchange that shows the failure.
+        shown_at: the number of the exchange that shows the failure.
     """
     plan = {
         "rule": rule.id,
@@ -50,7 +50,7 @@ def _as_json(exchange: Exchange) -> dict[str, Any]:
         "form": form,
         "body": request.body and [request.body[0], request.body[1].decode("latin-1")],
         "query": [list(pair) for pair in request.query],
-        "shape": {name: value for name, value in asdict(request.shape).items() if value != getattr(USUAL, name)},
+        "shape": {name: value for name, value in asdict(request.form_style).items() if value != getattr(USUAL, name)},
     }
     return {name: value for name, value in step.items() if value}
 
@@ -59,7 +59,7 @@ def judged(contract: Contract, plan: Plan, output: bytes, base_url: str, marker:
     """What the answers that a script printed show: its rule broken, satisfied, or neither (None).
 
     Args:
-        mark: what marks the records of the script.
+        marker: what marks the records of the script.
     """
     resource, rule = contract.resources[plan["resource"]], contract.rules[plan["rule"]]
     exchanges = _exchanges(plan, resource, output, marker)
@@ -132,5 +132,5 @@ def _request(step: Mapping[str, Any], resource: Resource, target: str, marker: s
         int(last) if last.isdecimal() else None,
         Expect(step["expects"]),
         body=body and (body[0], with_script_marker(body[1]).encode("latin-1")),
-        shape=Shape(**style) if style else USUAL,
+        form_style=Shape(**style) if style else USUAL,
     )

@@ -71,7 +71,7 @@ class Outcome:
     """The outcome of a run.
 
     Attributes:
-        began: when, in seconds since 1970.
+        started_at: when, in seconds since 1970.
         word: *conforms*, *does not conform*, *undecided*, *partial: no claim* or *interrupted: no claim*; with records
             left behind, it says so.
         status: the exit status that goes with it.
@@ -82,12 +82,12 @@ class Outcome:
         notes: what every client runs into though no rule forbids it.
         stale: what is wrong with the waivers.
         public_base_url: what page links had to begin with, if not the base URL.
-        shrunk: by the id of a rule, the first resource for which its finding was tried again, and what that took.
+        shortest: by the id of a rule, the first resource for which its finding was tried again, and what that took.
     """
 
     base_url: str
     version: str
-    began: float
+    started_at: float
     seconds: float
     word: str
     status: int
@@ -104,7 +104,7 @@ class Outcome:
     stale: tuple[str, ...] = ()
     interrupted: bool = False
     public_base_url: str | None = None
-    shrunk: Mapping[str, tuple[str, Shrunk]] = field(default_factory=dict)
+    shortest: Mapping[str, tuple[str, Shrunk]] = field(default_factory=dict)
     masking: Masking = field(default_factory=lambda: Masking.of({}, []))
 
     @property
@@ -134,7 +134,7 @@ class Outcome:
         return [result for result in self.results if result.verdict is Verdict.FAIL and not result.waived]
 
     @cached_property
-    def observed(self) -> dict[str, Counter[str]]:
+    def choices_seen(self) -> dict[str, Counter[str]]:
         return observed(self.exchanges)
 
 

@@ -28,10 +28,10 @@ class Waiver:
     rule: str
     resource: str
     reason: str
-    until: date
+    end_date: date
 
     def __str__(self) -> str:
-        return f"{self.rule}[{self.resource}], until {self.until}"
+        return f"{self.rule}[{self.resource}], until {self.end_date}"
 
 
 def read_waivers(path: Path) -> list[Waiver]:
@@ -90,12 +90,12 @@ def apply_waivers(
         violated = [result for result in matching_results if result.verdict in VIOLATED]
         if not matching:
             stale.append(f"{waiver}: the contract has no such rule for this resource")
-        elif waiver.until < today:
+        elif waiver.end_date < today:
             stale.append(f"{waiver}: its time is over")
         elif len(matching_results) == len(matching) and all(result.verdict in MENDED for result in matching_results):
             stale.append(f"{waiver}: nothing fails there any more; take it out")
         else:
-            reason = f"{waiver.reason} (until {waiver.until})"
+            reason = f"{waiver.reason} (until {waiver.end_date})"
             by_pair |= {(result.rule.id, result.resource): replace(result, waived=reason) for result in violated}
     return list(by_pair.values()), stale
 

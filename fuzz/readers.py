@@ -163,9 +163,9 @@ def try_ledger(data: bytes) -> None:
             return
         with ledger:
             known = [asdict(entry) for entry in ledger.entries]
-            told = [(str(entry), entry.marker, entry.may_exist, entry.is_in("")) for entry in ledger.entries]
+            told = [(str(entry), entry.marker, entry.may_exist, entry.is_marked_in("")) for entry in ledger.entries]
             for entry in ledger.entries:
-                ledger.vouch(entry)
+                ledger.confirm(entry)
         with Ledger.resume(path) as again:
             assert (again.base_url, again.account, again.unread) == (ledger.base_url, ledger.account, ledger.unread)
             assert [asdict(entry) | {"seen": True} for entry in again.entries] == [
@@ -183,7 +183,7 @@ def try_waivers(data: bytes) -> None:
             return
         waivers.apply_waivers(known, [], shipped_contract(), TODAY)
         fields = [
-            {"rule": each.rule, "kind": each.resource, "reason": each.reason, "until": each.until} for each in known
+            {"rule": each.rule, "kind": each.resource, "reason": each.reason, "until": each.end_date} for each in known
         ]
         path.write_text(yaml.safe_dump(fields), encoding="utf-8")
         assert waivers.read_waivers(path) == known

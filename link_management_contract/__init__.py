@@ -60,7 +60,7 @@ class Resource:
         name: its name as paths spell it, such as `splash-pages`.
         paths: the path of each of the five operations; `{id}` stands for a record's id.
         link_collection: the collection that its page links name.
-        shape: the schema of each field of its read representation.
+        record_schema: the schema of each field of its read representation.
         required_in_reads: those of them that every record has to show.
         page_sizes: the allowed numbers of records on a page.
         default_page_size: the page size if none is asked for.
@@ -70,7 +70,7 @@ class Resource:
     paths: Mapping[str, str]
     link_collection: str
     fields: Mapping[str, Field]
-    shape: Mapping[str, Mapping[str, Any]]
+    record_schema: Mapping[str, Mapping[str, Any]]
     required_in_reads: tuple[str, ...]
     page_sizes: tuple[int, ...]
     default_page_size: int
@@ -215,7 +215,7 @@ class Contract:
             paths={name: path for name, (path, _) in operations.items()},
             link_collection=operations["list"][1]["x-link-collection"],
             fields=self._fields(operations["create"][1], operations["update"][1]),
-            shape=record_schema,
+            record_schema=record_schema,
             required_in_reads=tuple(name for name in record_schema if name in required),
             page_sizes=self.page_sizes,
             default_page_size=self.default_page_size,

@@ -74,7 +74,7 @@ class Session:
 
     def stop(self) -> str:
         """Stop the mock; it forgets everything."""
-        mistakes = [f"{rule}: {problem}" for problem, rule, _ in self._running.running.journal.most_remarked]
+        mistakes = [f"{rule}: {problem}" for problem, rule, _ in self._running.running.journal.frequent_remarks]
         self.end()
         return answer(stopped=True, remarks={QUOTED: mistakes})
 
@@ -124,9 +124,10 @@ class Session:
             more_keys="sandbox-ANYTHING is a private copy of the first account",
             switches={name: value for name, value in told(running.settings).items() if value},
             forced=[
-                f"{effect.number}: {effect.what} on {effect.method} {effect.path}" for effect in running.effects.every
+                f"{effect.number}: {effect.description} on {effect.method} {effect.path}"
+                for effect in running.effects.active
             ],
-            journal={"requests": len(running.journal.find()), "kinds of remarks": len(running.journal.remarked)},
+            journal={"requests": len(running.journal.find()), "kinds of remarks": len(running.journal.remark_counts)},
         )
 
     def reset(
@@ -168,7 +169,7 @@ class Session:
         parts = {"prefer": prefer, "status": status, "body": body, "headers": headers, "field": field}
         effect = {name: value for name, value in parts.items() if value not in (None, "")}
         added = running.force(effect | {"method": method, "path": path, "account": account, "times": times})
-        return answer(number=added.number, forced=added.what, method=method, path=path, times=times)
+        return answer(number=added.number, forced=added.description, method=method, path=path, times=times)
 
     def journal(
         self,

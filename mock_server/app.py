@@ -64,23 +64,23 @@ class _Routes(MapAdapter):
     """The routes for one request; where a path leads is found out once, because clients ask for the same again.
 
     Attributes:
-        known: the rules and arguments of methods and paths, of all requests to an application.
+        cached_matches: the rules and arguments of methods and paths, of all requests to an application.
     """
 
-    known: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]]
+    cached_matches: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]]
 
     def match(self, *args: Any, **kwargs: Any) -> Any:
         """Where a request leads, if Flask asks for just that."""
         if args or kwargs != {"return_rule": True}:
             return super().match(*args, **kwargs)
         route_key = self.default_method, self.path_info
-        route_match = self.known.get(route_key)
+        route_match = self.cached_matches.get(route_key)
         if route_match is None:
             route_match = super().match(return_rule=True)
             if len(self.path_info) <= LONGEST_KNOWN:
-                if len(self.known) >= MOST_KNOWN:
-                    self.known.clear()
-                self.known[route_key] = route_match
+                if len(self.cached_matches) >= MOST_KNOWN:
+                    self.cached_matches.clear()
+                self.cached_matches[route_key] = route_match
         rule, arguments = route_match
         return rule, {**arguments}
 
@@ -105,7 +105,7 @@ class AnyHostFlask(ThreadSafeFlask):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, static_folder=None)
-        self._known: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]] = {}
+        self._cached_matches: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]] = {}
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
         """The routes for a request, whatever host it names."""
@@ -115,7 +115,7 @@ class AnyHostFlask(ThreadSafeFlask):
         path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
         scheme, method = environ["wsgi.url_scheme"], environ["REQUEST_METHOD"]
         routes = _Routes(self.url_map, "", environ["SCRIPT_NAME"] or "/", "", scheme, path, method)
-        routes.known = self._known
+        routes.cached_matches = self._cached_matches
         return routes
 
 
@@ -164,7 +164,7 @@ def create_app(
         settings: the defaults, if None.
         before: the service of an earlier application, if its records are to be taken over instead of a fixture's.
         recording: where requests are kept; if None, they are neither kept nor logged.
-        space: where the accounts are that several processes share, or None.
+        namespace: where the accounts are that several processes share, or None.
 
     Returns:
         The application; `app.extensions["mock_server"]` is its `Service`.
@@ -257,7 +257,7 @@ def _accounts(  # noqa: PLR0913, PLR0917 - what either kind needs
     """The accounts, in memory or in a space; what a new space begins with is read into memory first."""
     if not namespace:
         return MemoryAccounts(settings, contract, choices, reader, cast("MemoryAccounts | None", before))
-    if namespace.is_new:
+    if namespace.is_empty:
         begin(MemoryAccounts(settings, contract, choices, reader), settings, contract.resources.values(), namespace)
     return SharedAccounts(settings, contract, choices, reader, namespace)
 

@@ -138,7 +138,7 @@ class Choices(dict[str, str]):
 
     Args:
         points: the open points of the contract.
-        chosen: values other than the defaults.
+        choices: values other than the defaults.
         grease: the seed of all values that are not chosen; if None, they are the defaults.
 
     Raises:

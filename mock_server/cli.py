@@ -369,7 +369,7 @@ def _finish(server: MockServer, options: SimpleNamespace) -> int:
         for line, _ in write_results:
             printed.say(line)
         printed.say(printed.remarks(server) or "Stopped.")
-        is_remarked = options.fail_on_remarks and server.running.journal.remarked
+        is_remarked = options.fail_on_remarks and server.running.journal.remark_counts
     except Refusal:
         printed.say("Stopped. The store does not answer, so nothing can be said of the requests.")
         return REMARKED
@@ -384,8 +384,8 @@ def _written(server: MockServer, options: SimpleNamespace) -> Iterator[tuple[str
     if options.save:
         file, (text, state) = Path(options.fixture), options.began
         yield printed.saved(file, text, server.running.fixture(), is_changed=_state(file) != state)
-    if options.record and server.running.sightings:
-        yield printed.recorded(options.record, server.running.sightings, verbatim=options.verbatim)
+    if options.record and server.running.fixture_recording:
+        yield printed.recorded(options.record, server.running.fixture_recording, verbatim=options.verbatim)
 
 
 def _log(level: str) -> BatchHandler:

@@ -31,7 +31,7 @@ class Option(click.Option):
         text: what it does.
         setting: the setting that it sets, whole or in part; none if empty.
         switch: the type of the JSON with which the control plane changes the same setting, or None if it cannot.
-        how: further arguments for click.
+        settings: further arguments for click.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Option(click.Option):
         self.flag, self.group, self.setting, self.switch = flag, group, setting, switch
 
     @property
-    def known_as(self) -> str:
+    def plane_name(self) -> str:
         """What the control plane calls it."""
         return {"choices": "open"}.get(self.setting, self.setting)
 
@@ -161,5 +161,5 @@ OPTIONS = (
 )
 # fmt: on
 SWITCHES = {
-    option.known_as: option for option in sorted(OPTIONS, key=lambda option: option.is_for_the_start) if option.switch
+    option.plane_name: option for option in sorted(OPTIONS, key=lambda option: option.is_for_the_start) if option.switch
 }

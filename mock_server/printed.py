@@ -53,7 +53,10 @@ def banner(server: MockServer) -> str:
             if server.settings.grease is None
             else [f"Grease       seed {server.settings.grease}, in each answer's {HEADER}"]
         ),
-        *(f"Defect       {name}: {DEFECTS[name].what} ({DEFECTS[name].rule})" for name in server.settings.defects),
+        *(
+            f"Defect       {name}: {DEFECTS[name].description} ({DEFECTS[name].rule})"
+            for name in server.settings.defects
+        ),
         *(f"Condition    {name}={amount:g}" for name, amount in server.settings.conditions.items()),
         *([f"Store        {shown_url(server.settings.store)}"] if server.settings.store else []),
         f"Console      {server.origin}/" if server.is_controlled else NO_CONSOLE,
@@ -174,7 +177,7 @@ def recorded(file: Path, recording: Sightings, *, verbatim: bool) -> tuple[str, 
 def remarks(server: MockServer) -> str:
     """The remarks about all requests, the most frequent first."""
     running = server.running
-    counted = running.journal.most_remarked
+    counted = running.journal.frequent_remarks
     lines = [
         line
         for text, rule, count in counted[:MOST_TOLD]
@@ -193,7 +196,7 @@ def open_points(chosen_values: Mapping[str, str], grease: int | None) -> str:
     """The open points with their values, and which of them a mock chooses.
 
     Args:
-        chosen: values other than the defaults.
+        chosen_values: values other than the defaults.
         grease: the seed of all that are not chosen, or None.
 
     Raises:
@@ -217,12 +220,14 @@ def _marked(notes: list[str]) -> str:
 
 def defects() -> str:
     """The defects with the rules they break."""
-    return "\n".join(f"{defect.name}: {defect.what} ({defect.rule})" for defect in DEFECTS.values())
+    return "\n".join(f"{defect.name}: {defect.description} ({defect.rule})" for defect in DEFECTS.values())
 
 
 def conditions() -> str:
     """The conditions, each with its usual measure."""
-    return "\n".join(f"{name}={condition.measures[0]:g}: {condition.what}" for name, condition in CONDITIONS.items())
+    return "\n".join(
+        f"{name}={condition.amounts[0]:g}: {condition.description}" for name, condition in CONDITIONS.items()
+    )
 
 
 def contract(form: str, base_url: str) -> str:
@@ -276,26 +281,26 @@ class BatchHandler(logging.StreamHandler):  # type: ignore[type-arg]
     def __init__(self) -> None:
         super().__init__()
         self._waiting: deque[logging.LogRecord] = deque(maxlen=MOST_WAITING)
-        self._came, self._over = threading.Event(), threading.Event()
+        self._record_event, self._end_event = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a line until it is written."""
         self._waiting.append(record)
-        if not self._came.is_set():
-            self._came.set()
+        if not self._record_event.is_set():
+            self._record_event.set()
 
     def finish(self) -> None:
         """Write what is left, if somebody reads it, and no more; `close` is called by others, such as Granian."""
-        self._over.set()
-        self._came.set()
+        self._end_event.set()
+        self._record_event.set()
         self._thread.join(SECONDS_TO_FINISH)
 
     def _write(self) -> None:
-        while not self._over.wait(SECONDS_BETWEEN):
-            self._came.wait()
-            self._came.clear()
+        while not self._end_event.wait(SECONDS_BETWEEN):
+            self._record_event.wait()
+            self._record_event.clear()
             self._write_waiting()
         self._write_waiting()
 

@@ -83,12 +83,12 @@ class MockAccount:
     Attributes:
         server: the mock.
         api_key: the account's key.
-        meant: patterns of the rules against which mistakes are meant.
+        ignored_rules: patterns of the rules against which mistakes are meant.
     """
 
     server: MockServer
     api_key: str
-    meant: tuple[str, ...] = ()
+    ignored_rules: tuple[str, ...] = ()
 
     @property
     def base_url(self) -> str:
@@ -128,4 +128,4 @@ class MockAccount:
             SettingsError: if there is none of that name, or the fixture is invalid.
         """
         self.server.running.reset_account(self.api_key, start_data)
-        self.server.running.remarks.mean(self.api_key, self.meant)
+        self.server.running.remarks.mean(self.api_key, self.ignored_rules)

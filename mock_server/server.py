@@ -187,7 +187,7 @@ def _gateway(wsgi_site: Site, running: Instance, token: str | None) -> Gateway:
         raise SettingsError(
             f"`mock-server forward` needs aiohttp 3.14 or later; install it, or the extra [forward]: {error}"
         ) from error
-    recorders = running.keeper, running.sightings
+    recorders = running.journal_writer, running.fixture_recording
     gateway: Gateway = forwarding.ForwardingGateway(wsgi_site, running.settings, deployment, *recorders, token)
     return gateway
 
@@ -276,7 +276,7 @@ class Workers:
         count: how many.
         listener: the socket that they share; None if there are none.
         prepare: called in each before it serves.
-        given: the arguments of `MockServer`.
+        server_arguments: the arguments of `MockServer`.
     """
 
     def __init__(

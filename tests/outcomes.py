@@ -31,7 +31,7 @@ def exchange(number: int, operation: str, path: str, status: int | None, body: b
     error = more.get("error", "")
     trace = f"4bf92f3577b34da6{number:016x}"
     told = headers if status else {}
-    return Exchange(request, number, status, told, body, error, began=BEGAN + number, seconds=0.01, trace=trace)
+    return Exchange(request, number, status, told, body, error, started_at=BEGAN + number, seconds=0.01, trace=trace)
 
 
 FORM = {"name": 'ct1-1 <b>"&', "logo": ("logo.png", BINARY, "image/png")}
@@ -67,7 +67,7 @@ def outcome() -> Outcome:
         base_url="https://links.example.com/prefix",
         insecure=True,
         version="1.0.0",
-        began=BEGAN,
+        started_at=BEGAN,
         word="does not conform",
         status=1,
         strict=False,

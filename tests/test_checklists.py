@@ -44,7 +44,7 @@ def test_each_field_of_a_form_is_set_in_the_demo_fixture() -> None:
 
 def test_each_field_that_the_demo_fixture_sets_is_written_or_read() -> None:
     for resource in CONTRACT.resources.values():
-        known = {field for each, field in FIELDS if each is resource} | set(resource.shape) | {"is_enabled"}
+        known = {field for each, field in FIELDS if each is resource} | set(resource.record_schema) | {"is_enabled"}
         unknown = {field for record in demo_records(resource.name) for field in record} - known
         assert unknown == set(), f"openapi.yaml: add {unknown} to a form of {resource.name}: fixtures/demo.yaml sets it"
 
@@ -71,7 +71,7 @@ def test_each_field_that_is_written_and_read_has_a_rule_that_it_comes_back() -> 
     assert [
         f"openapi.yaml: {field} of {resource.name} is written and read; add {rule} to x-rules"
         for resource, field in FIELDS
-        if field in resource.shape
+        if field in resource.record_schema
         for rule in JUDGED_OTHERWISE.get(field, (f"forms.{field.replace('_', '-')}-comes-back",))
         if rule not in CONTRACT.rules
     ] == []
@@ -89,7 +89,7 @@ def test_a_rule_that_a_field_comes_back_holds_for_each_resource_with_the_field()
 
 def test_a_field_that_is_read_is_required_once_a_rule_on_its_type_gates_and_not_before() -> None:
     for resource in CONTRACT.resources.values():
-        for field in resource.shape:
+        for field in resource.record_schema:
             start = f"representations.{field.replace('_', '-')}-"
             levels = {rule.level for rule in CONTRACT.rules.values() if rule.id.startswith(start)}
             assert (field in resource.required_in_reads) == (levels != {"advisory"}), (
@@ -102,17 +102,19 @@ def test_each_field_that_is_read_has_a_rule_on_its_type() -> None:
     assert [
         f"openapi.yaml: {field} of {resource.name} is read; add a rule {start}... on its type to x-rules"
         for resource in CONTRACT.resources.values()
-        for field in resource.shape
+        for field in resource.record_schema
         for start in [f"representations.{field.replace('_', '-')}-"]
         if not any(rule.id.startswith(start) and resource.name in rule.resources for rule in CONTRACT.rules.values())
     ] == []
 
 
 def test_a_rule_on_the_type_of_a_field_holds_for_each_resource_that_shows_the_field() -> None:
-    fields = {field for resource in CONTRACT.resources.values() for field in resource.shape}
+    fields = {field for resource in CONTRACT.resources.values() for field in resource.record_schema}
     for rule in CONTRACT.rules.values():
         about = [each for each in fields if rule.id.startswith(f"representations.{each.replace('_', '-')}-")]
-        showing = [each.name for each in CONTRACT.resources.values() if about and max(about, key=len) in each.shape]
+        showing = [
+            each.name for each in CONTRACT.resources.values() if about and max(about, key=len) in each.record_schema
+        ]
         assert not about or list(rule.resources) == showing, f"openapi.yaml: {rule.id}: set resources to {showing}"
 
 
@@ -193,4 +195,4 @@ def test_each_entry_names_a_section_of_the_specification() -> None:
 def test_each_defect_has_a_name_of_small_letters_and_a_sentence() -> None:
     for name, defect in DEFECTS.items():
         assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name), f"mock_server/defects/table.py: rename {name!r}"
-        assert len(defect.what.split()) > 1, f"mock_server/defects/table.py: say in a sentence what {name} does"
+        assert len(defect.description.split()) > 1, f"mock_server/defects/table.py: say in a sentence what {name} does"

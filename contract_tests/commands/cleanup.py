@@ -41,7 +41,7 @@ def cleanup_command(contract: Contract, options: SimpleNamespace) -> int:
             clean_up(target, resource)
         target.close()
     removed = sum(entry.removed and entry.identifier is not None for entry in unfinished)
-    say(f"{target.sent} requests to {ledger.base_url}; {removed} records removed, {len(ledger.left)} left")
+    say(f"{target.request_count} requests to {ledger.base_url}; {removed} records removed, {len(ledger.left)} left")
     report_left(ledger)
     return BROKEN if ledger.left else 0
 

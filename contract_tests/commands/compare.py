@@ -48,7 +48,7 @@ def compare_command(_: Contract, options: SimpleNamespace) -> int:
     except OSError as error:
         complain(f"the comparison could not be written: {error}")
         return BROKEN
-    return FAILED if (regression.worse if options.baseline else compared["differences"]) else 0
+    return FAILED if (regression.worsened if options.baseline else compared["differences"]) else 0
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -65,16 +65,16 @@ class Regression:
     """What has changed since an earlier run: names of results, each with both verdicts.
 
     Attributes:
-        worse: what fails, or can no longer be decided, and was better.
-        better: what was worse.
+        worsened: what fails, or can no longer be decided, and was better.
+        improved: what was worse.
         new: what was not judged then.
-        gone: what is not judged any more.
+        removed: what is not judged any more.
     """
 
-    worse: tuple[str, ...]
-    better: tuple[str, ...]
+    worsened: tuple[str, ...]
+    improved: tuple[str, ...]
     new: tuple[str, ...]
-    gone: tuple[str, ...]
+    removed: tuple[str, ...]
 
     @classmethod
     def of(cls, before: Mapping[str, Any], now: Mapping[str, Any]) -> Self:
@@ -95,7 +95,12 @@ class Regression:
     @property
     def lines(self) -> list[str]:
         lines = []
-        for title, names in (("worse", self.worse), ("better", self.better), ("new", self.new), ("gone", self.gone)):
+        for title, names in (
+            ("worse", self.worsened),
+            ("better", self.improved),
+            ("new", self.new),
+            ("gone", self.removed),
+        ):
             lines += [f"{len(names)} {title}", *(f"  {name}" for name in names)] if names else []
         return lines or ["nothing is worse or better"]
 

@@ -23,13 +23,13 @@ def judge_command(contract: Contract, options: SimpleNamespace) -> int:
         NothingSelectedError: if it holds no exchange with such a service.
     """
     recording = read(options.file, contract, options.base_url)
-    for reason, count in recording.passed_over.items():
+    for reason, count in recording.skip_counts.items():
         complain(f"{count} of the entries passed over: {reason}")
     if not recording.exchanges:
         at = f" at {options.base_url}" if options.base_url else ""
-        raise NothingSelectedError(f"none of the {recording.every} exchanges in {options.file} belongs to this API{at}")
+        raise NothingSelectedError(f"none of the {recording.count} exchanges in {options.file} belongs to this API{at}")
     outcome = outcome_of(contract, recording, strict=options.strict, public_base_url=options.public_base_url)
-    say(f"{len(recording.exchanges)} of {recording.every} exchanges are with {recording.base_url}\n")
+    say(f"{len(recording.exchanges)} of {recording.count} exchanges are with {recording.base_url}\n")
     terminal.show(results.as_dict(outcome), terminal.Screen(), verbose=options.verbose)
     return outcome.status
 
@@ -52,7 +52,7 @@ def outcome_of(contract: Contract, recording: Recording, *, strict: bool, public
     return Outcome(
         base_url=recording.base_url,
         version=contract.version,
-        began=time(),
+        started_at=time(),
         seconds=0.0,
         word=word,
         status=status,

@@ -55,15 +55,15 @@ class Session:
 
     Attributes:
         runs: the results of the last two runs that came to a verdict, as `results.json` holds them.
-        shown: how many causes of the last one were shown.
+        causes_shown: how many causes of the last one were shown.
     """
 
     def __init__(self, contract: Contract, options: SimpleNamespace, folder: Path) -> None:
         self._contract, self._options, self._folder = contract, options, folder
         self._is_free = anyio.Lock()  # runs of one account would disturb each other
-        self._begun = 0
+        self._run_count = 0
         self.runs: list[dict[str, Any]] = []
-        self.shown = 0
+        self.causes_shown = 0
 
     async def judge(  # noqa: PLR0913, PLR0917 - keywords, to all who use it
         self,
@@ -85,8 +85,8 @@ class Session:
         """
         url = self._allowed(base_url)
         async with self._is_free:
-            self._begun += 1
-            folder = self._folder / f"run-{os.getpid()}-{self._begun}"
+            self._run_count += 1
+            folder = self._folder / f"run-{os.getpid()}-{self._run_count}"
             run_options = [
                 f"--base-url={url}",
                 f"--resources={','.join(resources or ())}",
@@ -101,9 +101,9 @@ class Session:
                 raise UsageError(complaint)
             if document["status"] != status:  # there is none, or it was written before the run broke off
                 raise UsageError(answer(verdict=None, exit_status=status, **{QUOTED: complaint}))
-            self.runs = [*self.runs[-1:], document | {"run": self._begun, "folder": str(folder)}]
-            self.shown = 1
-        return self._judged()
+            self.runs = [*self.runs[-1:], document | {"run": self._run_count, "folder": str(folder)}]
+            self.causes_shown = 1
+        return self._summary()
 
     def _allowed(self, text: str) -> str:
         """The base URL that a tool names, or the one that the command was started with.
@@ -134,11 +134,11 @@ class Session:
                 raise UsageError(f'the last run judged no rule "{rule}"; `explain` finds rules by patterns')
             return answer(rule=rule, required=rows[0]["statement"], results=[_result(result) for result in rows])
         causes = groups(last["results"])
-        if self.shown >= len(causes):
-            self.shown = 0
+        if self.causes_shown >= len(causes):
+            self.causes_shown = 0
             return answer(finding=None, causes=len(causes), then="no more; the next call begins again")
-        self.shown += 1
-        return answer(number=self.shown, causes=len(causes), finding=_cause(causes[self.shown - 1]))
+        self.causes_shown += 1
+        return answer(number=self.causes_shown, causes=len(causes), finding=_cause(causes[self.causes_shown - 1]))
 
     def explain(
         self, name: Annotated[str, Field(description="a rule, an open point, a statement's number, or pagination.*")]
@@ -174,12 +174,12 @@ class Session:
         ]
         return answer(
             verdicts=[run["verdict"] for run in (before, now)],
-            worse=change.worse,
-            better=change.better,
+            worse=change.worsened,
+            better=change.improved,
             new_warnings=sorted(warned[1] - warned[0]),
             gone_warnings=sorted(warned[0] - warned[1]),
             judged_now_alone=len(change.new),
-            judged_then_alone=len(change.gone),
+            judged_then_alone=len(change.removed),
         )
 
     @property
@@ -188,7 +188,7 @@ class Session:
             raise UsageError("nothing came to a verdict yet; call judge first")
         return self.runs[-1]
 
-    def _judged(self) -> str:
+    def _summary(self) -> str:
         run, before = self._last, self.runs[-2] if len(self.runs) > 1 else {"notes": []}
         causes = groups(run["results"])
         failed = sum(result["verdict"] == Verdict.FAIL for result in run["results"])

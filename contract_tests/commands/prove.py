@@ -195,7 +195,7 @@ def _watched(judgements: Iterator[Judged], total: int) -> Iterator[Judged]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("judging", total=total)
         for count, result in enumerate(judgements, 1):
-            progress.update(task, advance=1, description=result.trial.name or f"grease {result.trial.seed}")
+            progress.update(task, advance=1, description=result.server.name or f"grease {result.server.seed}")
             if not console.is_terminal and (now := time.monotonic()) > next_line:
                 complain(f"{count} of {total} servers judged  ·  {now - started:.0f} s")
                 next_line = now + SECONDS_BETWEEN_LINES
@@ -224,7 +224,7 @@ def show(proof: Proof, console: Console, *, by_defect: bool) -> None:
         console.print(Text(line, style="bold red"))
     word = ("proved", "bold green") if not proof.failures else ("not proved", "bold red")
     console.print(Text(f"\n{word[0]}", style=word[1]))
-    server_count = sum(len(row.judged) for row in proof.rows) + len(proof.right) + len(proof.hostile)
+    server_count = sum(len(row.judgements) for row in proof.rows) + len(proof.right) + len(proof.hostile)
     console.print(f"{server_count} servers judged in {proof.seconds:.0f} s")
 
 
@@ -233,7 +233,15 @@ def markdown(proof: Proof) -> str:
     lines += [f"- {text}" for text in _texts(proof)]
     lines += ["", _line(DEFECT_COLUMNS), _line(["---"] * 5)]
     lines += [
-        _line((f"`{row.defect.name}`", row.defect.rule, _share(row), ", ".join(sorted(row.others)), row.requests or ""))
+        _line(
+            (
+                f"`{row.defect.name}`",
+                row.defect.rule,
+                _share(row),
+                ", ".join(sorted(row.violated_others)),
+                row.requests or "",
+            )
+        )
         for row in proof.rows
     ]
     return "\n".join(lines)
@@ -247,23 +255,23 @@ def as_dict(proof: Proof) -> dict[str, Any]:
             {
                 "name": row.defect.name,
                 "rule": row.defect.rule,
-                "what": row.defect.what,
+                "what": row.defect.description,
                 "verdict": row.verdict,
-                "others": sorted(row.others),
+                "others": sorted(row.violated_others),
                 "requests": row.requests,
                 "scripted": row.scripted,
-                "trials": [_trial(judgement) for judgement in row.judged],
+                "trials": [_trial(judgement) for judgement in row.judgements],
             }
             for row in proof.rows
         ],
         "right": [_trial(judgement) for judgement in proof.right],
-        "hostile": [{"condition": judgement.trial.name} | _trial(judgement) for judgement in proof.hostile],
+        "hostile": [{"condition": judgement.server.name} | _trial(judgement) for judgement in proof.hostile],
         "failures": proof.failures,
     }
 
 
 def _trial(judgement: Judged) -> dict[str, Any]:
-    server = judgement.trial
+    server = judgement.server
     return {
         "switches": dict(server.switches),
         "kinds": list(server.resources),
@@ -285,7 +293,9 @@ def _areas(proof: Proof) -> Table:
 def _defects(proof: Proof) -> Table:
     table = Table(*DEFECT_COLUMNS, box=None, pad_edge=False)
     for row in proof.rows:
-        table.add_row(row.defect.name, row.defect.rule, _share(row), ", ".join(sorted(row.others)), str(row.requests))
+        table.add_row(
+            row.defect.name, row.defect.rule, _share(row), ", ".join(sorted(row.violated_others)), str(row.requests)
+        )
     return table
 
 
@@ -316,7 +326,7 @@ def _right(judgements: tuple[Judged, ...], title: str) -> str:
 
 
 def _share(row: Row) -> str:
-    return f"{row.caught} of {len(row.judged)}"
+    return f"{row.caught_count} of {len(row.judgements)}"
 
 
 def _area(row: Row) -> str:

@@ -82,7 +82,7 @@ def _gated(outcome: Outcome, document: dict[str, Any], baseline: dict[str, Any])
     regression = compare.Regression.of(baseline, document)
     with without_workflow_commands():
         say("\n".join(["", *regression.lines]))
-    if regression.worse:
+    if regression.worsened:
         return FAILED
     return 0 if outcome.status in (FAILED, UNDECIDED) and not outcome.stale else outcome.status
 
@@ -94,27 +94,27 @@ class ProgressDisplay:
     """
 
     def __init__(self, options: SimpleNamespace) -> None:
-        self._screen = terminal.Screen(stderr=True)
+        self._console = terminal.Screen(stderr=True)
         self._options = options
         self._failed: set[str] = set()
-        self._status = self._screen.status("")
-        self._began = time.monotonic()
+        self._status = self._console.status("")
+        self._started = time.monotonic()
         self._line = "beginning"
-        self._ended = Event()
+        self._end_event = Event()
         self.ledger = Ledger()
 
     def __call__(self, chapter: str, requests: int) -> None:
         """Note the current chapter and the number of requests so far."""
         self._line = f"{chapter}  ·  {requests} requests"
-        if TOO_MANY in chapter and not self._screen.is_terminal:
+        if TOO_MANY in chapter and not self._console.is_terminal:
             complain(self._line)
 
     def certain(self, outcome: Outcome) -> None:
         """Show the failures that are new, and keep all of them in `results.json` in case the run does not end well."""
         failed = {result.id for result in outcome.failed}
-        if self._screen.is_terminal and not self._options.quiet:
+        if self._console.is_terminal and not self._options.quiet:
             for name in sorted(failed - self._failed):
-                self._screen.print(f"fail: {name}", style="red")
+                self._console.print(f"fail: {name}", style="red")
         if self._options.report_dir and failed - self._failed:
             with suppress(OSError):  # it is written again at the end, and then complained of
                 self._options.report_dir.mkdir(parents=True, exist_ok=True)
@@ -122,21 +122,21 @@ class ProgressDisplay:
         self._failed |= failed
 
     def __enter__(self) -> Self:
-        if self._screen.is_terminal:
+        if self._console.is_terminal:
             self._status.start()
         Thread(target=self._show_lines, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._status.stop()
-        self._ended.set()
+        self._end_event.set()
 
     def _show_lines(self) -> None:
         """Show again and again how far the run is, and of its clean-up how much is left to do."""
-        is_terminal = self._screen.is_terminal
-        while not self._ended.wait(BETWEEN_UPDATES if is_terminal else BETWEEN_LINES):
+        is_terminal = self._console.is_terminal
+        while not self._end_event.wait(BETWEEN_UPDATES if is_terminal else BETWEEN_LINES):
             left = f"  ·  {len(self.ledger.left)} records to remove" if CLEANING_UP in self._line else ""
-            line = f"{self._line}  ·  {time.monotonic() - self._began:.0f} s{left}"
+            line = f"{self._line}  ·  {time.monotonic() - self._started:.0f} s{left}"
             (self._status.update if is_terminal else complain)(line)
 
 
@@ -227,7 +227,7 @@ def write_reports(
     changes: Sequence[str] = (),
 ) -> bool:
     """Write each report that the command line asks for, if possible; return whether all were written."""
-    today = datetime.fromtimestamp(outcome.began, UTC).date()
+    today = datetime.fromtimestamp(outcome.started_at, UTC).date()
     writers: list[Callable[[], None]] = []
     if options.write_waivers:
         writers.append(lambda: write_waivers(options.write_waivers, outcome.results, today, strict=outcome.strict))

@@ -32,8 +32,8 @@ Kinds = tuple[str, ...]
 class Fate(Enum):
     """What became of a write, as far as its answer tells."""
 
-    DONE = auto()
-    REFUSED = auto()
+    CARRIED_OUT = auto()
+    REJECTED = auto()
     UNKNOWN = auto()
 
 
@@ -42,9 +42,9 @@ def fate_of(exchange: Exchange) -> Fate:
     if exchange.failed:
         return Fate.UNKNOWN
     if not exchange.is_accepted:
-        return Fate.REFUSED
+        return Fate.REJECTED
     clear = exchange.request.operation == "delete" or id_of(exchange.data) is not None
-    return Fate.DONE if clear else Fate.UNKNOWN
+    return Fate.CARRIED_OUT if clear else Fate.UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class Step:
     Attributes:
         name: what it is called in an order.
         changes: the fields that an update changes; empty for a read, None for a delete.
-        fate: what became of it.
+        result: what became of it.
         shows: what a read shows; of no matter for a write.
     """
 
     name: str
     changes: frozenset[str] | None = frozenset()
-    fate: Fate = Fate.DONE
+    result: Fate = Fate.CARRIED_OUT
     shows: State = frozenset()
 
     @property
@@ -74,8 +74,8 @@ def orders(steps: Sequence[Step]) -> Iterator[tuple[tuple[str, ...], State]]:
     A write that was refused changes nothing; one whose fate is unknown may have been carried out or not. An update of a
     record that is gone changes nothing, whatever it is answered.
     """
-    certain = [step for step in steps if step.is_read or step.fate is Fate.DONE]
-    unknown = [step for step in steps if not step.is_read and step.fate is Fate.UNKNOWN]
+    certain = [step for step in steps if step.is_read or step.result is Fate.CARRIED_OUT]
+    unknown = [step for step in steps if not step.is_read and step.result is Fate.UNKNOWN]
     for selection in product((True, False), repeat=len(unknown)):
         carried_out = certain + [step for step, is_taken in zip(unknown, selection, strict=True) if is_taken]
         for order in permutations(carried_out):
@@ -130,10 +130,10 @@ def described(state: State) -> str:
 
 def timeline(overlapping: Round) -> tuple[str, ...]:
     """The requests with their times, what was seen afterwards, and what each order would have given."""
-    round_start = min((exchange.began for exchange in overlapping.exchanges), default=0.0)
+    round_start = min((exchange.started_at for exchange in overlapping.exchanges), default=0.0)
     lines = []
     for exchange in overlapping.exchanges:
-        request, start = exchange.request, exchange.began - round_start
+        request, start = exchange.request, exchange.started_at - round_start
         fields = f" ({', '.join(request.form)})" if request.form else ""
         status = f"status {exchange.status}" if exchange.status else "no answer"
         is_read = request.operation == "read" and overlapping.before and exchange.record
@@ -167,14 +167,14 @@ def no_order_explains(overlapping: Round) -> Contradiction:
 def is_back(overlapping: Round) -> Contradiction:
     """A record that is there although its delete was answered."""
     deletes = [fate_of(exchange) for exchange in overlapping.exchanges if exchange.request.operation == "delete"]
-    if Fate.DONE not in deletes:
+    if Fate.CARRIED_OUT not in deletes:
         return None
     expected = "no record once its delete was answered"
     if any(read.record is not None for read in overlapping.reads):
         return expected, "a read shows it"
     return (
         (expected, "it is listed")
-        if overlapping.exchanges[0].request.identifier in (overlapping.listed or ())
+        if overlapping.exchanges[0].request.identifier in (overlapping.listed_ids or ())
         else None
     )
 
@@ -190,25 +190,29 @@ def not_listed_once(overlapping: Round) -> Contradiction:
     missing = [read.request.identifier for read in overlapping.reads if read.record is None and _is_clear(read)]
     if missing:
         return "a record under each id that a create answered", f"none under {missing[0]}"
-    if overlapping.listed is None:
+    if overlapping.listed_ids is None:
         return None
-    counts = Counter(overlapping.listed)
+    counts = Counter(overlapping.listed_ids)
     strange = [identifier for identifier in sorted(set(_made(overlapping))) if counts[identifier] != 1]
     return ("each created record listed once", f"the id {strange[0]} {counts[strange[0]]} times") if strange else None
 
 
 def wrong_total(overlapping: Round) -> Contradiction:
     """A total that was right before, and is not that of the records listed afterwards."""
-    if overlapping.listed is None or overlapping.total in (None, len(overlapping.listed)) or not overlapping.is_sound:
+    if (
+        overlapping.listed_ids is None
+        or overlapping.total in (None, len(overlapping.listed_ids))
+        or not overlapping.is_reliable
+    ):
         return None
-    return f"total {len(overlapping.listed)}, as so many are listed", f"total {overlapping.total}"
+    return f"total {len(overlapping.listed_ids)}, as so many are listed", f"total {overlapping.total}"
 
 
 def disagrees(overlapping: Round) -> Contradiction:
     """A list that shows more or fewer records than its own total says."""
     lists = [exchange.page for exchange in overlapping.exchanges if exchange.page and exchange.page.total is not None]
     partial = [page for page in lists if len(page.rows) != min(page.total or 0, page.meta.get("results_per_page", 0))]
-    if not partial or not overlapping.is_sound:
+    if not partial or not overlapping.is_reliable:
         return None
     received = (
         f"{len(partial[0].rows)} records of a total of {partial[0].total}, in {len(partial)} of {len(lists)} lists"
@@ -228,7 +232,7 @@ def fails(overlapping: Round) -> Contradiction:
 
 def crosses_over(overlapping: Round) -> Contradiction:
     """A record that another account lists, or that its own account does not read."""
-    if overlapping.strays:
+    if overlapping.extra_count:
         return "the record in the account whose key made it", "it is listed in the other account"
     if any(read.record is None and _is_clear(read) for read in overlapping.reads):
         return "the record in the account whose key made it", "it is not read there"
@@ -287,7 +291,7 @@ def _observation(overlapping: Round, contradicted_by: Contradiction, frequency: 
     if contradicted_by is None:
         return Satisfied(shows_it)
     received, requests = f"{contradicted_by[1]}, {frequency}", overlapping.exchanges
-    return Violation(shows_it, contradicted_by[0], received, timeline=timeline(overlapping), together=requests)
+    return Violation(shows_it, contradicted_by[0], received, timeline=timeline(overlapping), exchanges=requests)
 
 
 def _is_clear(read: Exchange) -> bool:

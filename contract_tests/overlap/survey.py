@@ -65,7 +65,7 @@ def _pairs(visitor: Visitor) -> Iterator[tuple[int, list[str]]]:
 
 def _made(visitor: Visitor, **extra_fields: FormValue) -> tuple[int, Record] | None:
     """A new record that may be written to, with its id; or None."""
-    form = visitor.least() | extra_fields
+    form = visitor.required_form() | extra_fields
     identifier = visitor.post(form, Expect.OPEN).made_id
     if identifier is None:
         return None
@@ -132,7 +132,7 @@ def _changed(  # noqa: PLR0913, PLR0917 - all of a round
 def _creates(visitor: Visitor, count: int) -> None:
     """Creates at one moment; with lists beside them, and reads of all that they made, if they are few."""
     before, with_reads = visitor.list_all(), count == CREATES
-    forms = [visitor.least() for _ in range(count)]
+    forms = [visitor.required_form() for _ in range(count)]
     ledger, name = visitor.target.ledger, visitor.resource.name
     entries = [ledger.plan(name, mark_of(form[visitor.resource.label])) for form in forms]
     creates = [visitor.create_of(Expect.OPEN, form=form) for form in forms]
@@ -159,7 +159,7 @@ def _creates(visitor: Visitor, count: int) -> None:
     )
     created_ids += [identifier for entry in entries if (identifier := _found(visitor, entry, after))]
     kind = "creates" if with_reads else "burst of creates"
-    _keep(visitor, _listed(Round(kind, exchanges, reads=reads, is_sound=_is_sound(before)), after))
+    _keep(visitor, _listed(Round(kind, exchanges, reads=reads, is_reliable=_is_sound(before)), after))
     for created_id in created_ids:
         with suppress(WriteRefusedError):
             visitor.delete(created_id, Expect.OPEN)
@@ -168,7 +168,7 @@ def _creates(visitor: Visitor, count: int) -> None:
 def _accounts(visitor: Visitor) -> None:
     """A create whose body is under way while the other account lists its records, and a list of each afterwards."""
     ledger, name = visitor.target.ledger, visitor.resource.name
-    form = visitor.least()
+    form = visitor.required_form()
     marker = mark_of(form[visitor.resource.label])
     entry, foreign = ledger.plan(name, marker), ledger.plan(name, marker, OTHER)  # in whichever account it comes to be
     list_other = _list(visitor, OTHER)
@@ -186,7 +186,7 @@ def _accounts(visitor: Visitor) -> None:
     if create.made_id is not None:
         read_created = partial(visitor.read, create.made_id, Expect.OPEN)
         reads.append(visitor.wait_until("create", read_created, lambda exchange: exchange.record is not None))
-    _keep(visitor, Round("accounts", (*exchanges, other_page), reads=tuple(reads), strays=len(foreign_ids)))
+    _keep(visitor, Round("accounts", (*exchanges, other_page), reads=tuple(reads), extra_count=len(foreign_ids)))
     if foreign_ids and foreign_ids[0] is not None and not any(read.record for read in reads):
         ledger.forget(entry)
         ledger.complete(foreign, foreign_ids[0])  # to be removed there, once it is read there
@@ -205,7 +205,7 @@ def _found(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
         identifier = whole_id(row)
         if identifier is not None and shows(row, entry.marker):
             visitor.note_own(entry, identifier)
-            visitor.target.ledger.look(visitor.resource.name, [row])
+            visitor.target.ledger.note_listing(visitor.resource.name, [row])
             return identifier
     if after.complete:
         visitor.target.ledger.forget(entry)
@@ -231,14 +231,14 @@ def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
         "delete", visitor.list_all, lambda listing: subject not in listing.ids and _is_sound(listing)
     )
     kind = "deletes" if set(operations) == {"delete"} else "update and delete"
-    _keep(visitor, _listed(Round(kind, exchanges, record, (read,), is_sound=_is_sound(before)), after))
+    _keep(visitor, _listed(Round(kind, exchanges, record, (read,), is_reliable=_is_sound(before)), after))
     if read.record is None and subject not in after.ids:
         visitor.target.ledger.remove(visitor.resource.name, subject)
 
 
 def _listed(round_: Round, after: Listing) -> Round:
     is_one_answer = after.complete and len(after.pages) == 1
-    return replace(round_, listed=after.ids if is_one_answer else None, total=after.total)
+    return replace(round_, listed_ids=after.ids if is_one_answer else None, total=after.total)
 
 
 def _is_sound(listing: Listing) -> bool:
@@ -248,7 +248,7 @@ def _is_sound(listing: Listing) -> bool:
 
 def _form(visitor: Visitor, names: Sequence[str], before: dict[str, object]) -> dict[str, FormValue]:
     """Other values than a record has."""
-    marker = visitor.mark()
+    marker = visitor.new_marker()
     values = {
         visitor.resource.label: marker,
         "custom_index_url": f"https://www.example.com/{mark_of(marker)}",
@@ -286,11 +286,11 @@ def _sent(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) -> t
     delays = [interval * reads.index(number) if number in reads else 0.0 for number in range(len(requests))]
     if slow:
         delays = [slow * number / len(requests) for number in range(len(requests))]
-    exchanges = visitor.target.together(requests, delays, (slow,))
+    exchanges = visitor.target.send_together(requests, delays, (slow,))
     visitor.lag.wrote[visitor.resource.name] = time.monotonic()
-    overlooked = [replace(exchange, treated_as=Expect.OVERLOOKED) for exchange in exchanges]
+    overlooked = [replace(exchange, judged_as=Expect.OVERLOOKED) for exchange in exchanges]
     visitor.evidence.exchanges += overlooked
-    return tuple(sorted(overlooked, key=lambda exchange: exchange.began + exchange.seconds))
+    return tuple(sorted(overlooked, key=lambda exchange: exchange.started_at + exchange.seconds))
 
 
 def _keep(visitor: Visitor, round_: Round) -> None:

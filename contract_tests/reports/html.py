@@ -62,7 +62,7 @@ def write_folder(
     ci.write_junit(document, folder / ci.JUNIT)
     ci.write_ctrf(document, folder / ci.CTRF)
     har.write(outcome, folder / har.FILE)
-    choices = yaml.safe_dump(profile(outcome.observed, contract))
+    choices = yaml.safe_dump(profile(outcome.choices_seen, contract))
     head = f"# What {outcome.base_url} chose where the contract leaves room: mock-server --profile FILE\n"
     head += f"# Verdict: {outcome.verdict}\n"
     for name, text in (

@@ -56,7 +56,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     """The script for a finding about a resource, whose requests went to a base URL.
 
     Args:
-        shrunk: the fewest requests that show it, if they are known.
+        shortest: the fewest requests that show it, if they are known.
         public_base_url: what page links must begin with, if not the base URL.
     """
     exchange_shown = shortest.finding.exchange if shortest else finding.exchange
@@ -79,7 +79,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     lines.append(f"printf '\\n--- expected: %s\\n--- received: %s, in the run\\n' {texts}")
     lines += (
         [NO_VERDICT]
-        if finding.together
+        if finding.exchanges
         else [VERDICT, plan_of(rule, resource, steps, exchange_shown.number, public_base_url), "PLAN"]
     )
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
@@ -92,7 +92,7 @@ def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
 
 def script_of(contract: Contract, outcome: Outcome, result: Result) -> Script:
     """The script for the first finding of a result, as short as is known."""
-    resource, (shrunk_resource, shortest) = result.resource, outcome.shrunk.get(result.rule.id, ("", None))
+    resource, (shrunk_resource, shortest) = result.resource, outcome.shortest.get(result.rule.id, ("", None))
     subject = (outcome.base_url, result.rule, contract.resources[resource], result.findings[0], outcome.exchanges)
     return script(*subject, shortest if shrunk_resource == resource else None, outcome.public_base_url)
 
@@ -106,7 +106,7 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], deleted_ids: se
 
     Args:
         ids: the names of the script's variables for its own records.
-        gone: which of these it has deleted.
+        deleted_ids: which of these it has deleted.
     """
     request, path = exchange.request, _path(exchange.request, ids)
     prepared, arguments = form(number, request)
@@ -152,7 +152,7 @@ def curl(base_url: str, request: Request) -> str:
     if request.method != "GET" and request.form is None and request.body is None:
         parts += ["-X", request.method]
     parts += [IDENTITIES[request.identity].curl] if request.identity in IDENTITIES else []
-    parts += ["-H", quote("Transfer-Encoding: chunked")] if request.shape.chunked else []
+    parts += ["-H", quote("Transfer-Encoding: chunked")] if request.form_style.chunked else []
     for name, value in (request.form or {}).items():
         parts += ["--form-string", quote(f"{name}={value}")]
     if request.body is not None:
@@ -163,13 +163,15 @@ def curl(base_url: str, request: Request) -> str:
 def form(number: int, request: Request) -> tuple[list[str], list[str]]:
     if request.body is not None:
         media_type, body = request.body
-    elif request.form is not None and request.shape != USUAL:
-        body, media_type = encode(request.form, request.shape)
+    elif request.form is not None and request.form_style != USUAL:
+        body, media_type = encode(request.form, request.form_style)
     else:
         return _fields(number, request)
     file = f'"$dir/{number}"'
     arguments = ["-H", f'"Content-Type: {quoted(media_type)}"', "--data-binary", f"@{file}"]
-    return [printed(body, file)], arguments + (["-H", '"Transfer-Encoding: chunked"'] if request.shape.chunked else [])
+    return [printed(body, file)], arguments + (
+        ["-H", '"Transfer-Encoding: chunked"'] if request.form_style.chunked else []
+    )
 
 
 def _fields(number: int, request: Request) -> tuple[list[str], list[str]]:
@@ -215,7 +217,7 @@ def _few(requests: list[Request]) -> list[Request]:
 def at_once(finding: Violation, ids: dict[int, str], resource: Resource) -> list[str]:
     """The lines that send overlapping requests by one curl, and look at what they led to."""
     lines, parts, output_lines = list[str](), list[str](), list[str]()
-    for number, request in enumerate(_few([exchange.request for exchange in finding.together]), 1):
+    for number, request in enumerate(_few([exchange.request for exchange in finding.exchanges]), 1):
         if request.method != "GET" and request.identifier is not None and request.identifier not in ids:
             return ["# These requests write to a record that this script does not create, so it sends none of them."]
         prepared, arguments = form(number, request)

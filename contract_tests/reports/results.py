@@ -51,7 +51,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "contract_version": outcome.version,
         "base_url": outcome.base_url,
         "insecure": outcome.insecure,
-        "began": datetime.fromtimestamp(outcome.began, UTC).isoformat(timespec="seconds"),
+        "began": datetime.fromtimestamp(outcome.started_at, UTC).isoformat(timespec="seconds"),
         "seconds": round(outcome.seconds, 3),
         "requests": outcome.requests,
         "server_errors": outcome.server_errors,
@@ -69,7 +69,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "stale_waivers": list(outcome.stale),
         "open_points": {
             name: {printable(outcome.masking.text(value)): count for value, count in values.most_common()}
-            for name, values in sorted(outcome.observed.items())
+            for name, values in sorted(outcome.choices_seen.items())
         },
         "removed": outcome.created - sum(entry.identifier is not None for entry in outcome.left),
         "results": [_result(outcome, result) for result in outcome.results],
@@ -218,8 +218,8 @@ def sent(request: Request) -> str:
     fields = ", ".join(f"{name}={_form_value(value)}" for name, value in (request.form or {}).items())
     if request.body is not None:
         fields = f"{request.body[0]}: {_short(request.body[1].decode('utf-8', 'replace'), LONGEST_TEXT)}"
-    media_type = media_type_of(request.shape) if request.shape != USUAL else "multipart/form-data"
-    media_type += ", in chunks" if request.shape.chunked else ""
+    media_type = media_type_of(request.form_style) if request.form_style != USUAL else "multipart/form-data"
+    media_type += ", in chunks" if request.form_style.chunked else ""
     form = f", as {media_type}" if request.form is not None and request.body is None else ""
     return f"{request.method} {request.target}{f' with {_short(fields, LONGEST_FORM)}' if fields else ''}{form}"
 

@@ -55,7 +55,7 @@ def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
         if rows and not is_run_s:
             records = (record for source, record in evidence.records() if source.request.identity == OWN)
-            is_run_s = {_look(record, evidence.resource): evidence.is_own(record) for record in records}
+            is_run_s = {_look(record, evidence.resource): evidence.is_run_record(record) for record in records}
         counted_rows = [
             row for row in rows if is_run_s.get(_look(row, evidence.resource), False) or attempt.identity != OTHER
         ]
@@ -109,7 +109,7 @@ def changed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
             )
             yield _still_there(attempt, evidence) if is_sole_attempt else NOT_READ
             continue
-        listed_row = attempt.listed or {}
+        listed_row = attempt.listed_record or {}
         changed = [
             name for name in fields if name in before and record.get(name) not in (before[name], listed_row.get(name))
         ]

@@ -50,11 +50,13 @@ def _omitted(omission: Omission) -> Observation:
     expected = f"a refusal, and no record, without {omission.field}"
     if exchange.made_id is not None:
         return Violation(exchange, expected, f"status {exchange.status} and the id {exchange.made_id}")
-    if any(shows(record, omission.marker) for record in omission.came) or (omission.came and omission.is_quiet):
+    if any(shows(record, omission.marker) for record in omission.appeared) or (
+        omission.appeared and omission.is_stable
+    ):
         return Violation(exchange, expected, f"status {exchange.status}, and a record that was listed then")
     if exchange.failed:
         return Undecided("the create failed")
-    return OTHERS_WROTE if omission.came else Satisfied(exchange)
+    return OTHERS_WROTE if omission.appeared else Satisfied(exchange)
 
 
 @rule("forms.required-fields-alone-suffice", needs=MADE)
@@ -86,10 +88,14 @@ def optional_fields_are_accepted_on_update(evidence: Evidence) -> Observations:
 def _refused_together(evidence: Evidence, operation: str) -> Observations:
     """Refusals that may be about the account, and are not: its fields are accepted one at a time, before and after."""
     for split in evidence.splits:
-        if split.again.request.operation == operation and split.again.status != HTTPStatus.TOO_MANY_REQUESTS:
-            served = all(isinstance(accepted(exchange), Satisfied) for exchange in (*split.alone, split.least))
-            if served and split.again.is_refusal:
-                yield Violation(split.again, "a success, as with each of these fields alone", answer(split.again))
+        if split.all_fields.request.operation == operation and split.all_fields.status != HTTPStatus.TOO_MANY_REQUESTS:
+            served = all(
+                isinstance(accepted(exchange), Satisfied) for exchange in (*split.single_field, split.required_only)
+            )
+            if served and split.all_fields.is_refusal:
+                yield Violation(
+                    split.all_fields, "a success, as with each of these fields alone", answer(split.all_fields)
+                )
 
 
 @rule("forms.required-fields-are-optional-on-update", needs=CHANGED)
@@ -140,18 +146,18 @@ def shapes_are_understood(evidence: Evidence, styles: tuple[Shape, ...]) -> Obse
     creates = any(creation.identifier is not None for creation in evidence.creations)
     for shaped in evidence.shaped:
         request = shaped.exchange.request
-        if request.shape not in styles:
+        if request.form_style not in styles:
             continue
         if not creates if request.operation == "create" else _fields(shaped.exchange) not in accepted_sets:
             yield Undecided("the same fields were not taken from this suite either")
             continue
-        observation, client_note = accepted(shaped.exchange), f"{request.shape.like} sends forms like this"
-        if request.shape.chunked:
+        observation, client_note = accepted(shaped.exchange), f"{request.form_style.client} sends forms like this"
+        if request.form_style.chunked:
             observation = _in_chunks(shaped.exchange, observation)
         if isinstance(observation, Violation):
-            if request.shape != NOTHING_CHOSEN or len(styles) == 1:  # which is a choice, for all other purposes
-                media_type = f"Content-Type: {media_type_of(request.shape)}"
-                header = "Transfer-Encoding: chunked" if request.shape.chunked else media_type
+            if request.form_style != NOTHING_CHOSEN or len(styles) == 1:  # which is a choice, for all other purposes
+                media_type = f"Content-Type: {media_type_of(request.form_style)}"
+                header = "Transfer-Encoding: chunked" if request.form_style.chunked else media_type
                 received = f"{observation.received} to {header}"
                 yield Violation(shaped.exchange, f"a success; {client_note}", received)
         elif isinstance(observation, Undecided) or not shaped.exchange.succeeded:

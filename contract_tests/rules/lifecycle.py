@@ -48,7 +48,7 @@ def created_record_is_read(evidence: Evidence) -> Observations:
         else:
             yield Undecided(f"the read: {answer(read)}")
     for read in evidence.of("read"):
-        if read.record is not None and read.request.identifier in evidence.own:
+        if read.record is not None and read.request.identifier in evidence.created_ids:
             yield expect(read, "/data/id", read.request.identifier)
 
 
@@ -61,8 +61,8 @@ def _holds_label(creation: Creation, read: Exchange, resource: Resource) -> bool
 @rule("lifecycle.created-record-is-listed-once", needs=PAGES | MADE)
 def created_record_is_listed_once(evidence: Evidence) -> Observations:
     """The run's records in the listing after their creation."""
-    for period in evidence.before_after:
-        for identifier in sorted(period.made) if period.event == "create" and period.after.exchange else ():
+    for period in evidence.change_periods:
+        for identifier in sorted(period.created) if period.event == "create" and period.after.exchange else ():
             count = period.after.ids.count(identifier)
             if not count and not period.after.complete:
                 yield Undecided("the collection is too large to be read as a whole")
@@ -93,7 +93,7 @@ def update_changes_what_it_names(evidence: Evidence) -> Observations:
             yield Undecided(f"the read after the update: {answer(read)}")
             continue
         for name, text in change.form.items():
-            if name not in evidence.resource.shape or name not in record or name == "is_enabled" or not text:
+            if name not in evidence.resource.record_schema or name not in record or name == "is_enabled" or not text:
                 continue
             if not is_same(name, before.get(name), text):
                 expected, received = f"{name}: {shown(text)}", f"{name}: {shown(record[name])}, as before"
@@ -133,7 +133,7 @@ def _settings_kept(evidence: Evidence, change: Change, read: Exchange, record: R
 def _untouched(resource: Resource, form: Iterable[str]) -> list[str]:
     """The readable fields that an update with this form leaves alone; any update may change the colour."""
     fields = set(form)
-    left = set(resource.shape) - fields - {"id", "datetime", "last_datetime", "is_enabled", "color"}
+    left = set(resource.record_schema) - fields - {"id", "datetime", "last_datetime", "is_enabled", "color"}
     if "host" in fields:
         left -= {"scheme"}
     if fields - {"name", "is_enabled"} and resource.types:
@@ -181,19 +181,19 @@ def deleted_record_stays_deleted(evidence: Evidence) -> Observations:
 @rule("lifecycle.reads-change-nothing", needs=PAGES | CHANGED)
 def reads_change_nothing(evidence: Evidence) -> Observations:
     """All records listed before and after nothing but reads and lists."""
-    for repeated in evidence.watches:
+    for repeated in evidence.repeated_listings:
         if repeated.is_their_doing:
             received = "others each time that the run looks, and no more so when it rests"
             yield Violation(repeated.exchange, "the same records while nobody writes", received)
     for scan in evidence.paging_scans:
         if scan.after.exchange is None or not scan.before.rows:
             continue
-        if not scan.is_quiet:
+        if not scan.is_stable:
             yield OTHERS_WROTE
             continue
         for identifier, before in scan.before.by_id.items():
             now = scan.after.by_id[identifier]
-            is_run_s = evidence.is_own(now)
+            is_run_s = evidence.is_run_record(now)
             is_edited = not is_run_s and _is_edited(evidence.resource, before, now)
             yield (
                 OTHERS_WROTE
@@ -207,12 +207,12 @@ def reads_change_nothing(evidence: Evidence) -> Observations:
 @rule("lifecycle.delete-leaves-other-records", "delete", needs=CHANGED | GONE | CONTROL)
 def leaves_other_records(evidence: Evidence, event: str) -> Observations:
     """All records listed before and after creates, updates or deletes."""
-    undisturbed, created = _is_quiet(evidence), evidence.own
-    for period in evidence.before_after:
+    undisturbed, created = _is_quiet(evidence), evidence.created_ids
+    for period in evidence.change_periods:
         exchange = period.after.exchange
         if period.event != event or exchange is None:
             continue
-        if period.made or period.removed or period.changed or event == "create":
+        if period.created or period.removed or period.changed or event == "create":
             yield from _none_lost(period, exchange, created, undisturbed=undisturbed and _could_lose(evidence))
             for identifier, before in period.before.by_id.items():
                 now = period.after.by_id.get(identifier)
@@ -230,15 +230,15 @@ def leaves_other_records(evidence: Evidence, event: str) -> Observations:
 
 def _could_lose(evidence: Evidence) -> bool:
     """Whether others' records were there while the run only read, so that somebody who removes them would be seen."""
-    return all(any(not evidence.is_own(row) for row in before.rows) for before, _ in evidence.controls)
+    return all(any(not evidence.is_run_record(row) for row in before.rows) for before, _ in evidence.controls)
 
 
 def _none_lost(period: BeforeAfter, exchange: Exchange, created: set[int], *, undisturbed: bool) -> Observations:
-    if period.went and period.after.complete:
-        if lost := sorted(period.went & created):
+    if period.disappeared and period.after.complete:
+        if lost := sorted(period.disappeared & created):
             yield Violation(exchange, f"the record {lost[0]}, as before", "it is gone")
         elif undisturbed:
-            yield Violation(exchange, "every other record", f"{len(period.went)} are gone")
+            yield Violation(exchange, "every other record", f"{len(period.disappeared)} are gone")
         else:
             yield OTHERS_WROTE
 
@@ -247,21 +247,23 @@ def _doubles(evidence: Evidence, period: BeforeAfter) -> int:
     """How many records with markers of the run came, though each create whose record is known made one alone."""
     creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
     unknown = {str((create.request.form or {}).get(evidence.label)) for create in creates if create.made_id is None}
-    labels = [period.after.by_id[identifier].get(evidence.label) for identifier in period.came]
+    labels = [period.after.by_id[identifier].get(evidence.label) for identifier in period.appeared]
     return sum(evidence.is_marked(label) and str(label) not in unknown for label in labels)
 
 
 def _is_quiet(evidence: Evidence) -> bool:
     """Whether nobody else seems to have written during the visit, nor while the run only read at its end."""
-    scans, periods = evidence.paging_scans, evidence.before_after
-    if any(period.came for period in periods) or not all(scan.is_quiet for scan in scans):
+    scans, periods = evidence.paging_scans, evidence.change_periods
+    if any(period.appeared for period in periods) or not all(scan.is_stable for scan in scans):
         return False
     if others_wrote(evidence):
         return False
     pairs = (
         (before, scan.after.by_id[identifier]) for scan in scans for identifier, before in scan.before.by_id.items()
     )
-    return not any(_is_edited(evidence.resource, before, now) for before, now in pairs if not evidence.is_own(now))
+    return not any(
+        _is_edited(evidence.resource, before, now) for before, now in pairs if not evidence.is_run_record(now)
+    )
 
 
 def _is_edited(resource: Resource, before: Record, now: Record) -> bool:

@@ -37,7 +37,7 @@ def page_defaults_to_1(evidence: Evidence) -> Observations:
     for scan in evidence.paging_scans:
         default, first = _with_query(scan, {}), _with_query(scan, {"page": "1"})
         if default and first:
-            if not scan.is_quiet:
+            if not scan.is_stable:
                 yield OTHERS_WROTE
                 continue
             for page in (default, _with_query(scan, {"results_per_page": str(evidence.resource.default_page_size)})):
@@ -74,7 +74,7 @@ def other_sizes_are_not_used(evidence: Evidence) -> Observations:
     sizes = {str(size) for size in evidence.resource.page_sizes}
     filled = not any(isinstance(observation, Violation) for observation in page_is_filled(evidence))
     for exchange in evidence.of("list", expects=Expect.OPEN):
-        query = exchange.request.asked
+        query = exchange.request.params
         if "page" in query or query.get("results_per_page", "10") in sizes:
             continue
         page = exchange.page
@@ -96,7 +96,7 @@ def page_is_filled(evidence: Evidence) -> Observations:
         is_overlapped = page.exchange.expects is Expect.OVERLOOKED  # its records and its total may be of two moments
         if is_overlapped or page.total is None or page.meta.get("results_per_page") != size:
             continue
-        if page.is_there or page.total == 0:
+        if page.exists or page.total == 0:
             expected, rows = max(0, min(size, page.total - (page.number - 1) * size)), len(page.rows)
             received = f"{rows} records of a total of {page.total}"
             yield decide(page.exchange, rows == expected, f"{expected} records", received, "/data")
@@ -143,10 +143,10 @@ def total_counts_the_records(evidence: Evidence) -> Observations:
                 yield Undecided("others wrote while its pages were read")
             else:
                 yield from _total_counts(listing, evidence)
-        if scan.is_quiet and scan.before.total is not None:
+        if scan.is_stable and scan.before.total is not None:
             stated = (page.exchange for page in scan.pages if page.total is not None)
             yield from (expect(exchange, "/meta/total", scan.before.total) for exchange in stated)
-    for period in evidence.before_after:
+    for period in evidence.change_periods:
         if period.after.complete and len(period.after.pages) == 1:
             yield from _total_counts(period.after, evidence)
 
@@ -166,22 +166,22 @@ def _total_counts(listing: Listing, evidence: Evidence) -> Observations:
 def _is_disturbed(evidence: Evidence, scan: PagingScan) -> bool:
     """Whether others seem to have written around the time of a scan."""
     changing = any(len({page.total for page in listing.pages}) > 1 for listing in (scan.before, scan.after))
-    return changing or not scan.is_quiet or any(period.came for period in evidence.before_after)
+    return changing or not scan.is_stable or any(period.appeared for period in evidence.change_periods)
 
 
 @rule("pagination.total-follows-creates", "create", needs=LISTED | CONTROL)
 @rule("pagination.total-follows-deletes", "delete", needs=PAGES | GONE | CONTROL)
 def total_follows(evidence: Evidence, event: str) -> Observations:
     """The totals before and after creates, or deletes, of the run."""
-    for period in evidence.before_after:
-        if period.event != event or not (period.made or period.removed) or period.after.exchange is None:
+    for period in evidence.change_periods:
+        if period.event != event or not (period.created or period.removed) or period.after.exchange is None:
             continue
         if period.before.total is None or period.after.total is None:
             continue
-        doubled = event == "create" and all(_is_doubled(evidence, period, identifier) for identifier in period.came)
-        expected = period.before.total + len(period.made) - len(period.removed)
+        doubled = event == "create" and all(_is_doubled(evidence, period, identifier) for identifier in period.appeared)
+        expected = period.before.total + len(period.created) - len(period.removed)
         is_wrong = period.after.total != expected
-        if period.went or (period.came and not doubled) or (is_wrong and others_wrote(evidence)):
+        if period.disappeared or (period.appeared and not doubled) or (is_wrong and others_wrote(evidence)):
             yield OTHERS_WROTE
         else:
             yield expect(
@@ -264,7 +264,7 @@ def _same_order(exchange: Exchange, before: Sequence[Record], after: Sequence[Re
 
 
 def _with_query(scan: PagingScan, query: dict[str, str]) -> Page | None:
-    return next((page for page in scan.pages if page.exchange.request.asked == query), None)
+    return next((page for page in scan.pages if page.exchange.request.params == query), None)
 
 
 def _ids(rows: Sequence[Record]) -> list[str]:
@@ -273,7 +273,7 @@ def _ids(rows: Sequence[Record]) -> list[str]:
 
 def _existing(evidence: Evidence) -> Iterator[Page]:
     """Pages that exist according to the total and the requested size."""
-    return (page for page in evidence.every_page() if page.is_there)
+    return (page for page in evidence.every_page() if page.exists)
 
 
 @rule("pagination.links-have-the-stated-path", needs=LISTED)

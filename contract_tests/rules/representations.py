@@ -88,7 +88,7 @@ def _is_time(value: Any) -> bool:
 def has_form(evidence: Evidence, name: str, matcher: Like) -> Observations:
     for exchange, record in evidence.records():
         if name in record:
-            yield expect_field(exchange, record, name, matcher, verbatim=evidence.is_own(record, exchange))
+            yield expect_field(exchange, record, name, matcher, verbatim=evidence.is_run_record(record, exchange))
 
 
 @rule("representations.type-is-one-of-six", needs=PAGES | CHANGED)
@@ -147,7 +147,7 @@ def last_datetime_is_not_before_datetime(evidence: Evidence) -> Observations:
         yield NotApplicable("no record shows a last_datetime")
     for exchange, record in evidence.records():
         created_time, updated_time = str(record.get("datetime")), str(record.get("last_datetime"))
-        if evidence.is_own(record, exchange) and _is_time(created_time) and _is_time(updated_time):
+        if evidence.is_run_record(record, exchange) and _is_time(created_time) and _is_time(updated_time):
             time_difference = datetime.fromisoformat(created_time) - datetime.fromisoformat(updated_time)
             at = "" if time_difference <= A_SECOND else place(exchange, record, "last_datetime")
             received = f"last_datetime {updated_time}, which is before datetime {created_time}"
@@ -200,7 +200,7 @@ def listed_as_read(evidence: Evidence) -> Observations:
                 compared = True
                 shared_names = (name for name in steady(evidence.resource) if name in earlier and name in record)
                 name = next((name for name in shared_names if earlier[name] != record[name]), "id")
-                is_run_s = evidence.is_own(record)
+                is_run_s = evidence.is_run_record(record)
                 yield expect_field(exchange, record, name, earlier[name], reason="as shown before", verbatim=is_run_s)
             last[record["id"]] = (request.operation, record)
     if not compared:
@@ -216,7 +216,7 @@ def _shown(exchange: Exchange, resource: Resource) -> list[Any]:
 def _never_updated(evidence: Evidence) -> Iterator[tuple[Exchange, Record]]:
     """The run's records, as shown before its first update or delete of them, with any key; refused ones are none."""
     touched: set[Any] = set()
-    created_ids = evidence.own
+    created_ids = evidence.created_ids
     for exchange in evidence.exchanges:
         request = exchange.request
         if request.resource == evidence.resource.name and request.operation in ("update", "delete"):

@@ -59,7 +59,7 @@ def requests_work_in_parallel(evidence: Evidence) -> Observations:
     exchanges = [
         request
         for request in evidence.exchanges
-        if request.request.resource == evidence.resource.name and request.crowded
+        if request.request.resource == evidence.resource.name and request.overlapped
     ]
     single = [request for request in exchanges if request.expects is not Expect.OVERLOOKED]
     failures = [
@@ -69,7 +69,7 @@ def requests_work_in_parallel(evidence: Evidence) -> Observations:
     if single_failures:
         yield Undecided(f"requests fail without others, too: {single_failures[0].method} {single_failures[0].path}")
         return
-    if not any(any(request.crowded) for request in single):
+    if not any(any(request.overlapped) for request in single):
         yield NotApplicable("no request of this run was sent while another was under way")
     elif not failures:
         yield Satisfied(single[0])
@@ -90,4 +90,4 @@ def _what_is_odd(evidence: Evidence, exchange: Exchange) -> str:
         return "id"
     if not request.form:
         return "form"
-    return "text" if request.shape == USUAL else ""
+    return "text" if request.form_style == USUAL else ""

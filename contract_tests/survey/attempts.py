@@ -29,7 +29,7 @@ def omit(visitor: Visitor, before: Listing) -> None:
 
 
 def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
-    marker = visitor.mark()
+    marker = visitor.new_marker()
     exchange = _send(visitor, field, marker, before)
     after = visitor.list_settled()
     new = [after.by_id[identifier] for identifier in set(after.ids) - set(before.ids)]
@@ -72,7 +72,7 @@ def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchang
 def _without(visitor: Visitor, field: str, marker: str) -> dict[str, FormValue]:
     """A form without a field, and with a marker in another: the name, an address, or any text."""
     resource = visitor.resource
-    form = {name: value for name, value in visitor.least().items() if name != field}
+    form = {name: value for name, value in visitor.required_form().items() if name != field}
     return form | ({resource.label: marker} if resource.label in form else signed(resource, marker))
 
 
@@ -93,7 +93,7 @@ def _claim(visitor: Visitor, appeared: list[Record], marker: str, exchange: Exch
         if identifier is not None:
             ledger.complete(entry, identifier)
             if run_records:
-                ledger.vouch(entry)
+                ledger.confirm(entry)
     return is_undisturbed
 
 
@@ -102,7 +102,7 @@ def _others_wrote(visitor: Visitor, appeared: list[Record]) -> bool:
     resource, entries = visitor.resource.name, visitor.target.ledger.entries
     own_ids = {entry.identifier for entry in entries if entry.resource == resource} | set(map(id_of, appeared))
     first_page = {"page": "1", "results_per_page": str(visitor.largest)}
-    first, *later_pages = [page for page in visitor.evidence.pages() if page.exchange.request.asked == first_page]
+    first, *later_pages = [page for page in visitor.evidence.pages() if page.exchange.request.params == first_page]
     known_ids = {id_of(row) for row in first.rows} | own_ids
     return any(
         id_of(row) not in known_ids and not _is_others(visitor, row, "") for page in later_pages for row in page.rows
@@ -112,18 +112,18 @@ def _others_wrote(visitor: Visitor, appeared: list[Record]) -> bool:
 def try_odd_forms(visitor: Visitor) -> None:
     """Send a create with rough text, one that is cut off and, for handlers, one of an unknown type."""
     label = visitor.resource.label
-    odd_form = visitor.least() | {label: f"{visitor.mark()} <b>\"'\\ {'long' * 100} "}
+    odd_form = visitor.required_form() | {label: f"{visitor.new_marker()} <b>\"'\\ {'long' * 100} "}
     visitor.retry(lambda: visitor.post(odd_form, Expect.OPEN))
-    marker = visitor.mark()
+    marker = visitor.new_marker()
     cut_off = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{label}"\r\n\r\n{marker}'.encode()
     visitor.retry(lambda: visitor.post_raw(marker, f"multipart/form-data; boundary={BOUNDARY}", cut_off))
     if visitor.resource.types:
-        visitor.post(visitor.least(type="contract-tests"), Expect.OPEN)
+        visitor.post(visitor.required_form(type="contract-tests"), Expect.OPEN)
 
 
 def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
     """List, as the account, to see the effects of attempts that must have none."""
-    created_ids = visitor.evidence.own
+    created_ids = visitor.evidence.created_ids
     after = visitor.wait_until("create", visitor.list_all, lambda listing: created_ids <= set(listing.ids))
     attempts = [replace(attempt, after=after) for attempt in attempts]
     visitor.evidence.access_attempts.extend(attempts)
@@ -152,7 +152,7 @@ def try_access(visitor: Visitor, identifier: int, listing: Listing) -> list[Acce
     read = visitor.read(identifier, Expect.OPEN)
     listed_row = listing.by_id.get(identifier)
     attempts = [
-        AccessAttempt(identity, exchange, marker, before, read, listed=listed_row)
+        AccessAttempt(identity, exchange, marker, before, read, listed_record=listed_row)
         for identity, exchange, marker in accesses
     ]
     if read.failed or read.shows(visitor.resource):
@@ -170,7 +170,7 @@ def _may_have_removed(exchange: Exchange) -> bool:
 def _write_alone(visitor: Visitor, attempt: AccessAttempt) -> list[AccessAttempt]:
     """Try a write on a separate record, since it is unknown whose took away the one that all tried."""
     operation, identity = attempt.exchange.request.operation, attempt.identity
-    [creation] = create(visitor, Create(visitor.least(), Expect.OPEN))
+    [creation] = create(visitor, Create(visitor.required_form(), Expect.OPEN))
     before = creation.read.record if creation.read else None
     if creation.identifier is None or before is None:
         return []
@@ -187,7 +187,7 @@ def try_as(visitor: Visitor, identifier: int, identity: str, operation: str) -> 
     Returns:
         The identity, the exchange and the marker of what was created or changed; nothing if the write was not allowed.
     """
-    marker = visitor.mark() if operation in ("create", "update") else ""
+    marker = visitor.new_marker() if operation in ("create", "update") else ""
     label_form: dict[str, FormValue] = {visitor.resource.label: marker}
     with suppress(WriteRefusedError):
         match operation:
@@ -196,7 +196,7 @@ def try_as(visitor: Visitor, identifier: int, identity: str, operation: str) -> 
             case "read":
                 exchange = visitor.read(identifier, Expect.OPEN, identity)
             case "create":
-                exchange = visitor.post(visitor.least() | label_form, Expect.OPEN, identity)
+                exchange = visitor.post(visitor.required_form() | label_form, Expect.OPEN, identity)
             case "update":
                 exchange = visitor.update(identifier, label_form, Expect.OPEN, identity)
             case _:

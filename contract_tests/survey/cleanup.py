@@ -52,7 +52,7 @@ def _list_without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
     listing = visitor.wait_until("delete", visitor.list_all, lambda listing: not deletes.keys() & set(listing.ids))
     for entry in [entry for entry in _left(visitor) if entry.seen]:
         label = str(listing.by_id.get(entry.identifier, {}).get(visitor.resource.label, ""))
-        is_shown = visitor.evidence.is_marked(label) or entry.is_in(label)
+        is_shown = visitor.evidence.is_marked(label) or entry.is_marked_in(label)
         if entry.identifier in deletes and not is_shown and (listing.complete or _is_gone(visitor, entry)):
             visitor.target.ledger.forget(entry)
     return listing
@@ -115,7 +115,7 @@ def _tidy_up(visitor: Visitor) -> None:
 def _look_for(visitor: Visitor, entry: Entry) -> None:
     """Find the id of an unanswered create of the other account, if its record is listed there."""
     rows, complete = _first_page(visitor, OTHER)
-    found_row = next((row for row in rows if entry.is_in(str(row.get(visitor.resource.label)))), None)
+    found_row = next((row for row in rows if entry.is_marked_in(str(row.get(visitor.resource.label)))), None)
     identifier = whole_id(found_row)
     if identifier is not None:
         visitor.target.ledger.complete(entry, identifier)
@@ -147,7 +147,7 @@ def _is_gone(visitor: Visitor, entry: Entry) -> bool:
 
 def _holds(read: Exchange, entry: Entry) -> bool:
     """Whether a read answers a create's marker, in whatever form."""
-    return read.succeeded and entry.is_in(read.body.decode("utf-8", "replace"))
+    return read.succeeded and entry.is_marked_in(read.body.decode("utf-8", "replace"))
 
 
 def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
@@ -168,7 +168,7 @@ def _adopt(visitor: Visitor, listing: Listing) -> bool:
     adopted = False
     for row in listing.rows:
         identifier = whole_id(row)
-        if identifier is None or identifier in known_ids or ledger.is_others(resource, identifier):
+        if identifier is None or identifier in known_ids or ledger.is_foreign(resource, identifier):
             continue
         entry = next((orphan for orphan in orphans if shows(row, orphan.marker)), None)
         marker = next((marker for marker in visitor.evidence.markers if shows(row, marker)), None)
@@ -177,7 +177,7 @@ def _adopt(visitor: Visitor, listing: Listing) -> bool:
             orphans.append(entry)
         if entry:
             ledger.complete(entry, identifier)
-            ledger.vouch(entry)
+            ledger.confirm(entry)
             orphans.remove(entry)
             adopted = True
     return adopted

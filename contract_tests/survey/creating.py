@@ -29,9 +29,9 @@ class Create:
 
     form: Mapping[str, FormValue]
     expects: Expect = Expect.SUCCESS
-    known: frozenset[Any] = frozenset()
+    known_ids: frozenset[Any] = frozenset()
     read: bool = True
-    shape: Shape = USUAL
+    form_style: Shape = USUAL
 
 
 def create(visitor: Visitor, *creates: Create) -> list[Creation]:
@@ -42,19 +42,19 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
     """
     outcomes, resource = list[tuple[Exchange, int | None]](), visitor.resource
     for requested in creates:
-        exchange = visitor.post(requested.form, requested.expects, form_style=requested.shape)
+        exchange = visitor.post(requested.form, requested.expects, form_style=requested.form_style)
         outcomes.append(_again(visitor, requested, exchange) if exchange.failed else (exchange, exchange.made_id))
     creations = []
     for requested, (exchange, identifier) in zip(creates, outcomes, strict=True):
         texts = {name: value for name, value in requested.form.items() if isinstance(value, str)}
-        creation = Creation(exchange, texts, requested.known, identifier)
+        creation = Creation(exchange, texts, requested.known_ids, identifier)
         if identifier is not None and requested.read:
             shows_it = partial(visitor.shows, marker=mark_of(requested.form[resource.label]))
             read = visitor.wait_until(
                 "create", partial(visitor.send, request_of(resource, "read", identifier)), shows_it
             )
             creation = replace(creation, read=read)
-        (visitor.evidence.creations if requested.shape == USUAL else visitor.evidence.shaped).append(creation)
+        (visitor.evidence.creations if requested.form_style == USUAL else visitor.evidence.shaped).append(creation)
         creations.append(creation)
         if creation.read and not creation.read.failed and not _is_seen(visitor, creation):
             visitor.treat(creation.read, Expect.OPEN)
@@ -74,7 +74,7 @@ def _again(visitor: Visitor, create: Create, exchange: Exchange) -> tuple[Exchan
         if identifier is not None:
             visitor.note_own(visitor.target.ledger.latest(visitor.resource.name), identifier)
         else:
-            retried = visitor.post(create.form, create.expects, form_style=create.shape)
+            retried = visitor.post(create.form, create.expects, form_style=create.form_style)
             exchange = retried.after(exchange)
             visitor.evidence.exchanges[-1] = exchange
             identifier = exchange.made_id
@@ -92,7 +92,7 @@ def split(visitor: Visitor, exchange: Exchange, send: Callable[[dict[str, FormVa
     Returns:
         The ids that were answered.
     """
-    operations_split = {isolation.again.request.operation for isolation in visitor.evidence.splits}
+    operations_split = {isolation.all_fields.request.operation for isolation in visitor.evidence.splits}
     needed = {visitor.resource.label, *visitor.resource.required}
     fields = {name: value for name, value in (exchange.request.form or {}).items() if name not in needed}
     if exchange.succeeded or exchange.failed or exchange.status in REJECTED | ABOUT_THE_KEY_OR_PACE:
@@ -102,7 +102,11 @@ def split(visitor: Visitor, exchange: Exchange, send: Callable[[dict[str, FormVa
     single_fields = tuple(send({name: value}) for name, value in fields.items())
     isolation = Split(single_fields, send(fields), send({}))
     visitor.evidence.splits.append(isolation)
-    return [reply.made_id for reply in (*single_fields, isolation.again, isolation.least) if reply.made_id is not None]
+    return [
+        reply.made_id
+        for reply in (*single_fields, isolation.all_fields, isolation.required_only)
+        if reply.made_id is not None
+    ]
 
 
 def overlook(visitor: Visitor, creation: Creation) -> None:

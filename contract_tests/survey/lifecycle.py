@@ -23,7 +23,7 @@ class Update:
     form: Mapping[str, FormValue]
     before: Record
     expects: Expect = Expect.SUCCESS
-    shape: Shape = USUAL
+    form_style: Shape = USUAL
 
 
 def change(visitor: Visitor, *updates: Update) -> list[Record]:
@@ -34,7 +34,7 @@ def change(visitor: Visitor, *updates: Update) -> list[Record]:
     """
     exchanges, records = list[Exchange](), list[Record]()
     for step in updates:
-        exchanges.append(visitor.update(step.identifier, step.form, step.expects, form_style=step.shape))
+        exchanges.append(visitor.update(step.identifier, step.form, step.expects, form_style=step.form_style))
     for update, exchange in zip(updates, exchanges, strict=True):
         texts = {name: value for name, value in update.form.items() if isinstance(value, str)}
         read = visitor.wait_until(
@@ -43,7 +43,7 @@ def change(visitor: Visitor, *updates: Update) -> list[Record]:
             partial(_is_changed, exchange, texts, update.before),
             due=update.expects is Expect.SUCCESS and exchange.succeeded,
         )
-        changes = visitor.evidence.changes if update.shape == USUAL else visitor.evidence.shaped
+        changes = visitor.evidence.changes if update.form_style == USUAL else visitor.evidence.shaped
         changes.append(Change(exchange, texts, update.before, read))
         records.append(read.record or update.before)
     return records
@@ -65,8 +65,8 @@ def changes_of(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormVal
     A handler is updated without `is_enabled` both while it is enabled and while it is not; it ends in the other state.
     """
     resource = visitor.resource
-    renamed: dict[str, FormValue] = {"name": f"{visitor.mark()} {SCRIPTS}"}
-    label: dict[str, FormValue] = {resource.label: visitor.mark()}
+    renamed: dict[str, FormValue] = {"name": f"{visitor.new_marker()} {SCRIPTS}"}
+    label: dict[str, FormValue] = {resource.label: visitor.new_marker()}
     if resource.types:
         other, initial = ("0", "1") if record.get("is_enabled") is True else ("1", "0")
         return [
@@ -74,11 +74,11 @@ def changes_of(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormVal
             (of_type(resource, "slack"), Expect.SUCCESS),
             ({"is_enabled": initial}, Expect.SUCCESS),
             (renamed, Expect.OPEN),
-            (of_type(resource, "email") | {resource.label: visitor.mark()}, Expect.SUCCESS),
+            (of_type(resource, "email") | {resource.label: visitor.new_marker()}, Expect.SUCCESS),
             ({"email": value("email", "text", "other-")}, Expect.SUCCESS),
             (of_type(resource, "slack", "other-") | label | {"is_enabled": other}, Expect.SUCCESS),
         ]
-    fields = [name for name in resource.shape if name in resource.optional] or [next(iter(resource.optional))]
+    fields = [name for name in resource.record_schema if name in resource.optional] or [next(iter(resource.optional))]
     separate_fields = [name for name in resource.optional if name.startswith("custom_not_found")]
     single = [{name: value(name, resource.optional[name], "other-")} for name in [*fields, *separate_fields]]
     all_forms = [(form, Expect.SUCCESS) for form in [*single, optional(resource, "third-") | label]]
@@ -93,7 +93,7 @@ def reshape(visitor: Visitor, records: Mapping[int, Record], styles: Sequence[Sh
         updates = [
             Update(
                 identifier,
-                {resource.label: visitor.mark()} | ({file: image(file)} if file else {}),
+                {resource.label: visitor.new_marker()} | ({file: image(file)} if file else {}),
                 now[identifier],
                 Expect.SUCCESS if style == USUAL else Expect.OPEN,
                 style,
@@ -121,7 +121,7 @@ def update_later(visitor: Visitor, identifier: int) -> None:
     before = visitor.read(identifier, Expect.OPEN).record
     if before is not None:
         with suppress(WriteRefusedError):
-            change(visitor, Update(identifier, {visitor.resource.label: visitor.mark()}, before))
+            change(visitor, Update(identifier, {visitor.resource.label: visitor.new_marker()}, before))
 
 
 def remove_and_revive(visitor: Visitor, identifier: int, before: Listing) -> None:
@@ -132,7 +132,7 @@ def remove_and_revive(visitor: Visitor, identifier: int, before: Listing) -> Non
     except WriteRefusedError:
         return
     if removal.is_seen(resource):
-        visitor.update(identifier, {resource.label: visitor.mark()}, Expect.OPEN)
+        visitor.update(identifier, {resource.label: visitor.new_marker()}, Expect.OPEN)
         visitor.let_settle()
         late_read = visitor.read(identifier, Expect.OPEN)
         visitor.evidence.removals[-1] = replace(removal, late_read=late_read)

@@ -20,7 +20,7 @@ def page(visitor: Visitor, before: Listing, *, is_repeat: bool = False) -> Listi
     """List pages of all sizes between two listings, again if others wrote meanwhile; return the last listing.
 
     Args:
-        again: whether pages were listed before, so that a few are enough.
+        is_repeat: whether pages were listed before, so that a few are enough.
     """
     resource, scans = visitor.resource.name, visitor.evidence.paging_scans
     for attempt in range(QUIET_TRIES):
@@ -33,15 +33,15 @@ def page(visitor: Visitor, before: Listing, *, is_repeat: bool = False) -> Listi
             visitor.treat(read, Expect.SUCCESS)
         scan = PagingScan(before, tuple(pages), after)
         scans[:] = [*(scans[:-1] if attempt else scans), scan]
-        if scan.is_quiet and not scan.agrees and is_after_pause:
+        if scan.is_stable and not scan.agrees and is_after_pause:
             visitor.lag.miss(resource, PAGES)
-        if scan.is_quiet and (scan.agrees or is_after_pause):
+        if scan.is_stable and (scan.agrees or is_after_pause):
             break
-        if scan.is_quiet:
-            visitor.lag.rest()  # a cache may have kept a page from before the last write
+        if scan.is_stable:
+            visitor.lag.wait_out()  # a cache may have kept a page from before the last write
         before = after
     records_before_after = [steady_records(visitor.resource, listing.rows) for listing in (scan.before, scan.after)]
-    if not scan.is_quiet or records_before_after[0] != records_before_after[1]:
+    if not scan.is_stable or records_before_after[0] != records_before_after[1]:
         _watch(visitor)
     if not is_repeat:
         _look_beyond(visitor, after)
@@ -82,12 +82,12 @@ def _look_beyond(visitor: Visitor, listing: Listing) -> None:
 def _watch(visitor: Visitor) -> None:
     """List the same page a few times in a row, and once more after a rest, to see whether lists change records."""
     pages = [visitor.page(results_per_page=str(visitor.largest)) for _ in range(LISTS_IN_A_ROW)]
-    visitor.lag.rest()
+    visitor.lag.wait_out()
     pages.append(visitor.page(results_per_page=str(visitor.largest)))
     *quick, after_pause = [steady_records(visitor.resource, page.rows) for page in pages if page] or [{}]
     if len(quick) == LISTS_IN_A_ROW:
         repeated = Watch(tuple(quick), after_pause, visitor.evidence.exchanges[-1])
-        visitor.evidence.watches.append(repeated)
+        visitor.evidence.repeated_listings.append(repeated)
 
 
 def watch_others(visitor: Visitor) -> bool:
@@ -97,10 +97,10 @@ def watch_others(visitor: Visitor) -> bool:
     changed.
     """
     evidence = visitor.evidence
-    ends = [(period.before.exchange, period.after.exchange) for period in evidence.before_after]
+    ends = [(period.before.exchange, period.after.exchange) for period in evidence.change_periods]
     longest = max((after.number - before.number for before, after in ends if before and after), default=0)
-    before, requests_before = visitor.list_settled(), visitor.target.sent
-    while visitor.target.sent < requests_before + max(LEAST_CONTROL, 2 * longest):
+    before, requests_before = visitor.list_settled(), visitor.target.request_count
+    while visitor.target.request_count < requests_before + max(LEAST_CONTROL, 2 * longest):
         for _ in range(BETWEEN_LISTINGS):
             visitor.page(results_per_page="10")
         after = visitor.list_settled()

@@ -102,7 +102,7 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
         yield partial(_made, visitor, unusual, Expect.OPEN)
     if label == "name":
         yield partial(_numbered, visitor, identifier)
-        long_name: dict[str, FormValue] = {label: f"{visitor.mark()} {LONG_NAME}"}
+        long_name: dict[str, FormValue] = {label: f"{visitor.new_marker()} {LONG_NAME}"}
         yield partial(_write_each, visitor, {identifier: long_name})  # which may be refused, or cut
     yield partial(_nameless, visitor, subjects)
 
@@ -118,7 +118,7 @@ def _set_one(visitor: Visitor, identifier: int) -> None:
     before, record = visitor.list_settled(), _current(visitor, identifier)
     if record:
         with suppress(WriteRefusedError):
-            address = f"https://www.example.com/{visitor.mark()}"  # another at a second look
+            address = f"https://www.example.com/{visitor.new_marker()}"  # another at a second look
             change(visitor, Update(identifier, {"webhook": address}, record))
             visitor.note_period("update", before, visitor.list_settled(), changed={identifier})
 
@@ -133,13 +133,13 @@ def _odd_values(visitor: Visitor, identifier: int) -> None:
     forms += [{name: "x"} for name in of["file"][:1]]
     forms.append({f"{name}[]": "x" for name in (resource.label, *switches)})
     forms += [{name: (f"{'東' * 120}.png", PNG, "image/png")} for name in of["file"][:1]]
-    marker = visitor.mark()
+    marker = visitor.new_marker()
     part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{resource.label}"\r\n\r\n{marker}\r\n'
     repeated_field = (f"multipart/form-data; boundary={BOUNDARY}", f"{part}{part}--{BOUNDARY}--\r\n".encode())
     with suppress(WriteRefusedError):
         for form in forms:
             visitor.update(identifier, form, Expect.OPEN)
-        visitor.target.ledger.mark(resource.name, identifier, mark_of(marker))
+        visitor.target.ledger.note_marker(resource.name, identifier, mark_of(marker))
         visitor.send(request_of(resource, "update", identifier, Expect.OPEN, body=repeated_field))
     visitor.let_settle()
     visitor.read(identifier)
@@ -157,7 +157,7 @@ def _nameless(visitor: Visitor, subjects: list[int]) -> None:
     if visitor.resource.types:
         odd_forms.insert(0, UNKNOWN_TYPE)
     _write_each(visitor, dict(zip(reversed(subjects), reversed(odd_forms), strict=False)))
-    _change(visitor, subjects[-1], {label: visitor.mark()}, Expect.OPEN)
+    _change(visitor, subjects[-1], {label: visitor.new_marker()}, Expect.OPEN)
 
 
 def _write_each(visitor: Visitor, forms: Mapping[int, dict[str, FormValue] | None]) -> None:
@@ -187,7 +187,7 @@ def _same_again(visitor: Visitor, identifiers: list[int]) -> None:
 def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
     """Create a record of each type, update its fields alone and together, then give it the next type."""
     types, resource = alone(visitor.resource), visitor.resource
-    creations = create(visitor, *(Create(visitor.least() | of_type(resource, type_)) for type_ in types))
+    creations = create(visitor, *(Create(visitor.required_form() | of_type(resource, type_)) for type_ in types))
     typed_records = {
         creation.identifier: (creation.read.record, type_, other)
         for creation, type_, other in zip(creations, types, types[1:] + types[:1], strict=True)
@@ -198,7 +198,7 @@ def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
         for identifier, (_, type_, _) in typed_records.items():
             fields = [field for field, its_type in resource.types_of.items() if its_type == type_]
             forms: list[dict[str, FormValue]] = [{name: value(name, "text", "third-")} for name in fields]
-            combined = {resource.label: visitor.mark(), "is_enabled": "1"} | of_type(resource, type_, "other-")
+            combined = {resource.label: visitor.new_marker(), "is_enabled": "1"} | of_type(resource, type_, "other-")
             forms += [{"is_enabled": "0"}, {name: combined[name] for name in combined if name != "type"}]
             for form in forms:
                 [records[identifier]] = change(visitor, Update(identifier, form, records[identifier]))
@@ -218,14 +218,14 @@ def _reshaped(visitor: Visitor, records: Mapping[int, Record | None], styles: Se
 
 def _numbered(visitor: Visitor, identifier: int) -> None:
     """Give a record a number as its name; from then on, that number identifies it."""
-    digits = f"00{crc32(visitor.mark().encode()):010}0"
+    digits = f"00{crc32(visitor.new_marker().encode()):010}0"
     _change(visitor, identifier, {visitor.resource.label: digits}, Expect.OPEN)
 
 
 def _alike(visitor: Visitor) -> None:
     """Create two records with one name, or one host in two spellings; rename one of them, and delete it."""
     resource, label = visitor.resource, visitor.resource.label
-    [first] = create(visitor, Create(visitor.least()))
+    [first] = create(visitor, Create(visitor.required_form()))
     before = visitor.wait_until("create", visitor.list_all, lambda listing: first.identifier in listing.ids)
     if first.identifier is None or not first.read or not first.read.record:
         return
@@ -248,11 +248,11 @@ def _alike(visitor: Visitor) -> None:
     if second == first.identifier or read.record is None:
         return
     after_create = visitor.wait_until("create", visitor.list_all, lambda listing: second in listing.ids)
-    visitor.note_period("create", before, after_create, made={second})
+    visitor.note_period("create", before, after_create, created={second})
     with suppress(WriteRefusedError):
-        marker = visitor.mark()
+        marker = visitor.new_marker()
         # a server that mistakes both for one renames both
-        visitor.target.ledger.mark(resource.name, first.identifier, marker)
+        visitor.target.ledger.note_marker(resource.name, first.identifier, marker)
         [renamed] = change(visitor, Update(second, {label: marker}, read.record))
         later_list = visitor.wait_until(
             "update", visitor.list_all, lambda listing: listing.by_id.get(second) == renamed
@@ -272,8 +272,8 @@ def _create_known_host(visitor: Visitor, form: dict[str, FormValue], known_id: i
 def _elsewhere(visitor: Visitor) -> Iterator[Step]:
     """Steps that need no record: names of several scripts, forms of other clients, odd sizes and ids."""
     if visitor.resource.label == "name":
-        yield partial(_made, visitor, [{"name": f"{visitor.mark()} {SCRIPTS}"}], Expect.OPEN)
-        yield partial(_post, visitor, {"name": f"{visitor.mark()} {ODD_TEXT}"})
+        yield partial(_made, visitor, [{"name": f"{visitor.new_marker()} {SCRIPTS}"}], Expect.OPEN)
+        yield partial(_post, visitor, {"name": f"{visitor.new_marker()} {ODD_TEXT}"})
     for style in shapes_of(visitor.resource, "create"):
         yield partial(_post_shaped, visitor, style)
     for size in ODD_SIZES:
@@ -292,7 +292,7 @@ def _edges(visitor: Visitor) -> None:
             visitor.try_page(results_per_page="10", page=str(-(-total // 10)))
         if total and total % 10 == 1:
             break
-        exchange = visitor.retry(partial(visitor.post, visitor.least()))
+        exchange = visitor.retry(partial(visitor.post, visitor.required_form()))
         total = (total or 0) + (exchange.made_id is not None)
 
 
@@ -312,7 +312,7 @@ def _post_shaped(visitor: Visitor, style: Shape) -> None:
     """Create a record by a form as another client writes it."""
     resource = visitor.resource
     files = [name for name, type_ in resource.optional.items() if type_ == "file"]
-    form = visitor.least() | {name: image(name) for name in files[: 1 if style != NOTHING_CHOSEN else None]}
+    form = visitor.required_form() | {name: image(name) for name in files[: 1 if style != NOTHING_CHOSEN else None]}
     exchange = visitor.post(form, Expect.OPEN, form_style=style)
     texts = {name: text for name, text in form.items() if isinstance(text, str)}
     creation = Creation(exchange, texts, frozenset(), exchange.made_id)
@@ -324,12 +324,14 @@ def _post_shaped(visitor: Visitor, style: Shape) -> None:
 
 
 def _made(visitor: Visitor, extra_forms: Sequence[dict[str, FormValue]], expects: Expect) -> list[int]:
-    creations = create(visitor, *(Create(visitor.least() | extra_fields, expects) for extra_fields in extra_forms))
+    creations = create(
+        visitor, *(Create(visitor.required_form() | extra_fields, expects) for extra_fields in extra_forms)
+    )
     return [creation.identifier for creation in creations if creation.identifier is not None]
 
 
 def _post(visitor: Visitor, extra_fields: dict[str, FormValue]) -> None:
-    form = visitor.least() | extra_fields
+    form = visitor.required_form() | extra_fields
     visitor.retry(lambda: visitor.post(form, Expect.OPEN))
 
 
@@ -358,7 +360,7 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
     identities = [name for name in visitor.target.keys if before and name not in (OWN, OTHER)]
     for identity, write in zip(identities, cycle(writes), strict=False):
         operations_tried = IDENTITIES[identity].tries.get(resource, ())
-        writing = () if IDENTITIES[identity].is_elsewhere else (write,)
+        writing = () if IDENTITIES[identity].is_unusual_place else (write,)
         operations = ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else writing))
         for operation in operations:
             accesses += [] if operation in operations_tried else try_as(visitor, identifier, identity, operation)
@@ -369,6 +371,6 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
 
 
 def _post_raw(visitor: Visitor, media_type: str, body: str) -> None:
-    marker = visitor.mark()
+    marker = visitor.new_marker()
     text = body.replace("LABEL", visitor.resource.label).replace("MARKER", marker)
     visitor.retry(lambda: visitor.post_raw(marker, media_type, text.encode()))

@@ -58,7 +58,11 @@ def signed(resource: Resource, marker: str, handler_type: str = "") -> dict[str,
     """A field other than the label that reads may show, with a marker in it."""
     if handler_type == "telegram":
         return {"telegram": f"123456789:AAcontract-tests-{marker}"}
-    address = "webhook" if resource.types else next((name for name in resource.optional if name in resource.shape), "")
+    address = (
+        "webhook"
+        if resource.types
+        else next((name for name in resource.optional if name in resource.record_schema), "")
+    )
     if address:
         return {address: f"https://www.example.com/{marker}"}
     return {name: marker for name, type_ in list(resource.optional.items())[:1] if type_ == "text"}

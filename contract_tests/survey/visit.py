@@ -83,9 +83,9 @@ class _Course:
     ) -> None:
         self._visitor = visitor
         self._chapters = chapters
-        self._further = extra_steps
+        self._extra_steps = extra_steps
         self._progress = progress
-        self._start = self._seen = Listing((), complete=False)
+        self._start = self._listing = Listing((), complete=False)
         self._subjects: list[int] = []
         self._attempts: list[AccessAttempt] = []
 
@@ -103,7 +103,7 @@ class _Course:
             yield "paging with new records", partial(self._page, is_repeat=True)
         if visitor.writes and (self._subjects or chapters <= WITHOUT_RECORDS):
             yield from self._refused_and_deleted()
-        for make_steps in self._further:
+        for make_steps in self._extra_steps:
             yield from make_steps(visitor)
         if self._subjects and Chapter.ANOTHER_SECOND in chapters:
             yield "updating in another second", partial(update_later, visitor, self._subjects[-1])
@@ -124,19 +124,19 @@ class _Course:
         if Chapter.ACCESS in self._chapters and self._subjects:
             yield "trying other keys", self._try_access
         if Chapter.OMITTING in self._chapters:
-            yield "leaving out required fields", partial(omit, self._visitor, self._seen)
+            yield "leaving out required fields", partial(omit, self._visitor, self._listing)
         if Chapter.ODD_FORMS in self._chapters:
             yield "trying odd forms", partial(try_odd_forms, self._visitor)
         if self._chapters & {Chapter.ACCESS, Chapter.OMITTING, Chapter.ODD_FORMS}:
             yield "listing once more", self._look_after
         if Chapter.DELETING in self._chapters and self._subjects:
-            yield "deleting", partial(remove_and_revive, self._visitor, self._subjects[0], self._seen)
+            yield "deleting", partial(remove_and_revive, self._visitor, self._subjects[0], self._listing)
 
     def read_on(self) -> None:
         """Go on with reads after a created record could not be seen, and write nothing more."""
         evidence, listing = self._visitor.evidence, self._visitor.list_settled()
-        if not evidence.before_after:
-            self._visitor.note_period("create", self._start, listing, made=set(evidence.own))
+        if not evidence.change_periods:
+            self._visitor.note_period("create", self._start, listing, created=set(evidence.created_ids))
         look_around(self._visitor, listing, self._progress)
         if self._chapters & CONTROL:
             watch_others(self._visitor)
@@ -152,7 +152,7 @@ class _Course:
             start = visitor.list_settled()
         if not start.pages and not self._is_final():
             visitor.list()
-        self._start = self._seen = start
+        self._start = self._listing = start
 
     def _is_final(self) -> bool:
         """Whether the last request had no answer, one about the key or the path, or any success."""
@@ -172,32 +172,32 @@ class _Course:
         look_around(self._visitor, self._start, self._progress)
 
     def _page(self, *, is_repeat: bool = False) -> None:
-        self._seen = page(self._visitor, self._seen, is_repeat=is_repeat)
+        self._listing = page(self._visitor, self._listing, is_repeat=is_repeat)
 
     def _create(self, *, fill: bool) -> None:
         """Create one record of each sort, and as many more as paging needs."""
-        visitor, before = self._visitor, self._seen
+        visitor, before = self._visitor, self._listing
         if fill:
             if before.total == 0:
                 visitor.page()
             visitor.page(results_per_page="10")
         known_ids, extra_ids = frozenset(before.ids), list[int]()
-        [creation] = create(visitor, replace(_sorts(visitor)[0], known=known_ids))
+        [creation] = create(visitor, replace(_sorts(visitor)[0], known_ids=known_ids))
         if creation.identifier is None and not creation.exchange.failed:
             visitor.marker = f"ct{int(time.time()):x}{visitor.target.ledger.token}"  # a name used once may stay taken
-            [second_creation] = create(visitor, replace(_sorts(visitor)[0], known=known_ids))
+            [second_creation] = create(visitor, replace(_sorts(visitor)[0], known_ids=known_ids))
             if second_creation.identifier is not None:
                 overlook(visitor, creation)
                 creation = second_creation
             else:
                 types = {name: text for name, text in second_creation.form.items() if name == "type"}
-                post = lambda fields: visitor.post(visitor.least(**types) | fields, Expect.OPEN)  # noqa: E731
+                post = lambda fields: visitor.post(visitor.required_form(**types) | fields, Expect.OPEN)  # noqa: E731
                 extra_ids = split(visitor, second_creation.exchange, post)
         created = [creation.identifier] if creation.identifier is not None else []
         self._see_label(creation)
         visitor.marker = _marker_of(visitor, before, created)
         for sort in _sorts(visitor)[1:]:
-            [creation] = create(visitor, replace(sort, known=known_ids | set(created)))
+            [creation] = create(visitor, replace(sort, known_ids=known_ids | set(created)))
             created += [creation.identifier] if creation.identifier is not None else []
         self._note_created([*created, *extra_ids])
         if fill and created:
@@ -224,14 +224,14 @@ class _Course:
     def _fill(self, created: list[int], *, exact: bool) -> None:
         """Create as many records as paging needs, until they exactly fill a page, unless they once did."""
         visitor, extra_ids = self._visitor, list[int]()
-        total, types = self._seen.total or 0, cycle(alone(visitor.resource))
+        total, types = self._listing.total or 0, cycle(alone(visitor.resource))
         while True:
             if total % 10 == 0 and total:
                 visitor.try_page(results_per_page="10", page=str(total // 10))
                 exact = True
             if (total >= ENOUGH and exact) or len(extra_ids) > ENOUGH:
                 break
-            form = visitor.least() | ({"type": next(types)} if visitor.resource.types else {})
+            form = visitor.required_form() | ({"type": next(types)} if visitor.resource.types else {})
             exchange = visitor.retry(partial(visitor.post, form))
             if exchange.made_id is None:
                 break
@@ -242,14 +242,14 @@ class _Course:
             self._note_created(extra_ids)
 
     def _note_created(self, created_ids: list[int]) -> None:
-        visitor, before, total = self._visitor, self._seen, (self._seen.total or 0) + len(created_ids)
+        visitor, before, total = self._visitor, self._listing, (self._listing.total or 0) + len(created_ids)
         is_shown = lambda listing: set(created_ids) <= set(listing.ids) and listing.total == total  # noqa: E731 - said once
         after = visitor.wait_until("create", visitor.list_all, is_shown)
-        self._seen = visitor.note_period("create", before, after, made=set(created_ids))
+        self._listing = visitor.note_period("create", before, after, created=set(created_ids))
 
     def _update(self) -> None:
         """Update a record one field at a time, then all at once, then by forms as other clients write them."""
-        visitor, subject, before = self._visitor, self._subjects[0], self._seen
+        visitor, subject, before = self._visitor, self._subjects[0], self._listing
         record = record_made(visitor, subject)
         try:
             for form, expects in changes_of(visitor, record):
@@ -260,17 +260,17 @@ class _Course:
             visitor.evidence.notes.append(note)
         changed = reshape(visitor, {subject: record}, (USUAL, *shapes_of(visitor.resource)))[subject]
         after = visitor.wait_until("update", visitor.list_all, lambda listing: listing.by_id.get(subject) == changed)
-        self._seen = visitor.note_period("update", before, after, changed={subject})
+        self._listing = visitor.note_period("update", before, after, changed={subject})
 
     def _update_fields(self, subject: int, fields: dict[str, FormValue]) -> Exchange:
         visitor = self._visitor
-        return visitor.update(subject, fields or {visitor.resource.label: visitor.mark()}, Expect.OPEN)
+        return visitor.update(subject, fields or {visitor.resource.label: visitor.new_marker()}, Expect.OPEN)
 
     def _try_access(self) -> None:
-        self._attempts = try_access(self._visitor, self._subjects[-1], self._seen)
+        self._attempts = try_access(self._visitor, self._subjects[-1], self._listing)
 
     def _look_after(self) -> None:
-        self._seen = look_after(self._visitor, self._attempts)
+        self._listing = look_after(self._visitor, self._attempts)
 
 
 def _sorts(visitor: Visitor) -> list[Create]:
@@ -278,19 +278,19 @@ def _sorts(visitor: Visitor) -> list[Create]:
 
     Where no name is shown, the first is known by the mark in another field.
     """
-    resource, minimum = visitor.resource, visitor.least()
+    resource, minimum = visitor.resource, visitor.required_form()
     if resource.label == "name":
         minimum["name"] = f"{minimum['name']} Test Name"
     marker = mark_of(minimum[resource.label])
     if not resource.types:
-        return [Create(minimum | optional(resource) | signed(resource, marker)), Create(visitor.least())]
+        return [Create(minimum | optional(resource) | signed(resource, marker)), Create(visitor.required_form())]
     other_types = [kind for kind in resource.types if kind != "telegram"]
     odd_fields = [{"type": "email"}, {"is_enabled": "1"}, {"is_enabled": "0"}]
     return [
         Create(minimum | of_type(resource, "telegram") | signed(resource, marker, "telegram")),
-        Create(visitor.least()),
-        *(Create(visitor.least() | of_type(resource, kind), read=False) for kind in other_types),
-        *(Create(visitor.least(**extra_fields), Expect.OPEN, read=False) for extra_fields in odd_fields),
+        Create(visitor.required_form()),
+        *(Create(visitor.required_form() | of_type(resource, kind), read=False) for kind in other_types),
+        *(Create(visitor.required_form(**extra_fields), Expect.OPEN, read=False) for extra_fields in odd_fields),
     ]
 
 

@@ -28,7 +28,7 @@ class Lag:
     """How far reads lag behind writes, as far as a run has seen; shared by its visits.
 
     Args:
-        share: how long they may lag, compared with what is usual.
+        factor: how long they may lag, compared with what is usual.
 
     Attributes:
         settling: seconds from a write until reads show it; zero as long as none was seen to lag.
@@ -36,36 +36,36 @@ class Lag:
     """
 
     def __init__(self, factor: float) -> None:
-        self._share = factor
+        self._factor = factor
         self.settling = 0.0
         self.wrote: dict[str, float] = defaultdict(float)
-        self._missed: set[tuple[str, str]] = set()
+        self._missed_writes: set[tuple[str, str]] = set()
         self._broken: set[str] = set()
 
     @property
-    def whole(self) -> float:
+    def max_wait(self) -> float:
         """Seconds until reads surely show a write, as far as is known of services like this."""
-        return SETTLING * self._share
+        return SETTLING * self._factor
 
-    def rest(self) -> None:
+    def wait_out(self) -> None:
         """Wait until no replica or cache is out of date."""
-        time.sleep(self.whole)
+        time.sleep(self.max_wait)
 
-    def learn(self, seconds: float, *, waited_out: bool) -> None:
+    def record_lag(self, seconds: float, *, waited_out: bool) -> None:
         """Note by how much a read was behind; if it was although the lag was known, nothing is known of it.
 
         Args:
             seconds: from the last write to the last read that did not show it.
-            settled: whether that read came after the time that was known.
+            waited_out: whether that read came after the time that was known.
         """
-        self.settling = self.whole if waited_out else max(self.settling, min(self.whole, seconds + MARGIN))
+        self.settling = self.max_wait if waited_out else max(self.settling, min(self.max_wait, seconds + MARGIN))
 
     def has_missed(self, resource: str, write: str) -> bool:
-        return (resource, write) in self._missed
+        return (resource, write) in self._missed_writes
 
     def miss(self, resource: str, write: str, *, due: bool = False) -> None:
         """Note that the state after a write did not come; if it was due, this server is broken."""
-        self._missed.add((resource, write))
+        self._missed_writes.add((resource, write))
         if due:
             self._broken.add(resource)
 
@@ -75,9 +75,9 @@ class Lag:
         The time that looks take counts, too, so a slow server is hardly waited for longer than a fast one.
 
         Args:
-            missed: whether it did not come earlier in the same visit.
+            has_missed: whether it did not come earlier in the same visit.
         """
-        left = sum(PAUSES) * self._share
+        left = sum(PAUSES) * self._factor
         if has_missed:
             left = min(left, self.settling)
         elif resource in self._broken or self.has_missed(resource, write):
@@ -88,7 +88,7 @@ class Lag:
             if last_look >= end:
                 return
             now = time.monotonic()
-            last_look = max(now, min(now + pause * self._share, end))
+            last_look = max(now, min(now + pause * self._factor, end))
             yield last_look - now
 
 
@@ -118,7 +118,7 @@ class Visitor:
         self.lag = lag or Lag(target.limits.lag / Limits.lag)
         self.writes = not target.limits.read_only
         self._count = 0
-        self._missed: set[str] = set()
+        self._missed_writes: set[str] = set()
 
     def send(self, request: Request, entry: Entry | None = None) -> Exchange:
         """Send a request, keep the exchange, and note which of the run's records it showed.
@@ -137,7 +137,7 @@ class Visitor:
         self.evidence.exchanges.append(exchange)
         if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
             rows = exchange.page.rows if exchange.page else [exchange.record or {}]
-            self.target.ledger.look(self.resource.name, rows, request.identity)
+            self.target.ledger.note_listing(self.resource.name, rows, request.identity)
         if entry:
             self.note_create(entry, exchange)
         return exchange
@@ -160,7 +160,7 @@ class Visitor:
         form_style: Shape = USUAL,
     ) -> Exchange:
         request = request_of(
-            self.resource, "update", identifier, expects, form=form, identity=identity, shape=form_style
+            self.resource, "update", identifier, expects, form=form, identity=identity, form_style=form_style
         )
         self.note_update(request)
         return self.send(request)
@@ -182,12 +182,12 @@ class Visitor:
 
         Args:
             marker: the text that marks the record, unless its name or host begins with it.
-            without: the required field that is left out, if one is.
+            omitted: the required field that is left out, if one is.
         """
         owner = identity if identity == OTHER else OWN
         marker = marker or mark_of((form or {}).get(self.resource.label))
         entry = self.target.ledger.plan(self.resource.name, marker, owner, omitted)
-        return self.send(self.create_of(expects, form=form, identity=identity, shape=form_style), entry)
+        return self.send(self.create_of(expects, form=form, identity=identity, form_style=form_style), entry)
 
     def post_raw(self, marker: str, media_type: str, body: bytes) -> Exchange:
         """Send a create whose body is not a form, or only half of one, with a marker somewhere in it."""
@@ -205,7 +205,7 @@ class Visitor:
         """Note a new name or host in the ledger, before it is sent."""
         label = (request.form or {}).get(self.resource.label)
         if label and request.identifier is not None:
-            self.target.ledger.mark(self.resource.name, request.identifier, mark_of(label))
+            self.target.ledger.note_marker(self.resource.name, request.identifier, mark_of(label))
 
     def note_create(self, entry: Entry, exchange: Exchange) -> None:
         request = exchange.request
@@ -220,14 +220,14 @@ class Visitor:
             self.target.ledger.answer(entry, is_refused=exchange.is_refusal or unauthorized)
 
     def note_period(self, event: str, before: Listing, after: Listing, **ids: set[Any]) -> Listing:
-        """Note the listings around some writes, with the ids `made`, `removed` or `changed`; return the last one."""
+        """Note the listings around some writes, with the ids `created`, `removed` or `changed`; return the last one."""
         period = BeforeAfter(event, before, after, **{name: frozenset(record_ids) for name, record_ids in ids.items()})
-        self.evidence.before_after.append(period)
+        self.evidence.change_periods.append(period)
         return after
 
     def note_own(self, entry: Entry, identifier: int) -> None:
         self.target.ledger.complete(entry, identifier)
-        self.evidence.own.add(identifier)
+        self.evidence.created_ids.add(identifier)
 
     def list_all(self) -> Listing:
         pages: list[Page] = []
@@ -252,40 +252,40 @@ class Visitor:
     def wait_until(
         self, write: str, fetch: Callable[[], Seen], is_done: Callable[[Seen], bool], *, due: bool = False
     ) -> Seen:
-        """Call `look` until its result is good: for about two seconds, or less if such a state did not come before.
+        """Call `fetch` until its result is good: for about two seconds, or less if such a state did not come before.
 
         All exchanges but those of the last call count as a slow replica's, and no rule judges them. Once one was seen,
         replicas and caches are given time after each write.
 
         Args:
             write: the operation that leads to the state.
-            look: sends the requests.
-            good: whether their result shows the state.
+            fetch: sends the requests.
+            is_done: whether their result shows the state.
             due: whether every correct server comes to show it, whatever others do.
         """
         waited_out = self.let_settle()
         start = len(self.evidence.exchanges)
         result, lags = fetch(), False
-        for pause in self.lag.pauses(self.resource.name, write, has_missed=write in self._missed):
+        for pause in self.lag.pauses(self.resource.name, write, has_missed=write in self._missed_writes):
             if is_done(result):
-                return self._measure(fetch, is_done, result, waited_out=waited_out) if lags else result
+                return self._measure_lag(fetch, is_done, result, waited_out=waited_out) if lags else result
             lags = True
             time.sleep(pause)
             self._overlook(start)
             start = len(self.evidence.exchanges)
             result = fetch()
         if not is_done(result):
-            self._missed.add(write)
+            self._missed_writes.add(write)
             self.lag.miss(self.resource.name, write, due=due)
         return result
 
-    def _measure(
+    def _measure_lag(
         self, fetch: Callable[[], Seen], is_done: Callable[[Seen], bool], result: Seen, *, waited_out: bool
     ) -> Seen:
         """Learn for how long reads are behind: another replica may be so for longer than the one that has answered."""
         wrote = self.lag.wrote[self.resource.name]
         lag_seconds = time.monotonic() - wrote
-        while not waited_out and time.monotonic() < wrote + self.lag.whole:
+        while not waited_out and time.monotonic() < wrote + self.lag.max_wait:
             start = len(self.evidence.exchanges)
             latest = fetch()
             if is_done(latest):
@@ -294,7 +294,7 @@ class Visitor:
                 lag_seconds = time.monotonic() - wrote
                 self._overlook(start)
             time.sleep(BETWEEN_LOOKS)
-        self.lag.learn(lag_seconds, waited_out=waited_out)
+        self.lag.record_lag(lag_seconds, waited_out=waited_out)
         return result
 
     def let_settle(self) -> bool:
@@ -306,11 +306,11 @@ class Visitor:
     @property
     def is_rested(self) -> bool:
         """Whether no replica or cache can be out of date, as nothing was written for long enough."""
-        return time.monotonic() >= self.lag.wrote[self.resource.name] + self.lag.whole
+        return time.monotonic() >= self.lag.wrote[self.resource.name] + self.lag.max_wait
 
     def let_a_second_pass(self, exchange: Exchange) -> None:
         """Wait until a server's clock shows another second than when it answered."""
-        seconds_passed = time.time() - exchange.began - exchange.seconds
+        seconds_passed = time.time() - exchange.started_at - exchange.seconds
         time.sleep(max(0.0, SETTLING - max(0.0, seconds_passed)))
 
     def try_page(self, **query: str) -> None:
@@ -324,7 +324,7 @@ class Visitor:
     def treat(self, exchange: Exchange, expects: Expect) -> None:
         """Judge an answer by another expectation than when the request was sent."""
         position = self.evidence.exchanges.index(exchange)
-        self.evidence.exchanges[position] = replace(exchange, treated_as=expects)
+        self.evidence.exchanges[position] = replace(exchange, judged_as=expects)
 
     def retry(self, send: Callable[[], Exchange]) -> Exchange:
         """Send a request that may fail temporarily, up to three times."""
@@ -338,21 +338,21 @@ class Visitor:
 
     def _overlook(self, start: int) -> None:
         exchanges = self.evidence.exchanges
-        exchanges[start:] = [replace(exchange, treated_as=Expect.OVERLOOKED) for exchange in exchanges[start:]]
+        exchanges[start:] = [replace(exchange, judged_as=Expect.OVERLOOKED) for exchange in exchanges[start:]]
 
     def shows(self, exchange: Exchange, marker: str) -> bool:
         return exchange.record is not None and holds(exchange.body.decode("utf-8", "replace"), marker)
 
-    def mark(self) -> str:
+    def new_marker(self) -> str:
         """The marker of a new record, a name or a host."""
         self._count += 1
         text = f"{self.marker}-{self._count}z"  # ends with a letter, so that no further digit follows
         self.evidence.markers.add(text)
         return f"{text}.example.com" if self.resource.label == "host" else text
 
-    def least(self, **extra_fields: str) -> dict[str, FormValue]:
+    def required_form(self, **extra_fields: str) -> dict[str, FormValue]:
         """A form with only the required fields, and more if given."""
-        form: dict[str, FormValue] = {self.resource.label: self.mark()}
+        form: dict[str, FormValue] = {self.resource.label: self.new_marker()}
         if "type" in self.resource.required:
             form["type"] = "webhook"
         return form | extra_fields

@@ -31,15 +31,15 @@ class Sent(threading.local):
     """The latest request of a thread: its number, when it was sent, how long it may take, its connections.
 
     Attributes:
-        at_once: whether the thread sends requests that overlap, for which the run has found room already.
+        is_burst: whether the thread sends requests that overlap, for which the run has found room already.
     """
 
     number = 0
-    began = 0.0
+    started_at = 0.0
     timeout = 0.0
     patience = math.inf
     pool: urllib3.PoolManager | None = None
-    at_once = False
+    is_burst = False
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class _TimedReader(io.RawIOBase):
         self._sock = sock
         self._bytes = sock.makefile("rb", buffering=0)
         self._timeout = sock.gettimeout()
-        self._until = time.monotonic() + (self._timeout or 0)
+        self._deadline = time.monotonic() + (self._timeout or 0)
 
     def readable(self) -> bool:
         return True
@@ -117,7 +117,7 @@ class _TimedReader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         if self._timeout is None:
             return self._bytes.readinto(buffer)
-        left = self._until - time.monotonic()
+        left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("timed out")
         self._sock.settimeout(left)

@@ -22,19 +22,19 @@ class Identity:
     Attributes:
         header: the header with the account's key or what is sent instead; None if none is sent.
         curl: the same as an argument of curl, with the key from the environment.
-        place: the name of that header; of a query if it is empty.
+        header_name: the name of that header; of a query if it is empty.
         tries: the operations that the survey tries as this client, by resource.
         is_close: whether a careless comparison of keys lets it in.
-        is_elsewhere: whether it sends the key in a way that a framework may accept by itself, for all operations.
+        is_unusual_place: whether it sends the key in a way that a framework may accept by itself, for all operations.
     """
 
     name: str
     header: Callable[[str], str] | None
     curl: str = ""
-    place: str = "Authorization"
+    header_name: str = "Authorization"
     tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_close: bool = False
-    is_elsewhere: bool = False
+    is_unusual_place: bool = False
 
 
 def _bearer(key: str) -> str:
@@ -96,14 +96,14 @@ IDENTITIES = {
             lambda key: f"Token {key}",
             '-H "Authorization: Token $CONTRACT_API_KEY"',
             tries={S: ("list",)},
-            is_elsewhere=True,
+            is_unusual_place=True,
         ),
         Identity(
             "the key as a parameter of Bearer",
             lambda key: f'Bearer token="{key}"',
             """-H "Authorization: Bearer token=\\"$CONTRACT_API_KEY\\"\"""",
             tries={N: ("read",)},
-            is_elsewhere=True,
+            is_unusual_place=True,
         ),
         Identity(
             "the key in a cookie",
@@ -111,7 +111,7 @@ IDENTITIES = {
             f'-b "{"; ".join(f"{name}=$CONTRACT_API_KEY" for name in NAMES)}"',
             "Cookie",
             {D: ("read",)},
-            is_elsewhere=True,
+            is_unusual_place=True,
         ),
         Identity(
             "the key in the query",
@@ -119,7 +119,7 @@ IDENTITIES = {
             " ".join(f'--url-query "{name}=$CONTRACT_API_KEY"' for name in NAMES),
             "",
             {N: ("read",)},
-            is_elsewhere=True,
+            is_unusual_place=True,
         ),
         Identity(
             OTHER,
@@ -147,4 +147,4 @@ def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:
 
 def place_of(identity: str) -> str:
     """The name of the header in which an identity sends a key; empty if it sends it in the query."""
-    return IDENTITIES[identity].place if identity in IDENTITIES else "Authorization"
+    return IDENTITIES[identity].header_name if identity in IDENTITIES else "Authorization"

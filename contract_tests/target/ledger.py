@@ -53,7 +53,7 @@ class Entry:
         """Whether there may be a record of it: not if the create was refused, or if it was removed."""
         return not self.removed and (self.identifier is not None or not self.refused)
 
-    def is_in(self, text: str) -> bool:
+    def is_marked_in(self, text: str) -> bool:
         """Whether a text holds one of the markers."""
         return any(holds(text, marker) for marker in self.markers)
 
@@ -153,7 +153,7 @@ class Ledger:
         self.unread: list[str] = []
         self._file: IO[str] | None = None
         self._lock = Lock()
-        self._others: set[tuple[str, int, str]] = set()
+        self._foreign_ids: set[tuple[str, int, str]] = set()
         if path and path.exists() and not is_finished(path):
             raise UsageError(
                 f"{path} is there already, and may be all that is known of what another run left; give another file,"
@@ -233,7 +233,7 @@ class Ledger:
         entry.answered, entry.missing = True, False
         self._note("created", entry)
 
-    def mark(self, resource: str, identifier: int, marker: str) -> None:
+    def note_marker(self, resource: str, identifier: int, marker: str) -> None:
         """Note another text by which a record may be recognised: an update with it is about to be sent."""
         for entry in self.entries:
             is_entry = (entry.resource, entry.identifier, entry.owner) == (resource, identifier, OWN)
@@ -244,14 +244,14 @@ class Ledger:
     def see(self, resource: str, identifier: int, text: str, owner: str = OWN) -> None:
         """Note that a record was read or listed; if its own marker is in it, the run may write to it."""
         for entry in self._of(resource, identifier, owner):
-            if (not entry.seen or entry.stale) and entry.is_in(text):
-                self.vouch(entry)
+            if (not entry.seen or entry.stale) and entry.is_marked_in(text):
+                self.confirm(entry)
 
-    def look(self, resource: str, rows: Iterable[Mapping[str, Any]], owner: str = OWN) -> None:
+    def note_listing(self, resource: str, rows: Iterable[Mapping[str, Any]], owner: str = OWN) -> None:
         awaited = self.awaited(resource, owner)
         if not any((entry.resource, entry.owner) == (resource, owner) for entry in self.entries):
             ids = (whole_id(row) for row in rows)
-            self._others |= {(resource, identifier, owner) for identifier in ids if identifier is not None}
+            self._foreign_ids |= {(resource, identifier, owner) for identifier in ids if identifier is not None}
         for row in rows if awaited else ():
             identifier = whole_id(row)
             if identifier is not None and identifier in awaited:
@@ -265,17 +265,17 @@ class Ledger:
             if (entry.resource, entry.owner) == (resource, owner) and (not entry.seen or entry.stale)
         }
 
-    def vouch(self, entry: Entry) -> None:
+    def confirm(self, entry: Entry) -> None:
         """Note that a record is the run's own."""
-        if self.is_others(entry.resource, entry.identifier, entry.owner):
+        if self.is_foreign(entry.resource, entry.identifier, entry.owner):
             return
         if not entry.seen or entry.stale:
             entry.seen, entry.stale = True, False
             self._note("seen", entry)
 
-    def is_others(self, resource: str, identifier: int | None, owner: str = OWN) -> bool:
+    def is_foreign(self, resource: str, identifier: int | None, owner: str = OWN) -> bool:
         """Whether a record was listed before the run's first create, and so is none of its own, whatever it shows."""
-        return (resource, identifier, owner) in self._others
+        return (resource, identifier, owner) in self._foreign_ids
 
     def remove(self, resource: str, identifier: int, owner: str = OWN) -> None:
         entries = [entry for entry in self._of(resource, identifier, owner) if not entry.removed]
@@ -294,7 +294,7 @@ class Ledger:
 
     def is_shown(self, resource: str, identifier: int, text: str) -> bool:
         """Whether a text shows one of the account's records that the run has made, by its marker."""
-        return any(entry.is_in(text) for entry in self._of(resource, identifier, OWN))
+        return any(entry.is_marked_in(text) for entry in self._of(resource, identifier, OWN))
 
     def allows_write(self, resource: str, identifier: int, owner: str = OWN) -> bool:
         """Whether a record is the run's own: created by it, and seen with its marker."""

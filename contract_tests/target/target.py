@@ -124,8 +124,8 @@ class Target:
 
     Attributes:
         interrupted: returns whether the run must end; called before each request, clean-up aside.
-        enough: why no more requests are to be sent, clean-up aside; empty as long as they are.
-        counted: called with the number of each request.
+        stop_reason: why no more requests are to be sent, clean-up aside; empty as long as they are.
+        on_request: called with the number of each request.
         waiting: called with the seconds for which the run waits because the server reports too many requests.
     """
 
@@ -141,20 +141,20 @@ class Target:
         self.keys = dict(keys)
         self.ledger = ledger
         self.limits = limits or Limits()
-        self.sent = 0
+        self.request_count = 0
         self.exchanges: list[Exchange] = []
         self.interrupted: Callable[[], bool] = lambda: False
-        self.enough = ""
+        self.stop_reason = ""
         self.waiting: Callable[[float], None] = lambda _seconds: None
-        self.counted: Callable[[int], None] = lambda _request_count: None
+        self.on_request: Callable[[int], None] = lambda _request_count: None
         self._without_own_record: set[tuple[str, int, str]] = set()  # resource, id, and an identity that has none there
         self._timeouts = Timeouts(self.limits.timeout)
-        self._waited, self._next, self._kept = 0.0, 0.0, 0
-        self._began = time.monotonic()
+        self._seconds_waited, self._next, self._answer_bytes = 0.0, 0.0, 0
+        self._started = time.monotonic()
         self._lock = threading.Lock()
         self._overlapping = threading.Lock()  # one moment at a time, so that no two wait for each other's threads
         self._threads: ThreadPoolExecutor | None = None  # kept, and with them their connections
-        self._sent = Sent()
+        self._thread = Sent()
         self._traffic = Traffic()
         self._cleaning: set[int] = set()
         self._connection = connection or Connection()
@@ -168,9 +168,9 @@ class Target:
         self._pool()
 
     def _pool(self) -> urllib3.PoolManager:
-        self._sent.pool = self._connection.pool(self.base_url, self.limits.timeout)
-        self._pools.append(self._sent.pool)
-        return self._sent.pool
+        self._thread.pool = self._connection.pool(self.base_url, self.limits.timeout)
+        self._pools.append(self._thread.pool)
+        return self._thread.pool
 
     @property
     def _counting(self) -> bool:
@@ -223,10 +223,10 @@ class Target:
                 if not exchange.failed or len(attempts) >= max_tries - 1:
                     break
                 attempts.append(exchange.status)
-                overlapped += exchange.crowded
+                overlapped += exchange.overlapped
                 time.sleep(self._timeouts.pause(exchange))
                 exchange = self._attempt(request, tuple(attempts), is_alone=any(overlapped))
-        exchange = replace(exchange, crowded=(*overlapped, *exchange.crowded))
+        exchange = replace(exchange, overlapped=(*overlapped, *exchange.overlapped))
         self._learn_from(exchange)
         self.exchanges.append(exchange)
         if request.operation == "read" and request.identity != OWN:
@@ -241,13 +241,13 @@ class Target:
         elif failures_alone:
             self._traffic.one_at_a_time = True
 
-    def together(
+    def send_together(
         self, requests: Sequence[Request], delays: Sequence[float], slow: Sequence[float] = ()
     ) -> list[Exchange]:
         """Send requests at one moment, each once and over a connection of its own: all of them, or none.
 
         Args:
-            late: by how many seconds each comes after that moment.
+            delays: by how many seconds each comes after that moment.
             slow: for how many seconds the first ones pause in the middle of their bodies, as uploads do.
         """
         for request in requests:
@@ -258,7 +258,7 @@ class Target:
         moment = threading.Barrier(len(requests))
 
         def send_once(request: Request, seconds: float, pause: float) -> Exchange:
-            self._sent.at_once = True
+            self._thread.is_burst = True
             with suppress(threading.BrokenBarrierError):
                 moment.wait(self.limits.timeout)
             time.sleep(seconds)
@@ -303,16 +303,16 @@ class Target:
         Args:
             attempts: the statuses of earlier tries.
             pause: seconds in the middle of its body.
-            alone: whether to wait until no other request is under way.
+            is_alone: whether to wait until no other request is under way.
         """
-        if self._counting and not self._sent.at_once:
+        if self._counting and not self._thread.is_burst:
             self._go_on()
-        with self._traffic.under_way(is_alone=is_alone, is_burst=self._sent.at_once) as overlapped:
+        with self._traffic.under_way(is_alone=is_alone, is_burst=self._thread.is_burst) as overlapped:
             exchange = self._answer(request, attempts, pause)
-        return replace(exchange, crowded=tuple(overlapped))
+        return replace(exchange, overlapped=tuple(overlapped))
 
     def _answer(self, request: Request, attempts: tuple[int | None, ...], pause: float) -> Exchange:
-        self._sent.patience = self._timeouts.patience(request, last=not self._counting)
+        self._thread.patience = self._timeouts.patience(request, last=not self._counting)
         body, headers = self._encoded(request)
         url = location_url = f"{self.base_url}{request.target}{self._key_in_query(request)}"
         redirects: list[tuple[int, str]] = []
@@ -328,16 +328,16 @@ class Target:
                     if request.method != "GET" or not location or not _is_safe(url, location_url):
                         break
                 pool = self._next_request(request)
-                trace = self._trace and f"{self._trace}{self._sent.number:016x}"
-                traced = {TRACE: f"00-{trace}-{self._sent.number:016x}-01"} if trace else {}
+                trace = self._trace and f"{self._trace}{self._thread.number:016x}"
+                traced = {TRACE: f"00-{trace}-{self._thread.number:016x}-01"} if trace else {}
                 answer = pool.request(
                     request.method,
                     location_url,
-                    body=_halves(body, pause) if body and (pause or request.shape.chunked) else body,
+                    body=_halves(body, pause) if body and (pause or request.form_style.chunked) else body,
                     headers=headers | traced | ({"Content-Length": str(len(body))} if pause and body else {}),
                     redirect=False,
                     preload_content=False,
-                    timeout=self._sent.timeout,
+                    timeout=self._thread.timeout,
                 )
                 content = read_whole(answer)
                 self._count_bytes(len(content))
@@ -345,19 +345,19 @@ class Target:
         except urllib3.exceptions.HTTPError as failure:
             timed_out = isinstance(failure, urllib3.exceptions.TimeoutError)
             timed_out = timed_out and not isinstance(failure, urllib3.exceptions.NewConnectionError)
-            error = f"no whole answer came within {self._sent.timeout:.2g} s" if timed_out else str(failure)
+            error = f"no whole answer came within {self._thread.timeout:.2g} s" if timed_out else str(failure)
             answer, content = None, b""
-        seconds = time.monotonic() - self._sent.began
+        seconds = time.monotonic() - self._thread.started_at
         return Exchange(
             request,
-            self._sent.number,
+            self._thread.number,
             status,
             answer.headers if answer else {},
             content,
             error,
             attempts,
             tuple(redirects),
-            began=time.time() - seconds,
+            started_at=time.time() - seconds,
             seconds=seconds,
             timed_out=timed_out,
             trace=trace,
@@ -372,8 +372,8 @@ class Target:
         if request.body is not None:
             headers["Content-Type"], body = request.body
         elif request.form is not None:
-            body, headers["Content-Type"] = encode(request.form, request.shape)
-        if request.shape.chunked:  # what a server leaves unread must not pass for another request
+            body, headers["Content-Type"] = encode(request.form, request.form_style)
+        if request.form_style.chunked:  # what a server leaves unread must not pass for another request
             headers |= {"Transfer-Encoding": "chunked", "Connection": "close"}
         return body, headers
 
@@ -384,35 +384,35 @@ class Target:
 
     def _next_request(self, request: Request) -> urllib3.PoolManager:
         """Count a request that is about to be sent, when its time has come; return the connections for it."""
-        if not self._sent.at_once:
+        if not self._thread.is_burst:
             self._keep_pace(1)
         with self._lock:
-            if self.sent >= self.limits.requests:
+            if self.request_count >= self.limits.requests:
                 raise BudgetSpentError(SPENT)
-            self.sent += 1
-            self._sent.number = self.sent
-        self.counted(self._sent.number)
-        self._sent.began = time.monotonic()
+            self.request_count += 1
+            self._thread.number = self.request_count
+        self.on_request(self._thread.number)
+        self._thread.started_at = time.monotonic()
         left = max(self._left(), LEAST_WAIT) if self._counting else math.inf
-        self._sent.timeout = min(self.limits.timeout, self._sent.patience, left)
-        pool = self._sent.pool or self._pool()
+        self._thread.timeout = min(self.limits.timeout, self._thread.patience, left)
+        pool = self._thread.pool or self._pool()
         if request.method != "GET":
             pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
         return pool
 
     def _count_bytes(self, count: int) -> None:
         with self._lock:
-            self._kept += count
-            if self._kept > MOST_KEPT:
-                self.enough = self.enough or f"the answers came to more than {MOST_KEPT >> 20} MiB"
+            self._answer_bytes += count
+            if self._answer_bytes > MOST_KEPT:
+                self.stop_reason = self.stop_reason or f"the answers came to more than {MOST_KEPT >> 20} MiB"
 
     def _go_on(self, requests: int = 1) -> None:
         """Refuse to send more if the run must end; some requests are kept for removing what was made so far."""
         if self.interrupted():
             raise KeyboardInterrupt
-        if self.enough:
-            raise BudgetSpentError(self.enough)
-        total, records = self.sent + requests - 1, len(self.ledger.entries)
+        if self.stop_reason:
+            raise BudgetSpentError(self.stop_reason)
+        total, records = self.request_count + requests - 1, len(self.ledger.entries)
         if total + KEPT + KEPT_A_RECORD * records >= self.limits.requests:  # else there is enough for all that was made
             unfinished = len(self.ledger.left)
             if total + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
@@ -422,7 +422,7 @@ class Target:
 
     def _left(self) -> float:
         """How long the run may still take, in seconds."""
-        return (self.limits.seconds or math.inf) - (time.monotonic() - self._began)
+        return (self.limits.seconds or math.inf) - (time.monotonic() - self._started)
 
     def _keep_pace(self, requests: int) -> None:
         with self._lock:
@@ -435,9 +435,9 @@ class Target:
         """Wait as long as a rate limit says, if there is patience left."""
         header = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
         seconds = max(min(_seconds_of(header), MOST_WAIT), LEAST_WAIT)
-        if self._waited + seconds > self.limits.patience or (self._counting and seconds > self._left()):
+        if self._seconds_waited + seconds > self.limits.patience or (self._counting and seconds > self._left()):
             return False
-        self._waited += seconds
+        self._seconds_waited += seconds
         self.waiting(seconds)
         time.sleep(seconds)
         return True

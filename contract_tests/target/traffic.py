@@ -16,7 +16,7 @@ class Traffic:
         self.one_at_a_time = False
         self._changed = Condition()
         self._under_way = 0
-        self._begun = 0
+        self._started_count = 0
         self._waiting = 0  # for a moment without others
 
     @contextmanager
@@ -24,8 +24,8 @@ class Traffic:
         """Wait for one's turn; afterwards, the yielded list says whether others were under way meanwhile.
 
         Args:
-            alone: whether no other may be under way.
-            at_once: whether the request is one of several that are to overlap, whatever was found out.
+            is_alone: whether no other may be under way.
+            is_burst: whether the request is one of several that are to overlap, whatever was found out.
         """
         is_alone = not is_burst and (is_alone or self.one_at_a_time)
         start_number, overlapped = 0, [False]
@@ -34,12 +34,12 @@ class Traffic:
                 self._waiting += is_alone
                 self._changed.wait_for(lambda: not self._under_way if is_alone else is_burst or not self._waiting)
                 self._under_way += 1
-                start_number = self._begun = self._begun + 1
+                start_number = self._started_count = self._started_count + 1
                 overlapped[0] = self._under_way > 1
             yield overlapped
         finally:
             with self._changed:
-                overlapped[0] = overlapped[0] or self._begun > start_number
+                overlapped[0] = overlapped[0] or self._started_count > start_number
                 self._under_way -= start_number > 0  # it has not begun if it was interrupted while it waited
                 self._waiting -= is_alone
                 self._changed.notify_all()

@@ -86,9 +86,9 @@ class Forms:
             raise self._invalid(title, resource.fields[other_fields[0]])
         if values.get("type") == "email" and not record.get("email") and self._choices["email-missing"] == "refused":
             raise self._invalid('A handler of type "email" needs the field "email".', resource.fields["email"])
-        return {name: self._kept(value) for name, value in values.items() if name not in other_fields}
+        return {name: self._store_upload(value) for name, value in values.items() if name not in other_fields}
 
-    def _kept(self, value: Any) -> Any:
+    def _store_upload(self, value: Any) -> Any:
         if isinstance(value, Part):
             return self.uploads.add(value.file_name or value.name, value.media_type, bytes(value.content))  # type: ignore[arg-type]
         return value

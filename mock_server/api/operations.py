@@ -195,11 +195,11 @@ def _tell_limits(response: Response) -> Response:
 
 
 def _list(service: Service, resource: Resource) -> Response:
-    number, size = service.paging.asked(request.query_string)
+    number, size = service.paging.parse_query(request.query_string)
     records, total = _collection(resource).page(partial(_positions, service.paging, number, size))
     page = service.paging.locate(number, size, total)
     url = f"{service.base_url()}/api/{resource.link_collection}"
-    return service.representations.listed(resource, records, service.paging.described(page, url, len(records)))
+    return service.representations.list_response(resource, records, service.paging.described(page, url, len(records)))
 
 
 def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int, int]:
@@ -208,7 +208,7 @@ def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int,
 
 
 def _read(service: Service, resource: Resource, identifier: str) -> Response:
-    return service.representations.shown(resource, _collection(resource).get(_number(identifier)))
+    return service.representations.read_response(resource, _collection(resource).get(_number(identifier)))
 
 
 def _create(service: Service, resource: Resource) -> Response:
@@ -217,7 +217,7 @@ def _create(service: Service, resource: Resource) -> Response:
     collection = _collection(resource)
     _make_room(service, resource, size_of(values))
     record = collection.add(lambda number: service.new_records.values(resource, number) | values, g.account.clock)
-    return service.representations.written(resource, record, int(service.choices["create-status"]))
+    return service.representations.write_response(resource, record, int(service.choices["create-status"]))
 
 
 def _update(service: Service, resource: Resource, identifier: str) -> Response:
@@ -227,7 +227,7 @@ def _update(service: Service, resource: Resource, identifier: str) -> Response:
     _make_room(service, resource, size_of(form))
     change = partial(_changed, service, resource, form)
     record = collection.update(number, change)
-    return service.representations.written(resource, record, int(service.choices["update-status"]))
+    return service.representations.write_response(resource, record, int(service.choices["update-status"]))
 
 
 def _changed(service: Service, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:

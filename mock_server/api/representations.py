@@ -84,18 +84,18 @@ class Representations:
 
     Args:
         choices: the open points.
-        voice: makes the last changes to JSON, if any.
+        vary_json: makes the last changes to JSON, if any.
     """
 
     def __init__(self, choices: Choices, vary_json: Callable[[Any], Any] | None = None) -> None:
         self._choices = choices
-        self._voice = vary_json
-        self._mark = object()  # of the JSON that is written with these choices
+        self._vary_json = vary_json
+        self._cache_key = object()  # of the JSON that is written with these choices
 
     def record(self, resource: Resource, record: Record) -> dict[str, Any]:
         """A record's read representation."""
-        texts = map(record.values.get, resource.shape, repeat(""))
-        fields: dict[str, Any] = dict(zip(resource.shape, texts, strict=True))
+        texts = map(record.values.get, resource.record_schema, repeat(""))
+        fields: dict[str, Any] = dict(zip(resource.record_schema, texts, strict=True))
         utc_offset = timedelta(hours=HOURS_FROM_UTC[self._choices["time-zone"]])
         fields["id"] = record.id
         fields["datetime"] = (record.created + utc_offset).isoformat(" ", "seconds")
@@ -107,26 +107,26 @@ class Representations:
         if self._choices["splash-page-fields"] == "shown" and resource.name == "splash-pages":
             values = {name: record.values[name] for name in resource.fields if name in record.values}
             fields |= {name: value.name if isinstance(value, Upload) else value for name, value in values.items()}
-        return fields if self._choices["further-keys"] == "none" else self._further(fields, kind=resource.name)
+        return fields if self._choices["further-keys"] == "none" else self._extend(fields, kind=resource.name)
 
     def read(self, resource: Resource, record: Record) -> dict[str, Any]:
         """The envelope of one record."""
-        return self._further({"data": self.record(resource, record)}, version="1.0")
+        return self._extend({"data": self.record(resource, record)}, version="1.0")
 
-    def shown(self, resource: Resource, record: Record, status: int = 200) -> Response:
+    def read_response(self, resource: Resource, record: Record, status: int = 200) -> Response:
         """The answer that shows one record."""
         return self._enveloped(status, [self._text(resource, record)])
 
-    def written(self, resource: Resource, record: Record, status: int) -> Response:
+    def write_response(self, resource: Resource, record: Record, status: int) -> Response:
         """The answer to a create or update."""
         if self._choices["write-answer"] == "record":
-            return self.shown(resource, record, status)
-        return self._enveloped(status, [_dumped(self._further({"id": record.id}, kind=resource.name))])
+            return self.read_response(resource, record, status)
+        return self._enveloped(status, [_dumped(self._extend({"id": record.id}, kind=resource.name))])
 
-    def listed(self, resource: Resource, records: list[Record], envelope_end: str) -> Response:
+    def list_response(self, resource: Resource, records: list[Record], envelope_end: str) -> Response:
         """The answer that shows one page, with the JSON of what follows its records."""
         data = [", "] * (2 * len(records) - 1)
-        cache_key = self._mark
+        cache_key = self._cache_key
         data[::2] = [
             cached[1] if (cached := record.json) and cached[0] is cache_key else self._text(resource, record)
             for record in records
@@ -139,10 +139,10 @@ class Representations:
 
     def _text(self, resource: Resource, record: Record) -> str:
         """The JSON of a record."""
-        if record.json and record.json[0] is self._mark:
+        if record.json and record.json[0] is self._cache_key:
             return record.json[1]
         text = _dumped(self.record(resource, record))
-        record.keep(self._mark, text)
+        record.keep(self._cache_key, text)
         return text
 
     def _enveloped(self, status: int, data: list[str]) -> Response:
@@ -153,9 +153,9 @@ class Representations:
     def _answer(self, pieces: list[str], status: int) -> Response:
         """An answer with a JSON body in pieces, which are joined once, because they may be large."""
         is_escaped, is_sorted = self._choices["json-escapes"] == "escaped", self._choices["key-order"] == "sorted"
-        if is_escaped or is_sorted or self._voice:
+        if is_escaped or is_sorted or self._vary_json:
             payload = json.loads("".join(pieces))
-            payload = self._voice(payload) if self._voice else payload
+            payload = self._vary_json(payload) if self._vary_json else payload
             pieces = [json.dumps(payload, ensure_ascii=is_escaped, sort_keys=is_sorted)]
         if is_escaped:
             pieces = [pieces[0].replace("/", "\\/")]
@@ -183,7 +183,7 @@ class Representations:
             return GENERIC_KEYS.get(field.name, "url")
         return GENERIC_KEYS.get(field.name, field.name)
 
-    def _further(self, members: dict[str, Any], **extra_members: Any) -> dict[str, Any]:
+    def _extend(self, members: dict[str, Any], **extra_members: Any) -> dict[str, Any]:
         return members | extra_members if self._choices["further-keys"] == "some" else members
 
 
@@ -296,18 +296,18 @@ class Paging:
     def __init__(self, contract: Contract, choices: Choices) -> None:
         self._contract = contract
         self._choices = choices
-        self._asked_before = lru_cache(256)(self._asked)  # clients ask for the same pages again and again
+        self._cached_query = lru_cache(256)(self._parse_query)  # clients ask for the same pages again and again
         self._described_before = lru_cache(256)(self._described)
 
-    def asked(self, query: bytes) -> tuple[int, int]:
+    def parse_query(self, query: bytes) -> tuple[int, int]:
         """The page number and size that a query asks for.
 
         Raises:
             Refusal: if one of them is invalid and this server refuses it.
         """
-        return self._asked_before(query) if len(query) <= LONGEST_KEPT else self._asked(query)
+        return self._cached_query(query) if len(query) <= LONGEST_KEPT else self._parse_query(query)
 
-    def _asked(self, query: bytes) -> tuple[int, int]:
+    def _parse_query(self, query: bytes) -> tuple[int, int]:
         args = Request({"QUERY_STRING": query.decode("latin-1")}).args
         return self._number(args.get("page")), self._size(args.get("results_per_page"))
 

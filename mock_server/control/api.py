@@ -132,9 +132,9 @@ def _add_lists(api: Blueprint, running: Instance) -> None:
                 {
                     "name": defect.name,
                     "rule": defect.rule,
-                    "what": defect.what,
+                    "what": defect.description,
                     "kinds": defect.resources,
-                    "also": sorted(defect.also),
+                    "also": sorted(defect.implied_rules),
                 }
                 for defect in DEFECTS.values()
             ]
@@ -142,7 +142,7 @@ def _add_lists(api: Blueprint, running: Instance) -> None:
 
     @api.get("/conditions")
     def conditions() -> Response:
-        return jsonify({name: condition.measures for name, condition in CONDITIONS.items()})
+        return jsonify({name: condition.amounts for name, condition in CONDITIONS.items()})
 
 
 def _add_clock(api: Blueprint, running: Instance) -> None:
@@ -222,7 +222,7 @@ def _events(running: Instance, filters: dict[str, str]) -> Iterator[str]:
 def _add_forced(api: Blueprint, running: Instance) -> None:
     @api.get("/forced")
     def forced_answers() -> Response:
-        return jsonify([_effect(effect) for effect in running.effects.every])
+        return jsonify([_effect(effect) for effect in running.effects.active])
 
     @api.post("/forced")
     def force() -> Response:
@@ -236,7 +236,7 @@ def _add_forced(api: Blueprint, running: Instance) -> None:
 
 
 def _effect(effect: Effect) -> dict[str, Any]:
-    return asdict(effect) | {"what": effect.what}
+    return asdict(effect) | {"what": effect.description}
 
 
 def _add_snapshots(api: Blueprint, running: Instance) -> None:
@@ -343,14 +343,14 @@ def _add_records(api: Blueprint, running: Instance) -> None:
         size = min(_positive_number("size", RECORDS), MOST_RECORDS)
         start = (_positive_number("page", 1) - 1) * size
         search_text, sort = request.args.get("search", "").casefold(), request.args.get("sort", "")
-        if sort and sort.removeprefix("-") not in chosen_resource.shape:
+        if sort and sort.removeprefix("-") not in chosen_resource.record_schema:
             abort(
                 400,
-                f'"sort" is "{sort}"; expected one of {", ".join(chosen_resource.shape)},'
+                f'"sort" is "{sort}"; expected one of {", ".join(chosen_resource.record_schema)},'
                 ' with "-" in front to turn it round',
             )
         if search_text or sort:
-            all_records = [_record_as_json(running, chosen_resource, record) for record in collection.all]
+            all_records = [_record_as_json(running, chosen_resource, record) for record in collection.all_records]
             matching_rows = [record for record in all_records if search_text in _searchable(record["read"])]
             if sort:
                 matching_rows.sort(
@@ -374,7 +374,7 @@ def _add_records(api: Blueprint, running: Instance) -> None:
 def _about(running: Instance) -> dict[str, Any]:
     """What a client of the control plane can rely on while the mock runs: where it answers, and what it can hold."""
     settings, service = running.settings, running.service
-    deployment, fixture_recording = settings.deployment, running.sightings
+    deployment, fixture_recording = settings.deployment, running.fixture_recording
     conditions = {name: condition for name, condition in CONDITIONS.items() if condition.travels or not deployment}
     return {
         "base_url": service.base_url(),
@@ -390,7 +390,7 @@ def _about(running: Instance) -> dict[str, Any]:
         },
         "resources": [_resource_as_json(resource) for resource in service.contract.resources.values()],
         "conditions": [
-            {"name": name, "what": condition.what, "measures": condition.measures}
+            {"name": name, "what": condition.description, "measures": condition.amounts}
             for name, condition in conditions.items()
         ],
     }
@@ -402,7 +402,7 @@ def _resource_as_json(resource: Resource) -> dict[str, Any]:
         "name": resource.name,
         "label": resource.label,
         "paths": dict(resource.paths),
-        "shape": list(resource.shape),
+        "shape": list(resource.record_schema),
         "fields": fields,
     }
 

@@ -35,7 +35,7 @@ def read_switches(values: Any, *, at_the_start: bool = True) -> dict[str, Any]:
     """Read settings from switches.
 
     Args:
-        given: the switches, as an object.
+        values: the switches, as an object.
         at_the_start: whether switches for what a mock begins with are allowed.
 
     Raises:
@@ -90,23 +90,23 @@ class Instance:
         remarks: makes the remarks about requests.
         effects: what is forced on requests.
         snapshots: fixtures by name, as YAML.
-        keeper: keeps requests that are forwarded to a deployment.
-        sightings: what a deployment's lists and reads have shown, if that is recorded.
+        journal_writer: keeps requests that are forwarded to a deployment.
+        fixture_recording: what a deployment's lists and reads have shown, if that is recorded.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._start = self.settings = settings
         contract = contract_of(settings)
-        self.journal, self.effects, self.snapshots = self._kept(contract)
+        self.journal, self.effects, self.snapshots = self._create_stores(contract)
         self._lock = threading.Lock()
         self.remarks = Remarks(contract, settings.base_path, settings.ignore_remarks)
         self._callers = Callers()
-        self.keeper = Keeper(self._recording, self._callers.name_of)
+        self.journal_writer = Keeper(self._recording, self._callers.name_of)
         is_recorded = settings.deployment is not None and settings.deployment.is_recorded
-        self.sightings = Sightings(contract, settings.base_path) if is_recorded else None
+        self.fixture_recording = Sightings(contract, settings.base_path) if is_recorded else None
         self._put(settings)
 
-    def _kept(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:
+    def _create_stores(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:
         """Where requests, forced answers and snapshots are kept."""
         settings = self.settings
         return Journal(settings.journal), Effects(contract.resources.values(), settings), {}
@@ -152,7 +152,7 @@ class Instance:
 
         Args:
             key: its key, which may be one of a sandbox that is not there yet.
-            given: an object with `records` (by resource, as in a fixture), which the account then holds, or with
+            source: an object with `records` (by resource, as in a fixture), which the account then holds, or with
                 `fixture` (a name, or what a fixture file holds) or `snapshot` (a name): the account then holds what
                 there the account with its key holds, or else the first. None to hold what it did first.
 
@@ -302,11 +302,11 @@ class Instance:
             KeyError: if there is no snapshot with this name.
         """
         with self._lock:
-            self._put(self._under(self.settings, read_document(self.snapshots[name])), switched=self.settings)
+            self._put(self._with_fixture(self.settings, read_document(self.snapshots[name])), switched=self.settings)
             self._forget()
 
     @staticmethod
-    def _under(settings: Settings, fixture: Mapping[str, Any]) -> Settings:
+    def _with_fixture(settings: Settings, fixture: Mapping[str, Any]) -> Settings:
         return replace(settings, fixture=fixture, records=0, api_keys=(), store=None)
 
     def _put(self, settings: Settings, before: Service | None = None, *, switched: Settings | None = None) -> None:

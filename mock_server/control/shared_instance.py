@@ -34,8 +34,8 @@ class SharedInstance(Instance):
 
     def __init__(self, settings: Settings) -> None:
         self._store = Store(settings.store or "", settings.store_prefix, settings.store_lifetime)
-        self._followed: bytes | None = None
-        self._epoch, self._switches, self._meant = 0, dict[str, Any](), dict[str, Any]()
+        self._followed_head: bytes | None = None
+        self._epoch, self._switches, self._ignored_patterns = 0, dict[str, Any](), dict[str, Any]()
         self._following = threading.Lock()
         super().__init__(settings)
         self.follow()
@@ -61,23 +61,23 @@ class SharedInstance(Instance):
             StoreError: if the store does not answer.
         """
         raw = self._store.head
-        if raw is not None and raw == self._followed:
+        if raw is not None and raw == self._followed_head:
             return self._store.renew()
         with self._following:
             raw = self._store.head  # another thread may have followed meanwhile
             head = self._store.read_head(raw)
             if not head:  # it has expired, or somebody has emptied the store
-                return self._begin()
+                return self._join_store()
             if (head["epoch"], head["switches"]) != (self._epoch, self._switches):
                 self._take_over(head)
             self._effects_here.follow(head)
-            for account in self._meant.keys() - head["meant"].keys():
+            for account in self._ignored_patterns.keys() - head["meant"].keys():
                 self.remarks.forget(account)
             for account, patterns in head["meant"].items():
                 self.remarks.mean(account, patterns)
-            self._meant = head["meant"]
+            self._ignored_patterns = head["meant"]
             self._store.heads += 1
-            self._followed = raw
+            self._followed_head = raw
         return self._store.renew()
 
     def mean(self, key: str, patterns: Sequence[str]) -> None:
@@ -99,7 +99,7 @@ class SharedInstance(Instance):
         self.journal.clear()
         self._forget()
 
-    def _kept(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:
+    def _create_stores(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:
         settings = self.settings
         self._effects_here = SharedEffects(contract.resources.values(), settings, self._store)
         return (
@@ -115,12 +115,12 @@ class SharedInstance(Instance):
             changed = _switches(settings, self.settings)
             self._store.edit(lambda head: head["switches"].update(changed))
         elif self._epoch == 0:
-            return self._begin()
+            return self._join_store()
         else:
             self._publish(self._load(settings), _switches(switched or settings, self._start))
         return self.follow()
 
-    def _begin(self) -> None:
+    def _join_store(self) -> None:
         """Start with what the store holds already, or else with the fixture."""
         if self._store.head is None:
             epoch, start = self._load(self._start), _told_start(self._start)
@@ -163,7 +163,7 @@ class SharedInstance(Instance):
         self._store.ask("SET", epochs, str(time.time_ns() // 10**6), "NX")  # none comes twice, even if it expires
         epoch = int(self._store.ask("INCR", epochs))
         try:
-            create_app(settings, None, None, Space(self._store, epoch, is_new=True))
+            create_app(settings, None, None, Space(self._store, epoch, is_empty=True))
         except (SettingsError, StoreError):
             self._store.remove(str(epoch))
             raise

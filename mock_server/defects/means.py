@@ -77,7 +77,7 @@ class Call:
     @property
     def records(self) -> list[Record]:
         """The account's records of this resource, in the order of its lists."""
-        return self.collection.all
+        return self.collection.all_records
 
     @property
     def record(self) -> Record | None:
@@ -121,7 +121,7 @@ class Call:
         """The same call with another key."""
         return self.changed(HTTP_AUTHORIZATION=authorization)
 
-    def refused(self, status: int, title: str) -> Call:
+    def as_refused(self, status: int, title: str) -> Call:
         """The same call, to be refused instead of carried out."""
         refusal = Refusal(str(status), title, mistake=False)
         return replace(self, environ=self.environ | {REFUSAL: refusal})
@@ -266,7 +266,7 @@ def meta(name: str, value: Callable[[Body], Any], applies: Asked = always) -> Tr
 
 
 def link(name: str, value: Callable[[Body], Any], applies: Callable[[Body], bool] = always) -> Transformation:
-    """Change one of a list's `links`; `value` and `when` see the whole answer."""
+    """Change one of a list's `links`; `value` and `applies` see the whole answer."""
 
     def change(body: Body) -> None:
         if applies(body):

@@ -832,7 +832,7 @@ def is_locked(call: Call, serve: Serve) -> Response:
         return serve(call)
     key = f"write {call.resource.name}"
     if under_way(call, key):
-        return serve(call.refused(500, "The store is locked."))
+        return serve(call.as_refused(500, "The store is locked."))
     begin(call, key, True)  # noqa: FBT003 - a value that is kept
     return serve(call)
 
@@ -841,7 +841,7 @@ def is_busy(call: Call, serve: Serve) -> Response:
     """Fail while another resource is written to."""
     writing = under_way(call, "writing")
     if writing not in (None, call.resource.name) and call.account:
-        return serve(call.refused(500, "The store is locked."))
+        return serve(call.as_refused(500, "The store is locked."))
     if call.operation in ("create", "update", "delete") and call.account:
         begin(call, "writing", call.resource.name)
     return serve(call)
@@ -873,7 +873,7 @@ def locks_up(call: Call, serve: Serve) -> Response:
     reads: list[float] = call.memory.setdefault("reads", [])
     reads[:] = [due for due in reads if due > monotonic()]
     if len(reads) >= MOST_READS:
-        return serve(call.refused(500, "There is no connection left to the store."))
+        return serve(call.as_refused(500, "There is no connection left to the store."))
     hold = MOMENT * (1 + len(reads)) / 2  # the more of them, the longer each, so that a burst fills up on any machine
     reads.append(monotonic() + hold)
     context_of(call.environ).delay += hold

@@ -71,7 +71,7 @@ class Defect:
     Attributes:
         name: what is wrong, in a few words.
         rule: the id of the rule that it breaks.
-        what: what is wrong, in a sentence.
+        description: what is wrong, in a sentence.
         transformation: what changes calls or answers in front of the honest server.
         resources: the resources that it affects; if empty, all that the rule covers.
         needs: the values of open points without which it does not show.
@@ -79,13 +79,13 @@ class Defect:
 
     name: str
     rule: str
-    what: str
+    description: str
     transformation: Transformation
     resources: tuple[str, ...] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def also(self) -> frozenset[str]:
+    def implied_rules(self) -> frozenset[str]:
         """Further rules that a server with this defect may break as well."""
         return frozenset(RULES[self.rule].implies)
 
@@ -106,7 +106,7 @@ def defect(
 
     Args:
         name: what is wrong, in a few words; permanent.
-        what: what is wrong, in a sentence.
+        description: what is wrong, in a sentence.
         transformation: what changes calls or answers in front of the honest server.
         resources: as for `Defect`.
         needs: as for `Defect`.

@@ -45,7 +45,7 @@ def rate_limit(max_requests: float) -> Transformation:
             answer = serve(call)
         else:
             title = f"This is more than {int(max_requests)} requests in a minute; wait for {ends} seconds."
-            answer = serve(call.refused(429, title))
+            answer = serve(call.as_refused(429, title))
             answer.headers["X-RateLimit-Reset"] = str(ends)
         answer.headers["X-RateLimit-Limit"] = str(int(max_requests))
         answer.headers["X-RateLimit-Remaining"] = str(max(0, left))
@@ -59,7 +59,7 @@ def refusing(status: int, applies: Callable[[Call], bool]) -> Transformation:
 
     def transformation(call: Call, serve: Serve) -> Response:
         if call.account and applies(call):
-            return serve(call.refused(status, "Your plan does not cover this."))
+            return serve(call.as_refused(status, "Your plan does not cover this."))
         return serve(call)
 
     return transformation
@@ -71,7 +71,7 @@ def writes(call: Call) -> bool:
 
 
 def quota(max_records: float) -> Transformation:
-    """Refuse creates once the account has `most` records of the resource."""
+    """Refuse creates once the account has `max_records` records of the resource."""
     return refusing(403, lambda call: call.operation == "create" and len(call.records) >= max_records)
 
 
@@ -190,7 +190,7 @@ def now_and_then(answer: Callable[..., Iterable[bytes]]) -> Callable[..., WSGIAp
     """Answer one request in N in another way, with the measure as N.
 
     Args:
-        how: takes the number of such requests so far, the application and the request, and returns the answer.
+        answer: takes the number of such requests so far, the application and the request, and returns the answer.
     """
 
     def apply(inner: WSGIApplication, interval: float, _: Any) -> WSGIApplication:
@@ -293,19 +293,19 @@ class Condition:
     """A kind of trouble around a correct server.
 
     Attributes:
-        what: what happens, with the measure as `N`.
-        measures: the usual measure, and perhaps another worth trying.
-        around: takes an application, the measure and a factory of servers like it, and returns the application under
+        description: what happens, with the measure as `N`.
+        amounts: the usual measure, and perhaps another worth trying.
+        apply: takes an application, the measure and a factory of servers like it, and returns the application under
             this condition; or None.
         allowed: the valid measures; if empty, any from 0 to 1,000.
-        within: takes the measure, and returns the transformation of calls; or None.
+        changes: takes the measure, and returns the transformation of calls; or None.
         travels: whether it can stand in front of a real deployment, too.
     """
 
-    what: str
-    measures: tuple[float, ...] = (0,)
-    around: Callable[[WSGIApplication, float, Callable[[], WSGIApplication]], WSGIApplication] | None = None
-    within: Callable[[float], Transformation] | None = None
+    description: str
+    amounts: tuple[float, ...] = (0,)
+    apply: Callable[[WSGIApplication, float, Callable[[], WSGIApplication]], WSGIApplication] | None = None
+    changes: Callable[[float], Transformation] | None = None
     allowed: tuple[float, ...] = ()
     travels: bool = False
 
@@ -329,7 +329,7 @@ CONDITIONS = {
         "the same, with X-RateLimit-Reset alone", (40,), limited(X_RateLimit_Reset="1"), travels=True
     ),
     "too-many": Condition("the same, without a Retry-After header", (40,), limited(), travels=True),
-    "rate-limit": Condition("an account may send N requests in a minute", (600,), within=rate_limit),
+    "rate-limit": Condition("an account may send N requests in a minute", (600,), changes=rate_limit),
     "latency-up-to": Condition(
         "each answer takes up to N seconds longer, by chance", (0.05,), waiting(by_chance), travels=True
     ),
@@ -352,32 +352,30 @@ CONDITIONS = {
         now_and_then(lambda _turn, *request: cut_off(*request)),
         travels=True,
     ),
-    "connection-close": Condition(
-        "each connection is closed behind its answer", around=answering(closed), travels=True
-    ),
-    "compressed": Condition("each answer is compressed, if the client takes that", around=answering(compressed)),
+    "connection-close": Condition("each connection is closed behind its answer", apply=answering(closed), travels=True),
+    "compressed": Condition("each answer is compressed, if the client takes that", apply=answering(compressed)),
     "redirecting-proxy": Condition(
         "a proxy redirects each read, with status N", (307,), redirected, allowed=(301, 302, 303, 307, 308)
     ),
-    "quota": Condition("an account may have N records of each resource", (6,), within=quota),
-    "plan-without-writes": Condition("the account's plan has no writes", within=lambda _: refusing(402, writes)),
-    "plan-without-types": Condition("the plan has no handlers for Discord and Telegram", within=plan_without_types),
+    "quota": Condition("an account may have N records of each resource", (6,), changes=quota),
+    "plan-without-writes": Condition("the account's plan has no writes", changes=lambda _: refusing(402, writes)),
+    "plan-without-types": Condition("the plan has no handlers for Discord and Telegram", changes=plan_without_types),
     "other-writer": Condition(
         "with one call in N, another user adds a record to the first account, or removes one",
         (11, 25, 60),
-        within=others,
+        changes=others,
     ),
     "other-editor": Condition(
         "with one call in N, another user changes one of the first account's older records",
         (25, 10, 60),
-        within=on_old_records("update"),
+        changes=on_old_records("update"),
     ),
     "other-remover": Condition(
         "with one call in N, another user deletes one of the first account's older records",
         (25, 10, 60),
-        within=on_old_records("delete"),
+        changes=on_old_records("delete"),
     ),
-    "chunked": Condition("each answer comes in pieces", around=answering(chunked)),
+    "chunked": Condition("each answer comes in pieces", apply=answering(chunked)),
 }
 
 
@@ -389,7 +387,7 @@ def parsed(text: str) -> tuple[str, float]:
     """
     name, equals, amount = text.partition("=")
     try:
-        return name, float(amount) if equals or name not in CONDITIONS else CONDITIONS[name].measures[0]
+        return name, float(amount) if equals or name not in CONDITIONS else CONDITIONS[name].amounts[0]
     except ValueError:
         raise SettingsError(f'invalid condition "{text}": expected NAME or NAME=N, such as lag=0.3') from None
 
@@ -398,7 +396,7 @@ def check(amounts: Mapping[str, float], *, forwarded: bool = False, shared: bool
     """Refuse unknown conditions and invalid measures.
 
     Args:
-        measures: the measure of each condition.
+        amounts: the measure of each condition.
         forwarded: whether requests are forwarded to a deployment.
         shared: whether several processes share the records.
 
@@ -416,7 +414,7 @@ def check(amounts: Mapping[str, float], *, forwarded: bool = False, shared: bool
             raise SettingsError(f'the condition "{name}" is {amount!r}; expected one of {", ".join(map(str, allowed))}')
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount <= MOST:
             raise SettingsError(f'the condition "{name}" is {amount!r}; expected a number from 0 to {MOST}')
-        if shared and CONDITIONS[name].around is Replica:
+        if shared and CONDITIONS[name].apply is Replica:
             raise SettingsError(
                 f'the condition "{name}" needs a second mock with records of its own; leave --store out'
             )

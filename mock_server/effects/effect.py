@@ -171,7 +171,7 @@ class Effect:
     seen: int = 0
 
     @property
-    def what(self) -> str:
+    def description(self) -> str:
         """What it does, for people."""
         parts = [text for text in (self.prefer, self.condition) if text]
         parts += [f"status={self.status}"] if self.status else []
@@ -204,7 +204,7 @@ class Effect:
             and (self.ends is None or time() < self.ends)
         )
 
-    def used(self) -> tuple[bool, Effect | None]:
+    def after_request(self) -> tuple[bool, Effect | None]:
         """Whether the next request that matches gets it, and what remains of it then."""
         is_due = (self.seen + 1) % self.every == 0
         if is_due and self.times == 1:
@@ -238,7 +238,7 @@ class Effect:
 class State:
     """The effects at present, and how many there ever were."""
 
-    every: list[Effect] = attribute(default_factory=list)
+    effects: list[Effect] = attribute(default_factory=list)
     count: int = 0
 
     def add(self, effect: Effect) -> Effect:
@@ -248,30 +248,30 @@ class State:
             SettingsError: if there are too many.
         """
         self.keep(lambda effect: effect.ends is None or time() < effect.ends)
-        if len(self.every) >= MOST:
+        if len(self.effects) >= MOST:
             raise SettingsError(f"{MOST} answers and conditions are forced already; remove some")
         self.count += 1
         ends = None if effect.seconds is None else time() + effect.seconds
-        self.every.append(replace(effect, number=self.count, ends=ends))
-        return self.every[-1]
+        self.effects.append(replace(effect, number=self.count, ends=ends))
+        return self.effects[-1]
 
     def take(self, method: str, path: str, account: str, *, is_answered: bool) -> tuple[Effect, ...]:
         """What a request gets; that then counts as used."""
         due_effects, left = list[Effect](), list[Effect]()
-        for effect in self.every:
+        for effect in self.effects:
             is_too_late = not effect.condition and (is_answered or any(not due.condition for due in due_effects))
             if is_too_late or not effect.matches(method, path, account):
                 left.append(effect)
                 continue
-            is_due, remaining = effect.used()
+            is_due, remaining = effect.after_request()
             due_effects += [effect] if is_due else []
             left += [remaining] if remaining else []
-        self.every = left
+        self.effects = left
         return tuple(due_effects)
 
     def keep(self, is_kept: Callable[[Effect], bool]) -> None:
         """Remove the others."""
-        self.every = list(filter(is_kept, self.every))
+        self.effects = list(filter(is_kept, self.effects))
 
 
 class Effects:
@@ -290,19 +290,19 @@ class Effects:
 
     def __bool__(self) -> bool:
         """Whether there may be any."""
-        return bool(self._state.every)
+        return bool(self._state.effects)
 
     @property
-    def every(self) -> list[Effect]:
+    def active(self) -> list[Effect]:
         """All effects that have not ended."""
         now = time()
-        return [effect for effect in self._state.every if effect.ends is None or now < effect.ends]
+        return [effect for effect in self._state.effects if effect.ends is None or now < effect.ends]
 
     def add(self, attributes: Any) -> Effect:
         """Add an effect.
 
         Args:
-            given: an object with attributes of `Effect`, at least one of which says what requests get.
+            attributes: an object with attributes of `Effect`, at least one of which says what requests get.
 
         Raises:
             SettingsError: if it is invalid, or can match no request.
@@ -343,7 +343,7 @@ class Effects:
             account: the name of its account, or an empty string.
             is_answered: whether it prefers an answer itself, and so gets no other.
         """
-        matching = [effect for effect in self._state.every if effect.matches(method, path, account)]
+        matching = [effect for effect in self._state.effects if effect.matches(method, path, account)]
         if not matching:
             return ()
         take = partial(State.take, method=method, path=path, account=account, is_answered=is_answered)

@@ -34,8 +34,8 @@ class EffectLayer:
         routes: the paths of its operations.
         service: what its operations work with.
         transformations: the first is nearest to the application.
-        measures: the measure of each condition for all requests.
-        another: makes a second server like this one, for the conditions that need it.
+        conditions: the measure of each condition for all requests.
+        build_replica: makes a second server like this one, for the conditions that need it.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what either kind needs
@@ -52,10 +52,10 @@ class EffectLayer:
         self._service = service
         self._resources = service.contract.resources
         self._url = service.settings.deployment.url if service.settings.deployment else ""
-        self._another = build_replica or (lambda: inner)
+        self._build_replica = build_replica or (lambda: inner)
         self._usual = [Effect(condition=f"{name}={amount}") for name, amount in (conditions or {}).items()]
-        self._made: dict[tuple[int, str], Any] = {}
-        changes = [change for effect in self._usual if (change := self._within(effect))]
+        self._cached_layers: dict[tuple[int, str], Any] = {}
+        changes = [change for effect in self._usual if (change := self._changes_of(effect))]
         self._is_needed = bool(transformations or changes)
         self._serve: Serve = self._honest
         for transformation in (*changes, *transformations):
@@ -67,45 +67,45 @@ class EffectLayer:
         if not self._usual and not context.effects:
             is_unchanged = not self._is_needed and not environ.get("HTTP_PREFER")
             return (self._inner if is_unchanged else self._preferring)(environ, start_response)
-        if context.around is None:  # else, a condition asks a second server
+        if context.pending_conditions is None:  # else, a condition asks a second server
             pending = [*self._usual, *(effect for effect in context.effects if effect.condition)]
-            context.around = sorted(pending, key=_place, reverse=True)
+            context.pending_conditions = sorted(pending, key=_place, reverse=True)
         return self._onward(environ, start_response)
 
     def _onward(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request under the conditions that still surround it, the outermost first."""
         context = context_of(environ)
-        while context.around:
-            effect = context.around.pop(0)
-            if layer := self._around(effect):
+        while context.pending_conditions:
+            effect = context.pending_conditions.pop(0)
+            if layer := self._layer_of(effect):
                 return layer(environ, start_response)
         return self._preferring(environ, start_response)
 
-    def _around(self, effect: Effect) -> WSGIApplication | None:
+    def _layer_of(self, effect: Effect) -> WSGIApplication | None:
         """The layer of a condition, which is the same for all requests that it surrounds."""
         name, amount = effect.measured
-        make = CONDITIONS[name].around
-        return self._once(effect, lambda: make(self._onward, amount, self._another)) if make else None
+        make = CONDITIONS[name].apply
+        return self._cached(effect, lambda: make(self._onward, amount, self._build_replica)) if make else None
 
-    def _within(self, effect: Effect) -> Transformation | None:
+    def _changes_of(self, effect: Effect) -> Transformation | None:
         """The transformation of a condition, which is the same for all requests that it changes."""
         name, amount = effect.measured
-        make = CONDITIONS[name].within
-        return self._once(effect, lambda: make(amount)) if make else None
+        make = CONDITIONS[name].changes
+        return self._cached(effect, lambda: make(amount)) if make else None
 
-    def _once(self, effect: Effect, make: Callable[[], Any]) -> Any:
+    def _cached(self, effect: Effect, make: Callable[[], Any]) -> Any:
         key = (effect.number, effect.condition)
-        if key not in self._made:
-            while len(self._made) > MOST:
-                self._made.pop(next(iter(self._made)))
-            self._made[key] = make()
-        return self._made[key]
+        if key not in self._cached_layers:
+            while len(self._cached_layers) > MOST:
+                self._cached_layers.pop(next(iter(self._cached_layers)))
+            self._cached_layers[key] = make()
+        return self._cached_layers[key]
 
     def _preferring(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request as it prefers, or as is forced on it; refuse one with invalid preferences."""
         effects = context_of(environ).effects
         if not effects and not environ.get("HTTP_PREFER"):
-            return (self._called if self._is_needed else self._inner)(environ, start_response)
+            return (self._call_operation if self._is_needed else self._inner)(environ, start_response)
         forced_effect = next((effect for effect in effects if not effect.condition), None)
         try:
             preferred = forced_effect.preferred if forced_effect else preferences_of(environ.get("HTTP_PREFER", ""))
@@ -133,7 +133,9 @@ class EffectLayer:
         def inner(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             answer = forced_effect.response()
             return (
-                answer(environ, start_response) if answer else self._called(environ, start_response, preferred.defects)
+                answer(environ, start_response)
+                if answer
+                else self._call_operation(environ, start_response, preferred.defects)
             )
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
@@ -145,7 +147,7 @@ class EffectLayer:
 
         return dropped_after(inner, environ, start_response) if preferred.lost else inner(environ, start)
 
-    def _called(
+    def _call_operation(
         self, environ: WSGIEnvironment, start_response: StartResponse, defects: Sequence[str] = ()
     ) -> Iterable[bytes]:
         """Answer a request with transformations, if it calls an operation."""
@@ -154,7 +156,7 @@ class EffectLayer:
             return self._inner(environ, start_response)
         serve = self._serve
         for effect in context_of(environ).effects:
-            if effect.condition and (transformation := self._within(effect)):
+            if effect.condition and (transformation := self._changes_of(effect)):
                 serve = _remembering(transformation, serve, transformation)
         for name in defects:
             serve = _remembering(DEFECTS[name], serve)

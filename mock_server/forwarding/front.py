@@ -24,7 +24,7 @@ class Front:
         inner: the application that answers the others.
         deployment: where requests are forwarded to.
         base_path: the prefix of all paths here.
-        own: the paths that the application answers.
+        own_paths: the paths that the application answers.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Front:
     ) -> None:
         self._inner, self._deployment = inner, deployment
         self._has_prefix = bool(urlsplit(deployment.url).path)
-        self._base_path, self._own = base_path, frozenset(own_paths)
+        self._base_path, self._own_paths = base_path, frozenset(own_paths)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request, or send a placeholder for the deployment's answer."""
@@ -40,7 +40,7 @@ class Front:
         is_outside = not path.startswith(f"{self._base_path}/")
         if REFUSAL not in environ and not is_outside and (refusal := self._refusal(environ)):
             environ[REFUSAL] = refusal
-        if REFUSAL in environ or is_outside or path in self._own:
+        if REFUSAL in environ or is_outside or path in self._own_paths:
             return self._inner(environ, start_response)
         context_of(environ).forwarded = True
         start_response("200 OK", [])

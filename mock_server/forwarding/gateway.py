@@ -32,8 +32,8 @@ def links_here(body: bytes, base_url: str, mock_url: str) -> bytes:
 
     Args:
         body: the JSON of a page.
-        there: the base URL of the deployment, which its links need not begin with.
-        here: the base URL of this server.
+        base_url: the base URL of the deployment, which its links need not begin with.
+        mock_url: the base URL of this server.
     """
     base, forms = json.dumps(mock_url)[1:-1].encode(), (base_url.encode(), base_url.replace("/", "\\/").encode())
 
@@ -74,11 +74,11 @@ class ForwardingGateway(Gateway):
     """A gateway that forwards requests to a deployment, unless the site answers them itself.
 
     Args:
-        site: context which requests are to be forwarded, and what is done to their answers.
+        wsgi_site: context which requests are to be forwarded, and what is done to their answers.
         settings: how it forwards.
         deployment: where to.
-        keeper: keeps all requests.
-        sightings: learns from the deployment's answers, if they are to be recorded.
+        journal: keeps all requests.
+        recording: learns from the deployment's answers, if they are to be recorded.
         token: the control token of this server, which browsers send along with every request to it.
 
     Raises:
@@ -97,8 +97,8 @@ class ForwardingGateway(Gateway):
         super().__init__(wsgi_site)
         self._settings, self._deployment = settings, deployment
         self._upstream = Upstream(deployment, settings.base_path)
-        self._keeper, self._sightings, self._token = journal, recording, token
-        self._room = Room(ROOM)
+        self._journal, self._recording, self._token = journal, recording, token
+        self._copy_budget = Room(ROOM)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._under_way = 0
 
@@ -106,13 +106,13 @@ class ForwardingGateway(Gateway):
         """Answer a request."""
         self._loop = self._loop or asyncio.get_running_loop()
         environ = environ_of(scope)
-        if self._site.is_control(environ):
+        if self._wsgi_site.is_control(environ):
             return await super().__call__(scope, receive, send)
-        exchange = Passage(environ, receive, send, self._room)
+        exchange = Passage(environ, receive, send, self._copy_budget)
         self._under_way += 1
         try:
-            self._keeper.force(environ)
-            start, body = called(self._site, environ)
+            self._journal.force(environ)
+            start, body = called(self._wsgi_site, environ)
             if not exchange.context.forwarded:
                 return await self._answer_itself(exchange, start, list(body), receive, send)
             with suppress(SlowClientError):
@@ -145,11 +145,11 @@ class ForwardingGateway(Gateway):
         exchange.head = Head(start["status"], _told(start["headers"]), is_own=True)
         if has_body(environ):
             async with self._body_read(environ, receive):
-                exchange.sent.add(environ["wsgi.input"].read(LONGEST_SENT))
+                exchange.request_copy.add(environ["wsgi.input"].read(LONGEST_SENT))
                 self._keep(exchange, b"".join(body))
         else:
             self._keep(exchange, b"".join(body))
-        await self._deliver(start, body, context.delay, context.late, send)
+        await self._deliver(start, body, context.delay, context.body_delay, send)
 
     async def _forward(self, exchange: Passage, scope: Message, start: Message, body: list[bytes], send: Send) -> None:
         """Forward a request, and send what comes back, or what a layer makes of it."""
@@ -158,7 +158,7 @@ class ForwardingGateway(Gateway):
             content = await exchange.body()
             if isinstance(content, bytes):  # once it is on its way, it is read while the deployment is at work
                 loop = asyncio.get_running_loop()
-                loop.call_soon(loop.call_soon, self._keeper.read_form, exchange.environ, content)
+                loop.call_soon(loop.call_soon, self._journal.read_form, exchange.environ, content)
             # The deployment is not to learn the token of this server.
             headers = [header for header in scope["headers"] if not holds_token(header[1], self._token)]
             is_coming = not exchange.is_received
@@ -168,7 +168,7 @@ class ForwardingGateway(Gateway):
                     return await self._pass_back(exchange, answer, start)
                 async for _ in exchange.coming(self._upstream.parts(answer)):
                     pass
-            self._teach(exchange)
+            self._record_for_fixture(exchange)
             if exchange.context.broken != "dropped":
                 start["headers"] = [*start["headers"], (b"proxy-status", OWN)]
             exchange.head = Head(start["status"], _told(start["headers"]), is_own=True)
@@ -180,7 +180,7 @@ class ForwardingGateway(Gateway):
                 start, body = _failed(exchange.trouble or error, start)
             exchange.head = Head(start["status"], _told(start["headers"]), is_own=True)
             self._keep(exchange, body[0])
-        await self._deliver(start, body, exchange.context.delay, exchange.context.late, send)
+        await self._deliver(start, body, exchange.context.delay, exchange.context.body_delay, send)
         return None
 
     async def _pass_back(self, exchange: Passage, answer: aiohttp.ClientResponse, start: Message) -> None:
@@ -191,10 +191,10 @@ class ForwardingGateway(Gateway):
         if self._deployment.rewrite_links:
             headers, parts = await self._rewritten(exchange.environ, headers, answer, parts)
         await self._wait(context.delay)
-        await exchange.begin({"type": "http.response.start", "status": answer.status, "headers": headers})
-        if context.late:
+        await exchange.start_answer({"type": "http.response.start", "status": answer.status, "headers": headers})
+        if context.body_delay:
             await exchange.hand(b"")
-            await self._wait(context.late)
+            await self._wait(context.body_delay)
         length = next((int(text) for name, text in headers if name.lower() == b"content-length"), None)
         if context.broken and (length == 0 or answer.method == "HEAD" or answer.status in WITHOUT_BODY):
             context.broken = ""  # there is nothing to cut off
@@ -209,7 +209,7 @@ class ForwardingGateway(Gateway):
             if last and (context.broken or sent_bytes != length):
                 await exchange.hand(last)
                 last = b""
-        self._teach(exchange)
+        self._record_for_fixture(exchange)
         self._keep(exchange, exchange.answered.content)
         if not context.broken:
             await exchange.hand(last, has_more=False)
@@ -244,17 +244,17 @@ class ForwardingGateway(Gateway):
         length = (b"content-length", str(len(body)).encode())
         return [header for header in headers if header[0].lower() != length[0]] + [length], chained([body])
 
-    def _teach(self, exchange: Passage) -> None:
-        if self._sightings and exchange.answered.is_whole:
-            account = self._keeper.account_of(exchange.environ)
+    def _record_for_fixture(self, exchange: Passage) -> None:
+        if self._recording and exchange.answered.is_complete:
+            account = self._journal.account_of(exchange.environ)
             body = plain(exchange.answered.content, exchange.head.headers) or b""
             body = masked_key(scheme_and_key(exchange.environ)[1], body)
-            self._sightings.learn(account, exchange.environ, exchange.head.status or 0, body)
+            self._recording.learn(account, exchange.environ, exchange.head.status or 0, body)
 
     async def _break(self, exchange: Passage, reason: str) -> None:
         """Keep a request whose answer breaks off here, and let its client see that it does."""
         exchange.context.broken = exchange.context.broken or reason
-        exchange.answered.is_whole = False
+        exchange.answered.is_complete = False
         self._keep(exchange, exchange.answered.content)
         if exchange.is_begun and not exchange.pieces:
             await exchange.hand(b"")  # the head goes with the first part
@@ -265,9 +265,9 @@ class ForwardingGateway(Gateway):
             return
         exchange.is_kept = True
         head = exchange.head
-        head.is_whole = head.is_own or exchange.answered.is_whole
+        head.is_complete = head.is_own or exchange.answered.is_complete
         delay = 0.0 if exchange.is_begun else exchange.context.delay * 1000
-        self._keeper.keep(exchange.environ, head, exchange.sent.content, answer, exchange.milliseconds + delay)
+        self._journal.keep(exchange.environ, head, exchange.request_copy.content, answer, exchange.milliseconds + delay)
 
 
 def _told(headers: Headers | tuple[tuple[bytes, bytes], ...]) -> list[tuple[str, str]]:

@@ -26,43 +26,43 @@ class Copy:
     """What is kept of one body.
 
     Args:
-        room: what all copies share.
+        budget: what all copies share.
         longest: how many bytes of one body are kept whole.
 
     Attributes:
-        came: how many bytes of the body have passed.
-        is_whole: whether all of them are kept.
+        byte_count: how many bytes of the body have passed.
+        is_complete: whether all of them are kept.
     """
 
     def __init__(self, budget: Room, longest: int) -> None:
-        self._room, self._longest = budget, longest
-        self._kept = bytearray()
-        self._taken = self.came = 0
-        self.is_whole = True
+        self._budget, self._longest = budget, longest
+        self._content = bytearray()
+        self._reserved = self.byte_count = 0
+        self.is_complete = True
 
     @property
     def content(self) -> bytes:
         """What is kept."""
-        return bytes(self._kept)
+        return bytes(self._content)
 
     def add(self, part: bytes) -> None:
         """Keep a part of the body that passes."""
-        self.came += len(part)
-        if not self.is_whole:
+        self.byte_count += len(part)
+        if not self.is_complete:
             return
-        if self.came <= self._longest and len(part) <= self._room.left:
-            self._room.left -= len(part)
-            self._taken += len(part)
-            self._kept += part
+        if self.byte_count <= self._longest and len(part) <= self._budget.left:
+            self._budget.left -= len(part)
+            self._reserved += len(part)
+            self._content += part
         else:
-            self.is_whole = False
-            self._kept = (self._kept + part)[:BEGINNING]
+            self.is_complete = False
+            self._content = (self._content + part)[:BEGINNING]
             self.release()
 
     def release(self) -> None:
         """Give the room back."""
-        self._room.left += self._taken
-        self._taken = 0
+        self._budget.left += self._reserved
+        self._reserved = 0
 
 
 LONGEST_SENT, LONGEST_ANSWER = 16 * 2**20, 4 * 2**20  # bytes of one body that are kept whole
@@ -84,11 +84,11 @@ class Passage:
         environ: the request.
         receive: gives the parts of its body.
         send: takes the parts of its answer.
-        room: where copies of bodies are kept.
+        budget: where copies of bodies are kept.
 
     Attributes:
         head: the head of the answer, as the deployment sent it.
-        sent: a copy of the body of the request.
+        request_copy: a copy of the body of the request.
         answered: a copy of the body of the answer.
         is_begun: whether the client has been sent the beginning of an answer.
         is_kept: whether the journal has it.
@@ -100,20 +100,20 @@ class Passage:
     def __init__(self, environ: WSGIEnvironment, receive: Receive, send: Send, budget: Room) -> None:
         self.environ, self.context = environ, context_of(environ)
         self._receive, self._send = receive, send
-        self.head, self.sent, self.answered = Head(), Copy(budget, LONGEST_SENT), Copy(budget, LONGEST_ANSWER)
+        self.head, self.request_copy, self.answered = Head(), Copy(budget, LONGEST_SENT), Copy(budget, LONGEST_ANSWER)
         self.is_begun = self.is_kept = False
         self.is_received = True
         self._parts = 0
         self.trouble = ""
-        self._began = perf_counter()
+        self._started = perf_counter()
         self._patience = messages.SECONDS_FOR_A_BODY
         self.pieces = 0
-        self._gone: asyncio.Task[None] | None = None
+        self._client_gone: asyncio.Task[None] | None = None
 
     @property
     def milliseconds(self) -> float:
         """Since the request came."""
-        return (perf_counter() - self._began) * 1000
+        return (perf_counter() - self._started) * 1000
 
     async def body(self) -> AsyncIterator[bytes] | bytes | None:
         """The request's body: whole if it is short, or its parts as they come; None if it has none.
@@ -151,7 +151,7 @@ class Passage:
                 raise SlowClientError(self.trouble)
             part, has_more = message.get("body", b""), message.get("more_body", False)
             patience += len(part) / messages.LEAST_RATE - (clock() - before)
-            self.sent.add(part)
+            self.request_copy.add(part)
             if part:
                 yield part
         self.is_received = True
@@ -165,15 +165,15 @@ class Passage:
         async for part in parts:
             self.answered.add(part)
             self._parts += 1
-            if self._parts > PARTS_BEFORE_WATCHING and self.is_received and not self._gone:
-                self._gone = asyncio.create_task(client_gone(self._receive))
-            if self._gone and self._gone.done():
+            if self._parts > PARTS_BEFORE_WATCHING and self.is_received and not self._client_gone:
+                self._client_gone = asyncio.create_task(client_gone(self._receive))
+            if self._client_gone and self._client_gone.done():
                 raise SlowClientError(GONE)
-            if self.answered.came > MOST_PASSED:
+            if self.answered.byte_count > MOST_PASSED:
                 raise SlowClientError(f"longer than {MOST_PASSED >> 20} MiB")
             yield part
 
-    async def begin(self, start: Message) -> None:
+    async def start_answer(self, start: Message) -> None:
         """Send the head of the answer."""
         self.is_begun = True
         await self._send(start)
@@ -200,10 +200,10 @@ class Passage:
 
     def end(self) -> None:
         """Give back what the passage took."""
-        self.sent.release()
+        self.request_copy.release()
         self.answered.release()
-        if self._gone:
-            self._gone.cancel()
+        if self._client_gone:
+            self._client_gone.cancel()
 
 
 async def chained(parts: list[bytes], remaining_parts: AsyncIterator[bytes] | None = None) -> AsyncIterator[bytes]:

@@ -56,7 +56,7 @@ class Disguise:
     def __init__(self) -> None:
         self._random = random.Random(randbits(64))  # noqa: S311 - which letters come is no secret
         self._replaced: dict[tuple[str, str], str] = {}
-        self._used: set[tuple[str, str]] = set()
+        self._used_texts: set[tuple[str, str]] = set()
 
     def of(self, field: str, text: str) -> str:
         """The text that stands for another one.
@@ -68,22 +68,22 @@ class Disguise:
         if field in AS_THEY_ARE or not text:
             return text
         if (field, text) not in self._replaced:
-            tries = (self._made(field, text) for _ in range(MOST_TRIES))
-            alias = next((option for option in tries if (field, option.casefold()) not in self._used), None)
-            alias = alias or f"{len(self._used)}-{self._made(field, text)}"
-            self._used.add((field, alias.casefold()))
+            tries = (self._disguise_text(field, text) for _ in range(MOST_TRIES))
+            alias = next((option for option in tries if (field, option.casefold()) not in self._used_texts), None)
+            alias = alias or f"{len(self._used_texts)}-{self._disguise_text(field, text)}"
+            self._used_texts.add((field, alias.casefold()))
             self._replaced[field, text] = alias
         return self._replaced[field, text]
 
-    def _made(self, field: str, text: str) -> str:
+    def _disguise_text(self, field: str, text: str) -> str:
         if field == "host":
-            return _reserved("".join(map(self._like, text)))
+            return _reserved("".join(map(self._similar_letter, text)))
         begins = SCHEME.match(text)
         scheme = begins[0] if begins else ""
-        disguised = scheme + "".join(map(self._like, text[len(scheme) :]))
+        disguised = scheme + "".join(map(self._similar_letter, text[len(scheme) :]))
         return HOST.sub(lambda match: _reserved(match[0]), disguised)
 
-    def _like(self, letter: str) -> str:
+    def _similar_letter(self, letter: str) -> str:
         for alphabet in ALPHABETS:
             if letter in alphabet:
                 return self._random.choice(alphabet)
@@ -231,7 +231,7 @@ def _size(values: dict[str, Any] | None) -> int:
 
 def _values(resource: Resource, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The values of a row that a fixture can hold."""
-    for name, schema in resource.shape.items():
+    for name, schema in resource.record_schema.items():
         value = row.get(name)
         if schema.get("type") == "object" and isinstance(value, dict):
             yield from _settings(resource, row, value)

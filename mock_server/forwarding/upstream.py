@@ -110,7 +110,7 @@ class Upstream:
             try:
                 async with asyncio.timeout(self._seconds) as limit:
                     data = self._pushing(limit, body) if isinstance(body, AsyncIterator) else body
-                    answer = await self._opened().request(
+                    answer = await self._open_session().request(
                         method, url, headers=forwarded_headers, data=data, allow_redirects=False, proxy=self._proxy
                     )
                 _check(answer)
@@ -151,7 +151,7 @@ class Upstream:
         if self._session:
             await self._session.close()
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:
             timeout = self._deployment.timeout
             self._session = aiohttp.ClientSession(

@@ -25,12 +25,12 @@ class Context:
         ignored: the names of parts of its form that had no influence.
         refusal: how it was refused, if the client is to blame, or None.
         effects: what it gets of what is forced, and the conditions for it: `mock_server.effects.effect.Effect`.
-        around: the conditions that still surround it; None before they are known.
+        pending_conditions: the conditions that still surround it; None before they are known.
         broken: how its answer breaks off on purpose, or an empty string.
         parts: the parts of its form, if an operation read them.
         unread: why its body is not used, or None.
         delay: for how many seconds its answer is held back.
-        late: for how many seconds the answer's body is held back after its head.
+        body_delay: for how many seconds the answer's body is held back after its head.
         forwarded: whether a deployment is to answer it.
         headers: its headers as they came, by their names in a WSGI environment; None if it came by no gateway.
     """
@@ -38,12 +38,12 @@ class Context:
     ignored: tuple[str, ...] = ()
     refusal: Refusal | None = None
     effects: tuple[Any, ...] = ()  # of a higher layer
-    around: list[Any] | None = None
+    pending_conditions: list[Any] | None = None
     broken: str = ""
     parts: Mapping[str, Part] | None = None
     unread: Refusal | None = None
     delay: float = 0.0
-    late: float = 0.0
+    body_delay: float = 0.0
     forwarded: bool = False
     headers: Mapping[str, str] | None = None
 

@@ -55,17 +55,17 @@ class Gateway:
     """An ASGI application that serves a site.
 
     Args:
-        site: what is served.
+        wsgi_site: what is served.
         waits: whether its API waits for a store, and so needs threads.
     """
 
     def __init__(self, wsgi_site: Site, *, waits: bool = False) -> None:
-        self._site = wsgi_site
+        self._wsgi_site = wsgi_site
         self._api = ThreadPoolExecutor(API_THREADS, "api") if waits else None
         self._control = ThreadPoolExecutor(CONTROL_THREADS, "control")
         self._bodies: dict[Body, None] = {}
         self._busy, self._is_resting = 0.0, False
-        self._delayed = self._held = 0
+        self._delayed = self._held_bytes = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -77,9 +77,9 @@ class Gateway:
     async def _deliver(self, start: Message, body: list[bytes], delay: float, body_delay: float, send: Send) -> None:
         """Send an answer when it is due, unless so many wait already that they would fill the memory."""
         size = sum(map(len, body))
-        if size > LONG and self._held + size > MOST_HELD:
+        if size > LONG and self._held_bytes + size > MOST_HELD:
             start, body, size = *TOO_MUCH, 0
-        self._held += size
+        self._held_bytes += size
         try:
             if delay:
                 await self._wait(delay)
@@ -94,7 +94,7 @@ class Gateway:
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
                 await send({"type": "http.response.body", "body": body[-1] if body else b""})
         finally:
-            self._held -= size
+            self._held_bytes -= size
 
     async def _received(self, scope: Message, receive: Receive) -> tuple[Message, Iterable[bytes], float, float]:
         """Read a request and answer it, and then release its body; with the delays of the answer and its body."""
@@ -105,12 +105,12 @@ class Gateway:
                 start, body = await self._answer(environ)
         else:
             start, body = await self._answer(environ)
-        return start, body, context.delay, context.late
+        return start, body, context.delay, context.body_delay
 
     @asynccontextmanager
     async def _body_read(self, environ: WSGIEnvironment, receive: Receive) -> AsyncIterator[None]:
         """Have a body in the environment of its request, and room for it meanwhile."""
-        read = Body(self._site.body_limit(environ), environ.get("CONTENT_LENGTH", ""))
+        read = Body(self._wsgi_site.body_limit(environ), environ.get("CONTENT_LENGTH", ""))
         self._bodies[read] = None
         try:
             await self._read(read, environ, receive)
@@ -134,7 +134,7 @@ class Gateway:
                 async with asyncio.timeout_at(body.deadline):
                     message = await receive()
                 body.take(message)
-                if body.counted:
+                if body.size:
                     await self._wait_for_room(body)
         except TimeoutError:
             body.refuse("408", f"The body did not come; send it within {messages.SECONDS_FOR_A_BODY:g} seconds.")
@@ -147,37 +147,37 @@ class Gateway:
 
     async def _wait_for_room(self, body: Body) -> None:
         """Pause reading a long body until there is room for it; the body that began first may always go on."""
-        while sum(other.counted for other in self._bodies) > MOST_LARGE and next(iter(self._bodies)) is not body:
+        while sum(other.size for other in self._bodies) > MOST_LARGE and next(iter(self._bodies)) is not body:
             await asyncio.sleep(SECONDS_TO_LOOK_FOR_ROOM)
-            body.waited += SECONDS_TO_LOOK_FOR_ROOM
-            if body.waited > messages.SECONDS_FOR_A_BODY:
+            body.seconds_waited += SECONDS_TO_LOOK_FOR_ROOM
+            if body.seconds_waited > messages.SECONDS_FOR_A_BODY:
                 return body.refuse("503", "Too many long bodies come at a time; send this one again later.")
         return None
 
     async def _answer(self, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
         """Answer a request; requests to the API take turns with whatever else has arrived."""
-        if self._site.is_control(environ):
-            answer: tuple[Message, Iterable[bytes]] = await self._in_thread(called, self._site, environ)
+        if self._wsgi_site.is_control(environ):
+            answer: tuple[Message, Iterable[bytes]] = await self._in_thread(called, self._wsgi_site, environ)
             return answer
         if self._api:
-            return await asyncio.get_running_loop().run_in_executor(self._api, called, self._site, environ)
+            return await asyncio.get_running_loop().run_in_executor(self._api, called, self._wsgi_site, environ)
         while self._busy > LONGEST_BURST:
             if not self._is_resting:
                 self._is_resting = True
-                asyncio.get_running_loop().call_soon(self._rest)
+                asyncio.get_running_loop().call_soon(self._end_burst)
             await asyncio.sleep(0)
         started = perf_counter()
         try:
-            return called(self._site, environ)
+            return called(self._wsgi_site, environ)
         finally:
             self._busy += perf_counter() - started
 
-    def _rest(self) -> None:
+    def _end_burst(self) -> None:
         self._busy, self._is_resting = 0.0, False
 
     async def _wait(self, seconds: float) -> None:
         """Wait, unless so many answers wait already that they would fill the memory."""
-        if seconds > SECONDS_FOR_ALL and (self._delayed >= MOST_DELAYED or self._held > MOST_HELD):
+        if seconds > SECONDS_FOR_ALL and (self._delayed >= MOST_DELAYED or self._held_bytes > MOST_HELD):
             log.warning("An answer is sent without its delay: %s are waiting already.", self._delayed)
         elif seconds:
             self._delayed += 1

@@ -30,22 +30,22 @@ class Body:
 
     Attributes:
         limit: how many bytes it may have.
-        waited: for how many seconds reading was paused.
-        counted: how many bytes it counts for, if it is large.
+        seconds_waited: for how many seconds reading was paused.
+        size: how many bytes it counts for, if it is large.
         is_wanted: whether more is to be read.
         refusal: why it is not used, or None.
     """
 
     def __init__(self, limit: int, announced: str) -> None:
         self.limit = limit
-        self.waited = 0.0
-        self.counted = 0
+        self.seconds_waited = 0.0
+        self.size = 0
         self.is_wanted = True
         self.refusal: Refusal | None = None
         self._parts: list[bytes] = []
-        self._kept = self._came = 0
+        self._stored_bytes = self._received = 0
         self._announced = int(announced) if announced.isdecimal() else None
-        self._began = asyncio.get_running_loop().time()
+        self._started = asyncio.get_running_loop().time()
         if not limit:
             self.refuse("413", "This body was not read.")
 
@@ -58,32 +58,32 @@ class Body:
     @property
     def deadline(self) -> float:
         """The time by which more has to arrive, by the loop's clock."""
-        by_rate = self._began + SECONDS_FOR_A_BODY + self._came / LEAST_RATE + self.waited
+        by_rate = self._started + SECONDS_FOR_A_BODY + self._received / LEAST_RATE + self.seconds_waited
         return min(by_rate, asyncio.get_running_loop().time() + SECONDS_FOR_A_BODY)
 
     def take(self, message: Message) -> None:
         """Take a part of the body that arrived."""
         if message["type"] == "http.disconnect":
             self.is_wanted = False
-            return self.refuse("400", f"The body was cut off after {self._came:,} bytes; send it whole.")
+            return self.refuse("400", f"The body was cut off after {self._received:,} bytes; send it whole.")
         part = message.get("body", b"")
-        self._came += len(part)
+        self._received += len(part)
         self.is_wanted = (
-            message.get("more_body", False) and self._came <= MOST_DRAINED and self._came != self._announced
+            message.get("more_body", False) and self._received <= MOST_DRAINED and self._received != self._announced
         )
-        if not self.refusal and self._came > self.limit:
+        if not self.refusal and self._received > self.limit:
             self.refuse("413", f"The body is too long; send {self.limit:,} bytes at most.")
-        free_bytes = KEPT_OF_REFUSED - self._kept if self.refusal else len(part)
+        free_bytes = KEPT_OF_REFUSED - self._stored_bytes if self.refusal else len(part)
         self._parts += [part[:free_bytes]] if free_bytes > 0 else []
-        self._kept += max(0, min(free_bytes, len(part)))
-        self.counted = self._kept if self._kept > SMALL else 0
+        self._stored_bytes += max(0, min(free_bytes, len(part)))
+        self.size = self._stored_bytes if self._stored_bytes > SMALL else 0
         return None
 
     def refuse(self, status: str, title: str) -> None:
         """Refuse the body; the first reason counts."""
         self.refusal = self.refusal or Refusal(status, title)
         self._parts = [self.content[:KEPT_OF_REFUSED]]
-        self._kept, self.counted = len(self._parts[0]), 0
+        self._stored_bytes, self.size = len(self._parts[0]), 0
 
 
 @lru_cache(128)  # not more, because a client may send long names
@@ -216,7 +216,7 @@ def slowly(
     """Send the head of an answer, and its body some seconds later; an answer that breaks off is not held back."""
     answer = Response.from_app(inner, environ, buffered=True)
     if not context_of(environ).broken:
-        context_of(environ).late = seconds
+        context_of(environ).body_delay = seconds
     return answer(environ, start_response)
 
 

@@ -135,13 +135,13 @@ class Head:
 
     Attributes:
         is_own: whether the answer came from the proxy itself, not from the deployment behind it.
-        is_whole: whether the body that is kept with it is all that was sent.
+        is_complete: whether the body that is kept with it is all that was sent.
     """
 
     status: int | None = None
     headers: Sequence[tuple[str, str]] = ()
     is_own: bool = False
-    is_whole: bool = True
+    is_complete: bool = True
 
 
 Form = tuple[tuple[str, str | File], ...]  # names with texts and files
@@ -174,7 +174,7 @@ class Noted:
     answer: bytes = b""
     form: Form = ()
     text: str = ""
-    forced: str = ""
+    forced_answers: str = ""
     broken: str = ""
     remarks: list[Remark] = field(default_factory=list)
 
@@ -206,7 +206,7 @@ class Noted:
             headers=_masked(self.key, ((_header_name(name), text) for name, text in self.headers.items())),
             body=self.text,
             status=None if self.broken == "dropped" else self.head.status,
-            forced=self.forced,
+            forced=self.forced_answers,
             broken=self.broken,
             own=self.head.is_own,
             answer_headers=_masked(self.key, self.head.headers),
@@ -269,11 +269,11 @@ class Journal:
         self._entries: deque[_Kept] = deque()
         self._bytes = 0
         self._answers: dict[int, bytes] = {}
-        self._of_answers = 0
+        self._answer_bytes = 0
         self._numbers = count(1)
         self._lock = threading.Lock()
         self._added, self._followers = threading.Condition(self._lock), 0
-        self._remarked: dict[tuple[str, str], Count] = {}
+        self._remark_counts: dict[tuple[str, str], Count] = {}
 
     def add(self, request: Noted | Entry, answer: bytes = b"") -> None:
         """Keep a request, and drop the oldest ones if there is no room.
@@ -290,12 +290,12 @@ class Journal:
             while len(self._entries) > self.most_entries or self._bytes > self._most_bytes:
                 before = self._entries.popleft()
                 self._bytes -= before.size
-                self._of_answers -= len(self._answers.pop(before.number, b""))
+                self._answer_bytes -= len(self._answers.pop(before.number, b""))
             if answer:
                 self._answers[stored.number] = answer
-                self._of_answers += len(answer)
-            while self._of_answers > MOST_OF_ANSWERS:
-                self._of_answers -= len(self._answers.pop(next(iter(self._answers))))
+                self._answer_bytes += len(answer)
+            while self._answer_bytes > MOST_OF_ANSWERS:
+                self._answer_bytes -= len(self._answers.pop(next(iter(self._answers))))
             for remark in request.remarks:
                 if not remark.is_meant:
                     self._count(remark, request)
@@ -304,21 +304,21 @@ class Journal:
 
     def _count(self, remark: Remark, request: Noted | Entry) -> None:
         remark_key = (remark.what, remark.rule)
-        if remark_key in self._remarked:
-            self._remarked[remark_key].times += 1
-        elif len(self._remarked) < self.most_entries:
-            self._remarked[remark_key] = Count(1, f"{request.method} {request.target}", request.account)
+        if remark_key in self._remark_counts:
+            self._remark_counts[remark_key].times += 1
+        elif len(self._remark_counts) < self.most_entries:
+            self._remark_counts[remark_key] = Count(1, f"{request.method} {request.target}", request.account)
 
     @property
-    def remarked(self) -> dict[tuple[str, str], Count]:
+    def remark_counts(self) -> dict[tuple[str, str], Count]:
         """How often each remark was made, by what it says and its rule."""
         with self._lock:
-            return dict(self._remarked)
+            return dict(self._remark_counts)
 
     @property
-    def most_remarked(self) -> list[tuple[str, str, Count]]:
+    def frequent_remarks(self) -> list[tuple[str, str, Count]]:
         """Remarks with their rules and counts, the most frequent first."""
-        remarks = [(text, rule, count) for (text, rule), count in self.remarked.items()]
+        remarks = [(text, rule, count) for (text, rule), count in self.remark_counts.items()]
         return sorted(remarks, key=lambda counted: -counted[2].times)
 
     def find(self, **filters: str) -> list[Entry]:
@@ -349,8 +349,8 @@ class Journal:
         with self._lock:
             self._entries.clear()
             self._answers.clear()
-            self._of_answers = 0
-            self._remarked.clear()
+            self._answer_bytes = 0
+            self._remark_counts.clear()
             self._bytes = 0
 
     def follow(self, seconds: float, **filters: str) -> Iterator[Entry | None]:

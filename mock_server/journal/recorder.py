@@ -64,11 +64,13 @@ class Recording:
 class _Line(logging.LogRecord):
     """A line of the log, which differs from others in few attributes, so the others need not be found out again."""
 
-    _SAME = logging.makeLogRecord({"name": log.name, "msg": LINE, "pathname": __file__, "module": "recorder"}).__dict__
+    _RECORD_DEFAULTS = logging.makeLogRecord(
+        {"name": log.name, "msg": LINE, "pathname": __file__, "module": "recorder"}
+    ).__dict__
 
     def __init__(self, level: int, log_arguments: tuple[object, ...]) -> None:
         now = time()
-        self.__dict__.update(self._SAME)
+        self.__dict__.update(self._RECORD_DEFAULTS)
         self.levelno, self.levelname, self.args = level, logging.getLevelName(level), log_arguments
         self.created, self.msecs = now, now % 1 * 1000
 
@@ -105,7 +107,7 @@ class Keeper:
         Args:
             environ: the request.
             head: the head of the answer.
-            sent: the body of the request, or its beginning.
+            body_sent: the body of the request, or its beginning.
             answer: the body of the answer, or its beginning.
             milliseconds: from the request to the answer.
         """
@@ -121,7 +123,7 @@ class Keeper:
             headers=_headers(environ) if context.headers is None else context.headers,
             head=head,
             milliseconds=milliseconds,
-            forced=_forced(context),
+            forced_answers=_forced(context),
             broken=context.broken,
         )
         if self.reads_bodies:
@@ -129,21 +131,21 @@ class Keeper:
         level = logging.DEBUG if is_preflight(raw_entry.method, environ) else logging.INFO
         if log.isEnabledFor(level):
             details = (_more.__wrapped__ if context.ignored else _more)(
-                key, raw_entry.account, raw_entry.forced, raw_entry.broken, context.ignored
+                key, raw_entry.account, raw_entry.forced_answers, raw_entry.broken, context.ignored
             )
             log.handle(_Line(level, (raw_entry.method, _line(path, query), head.status, milliseconds, details)))
 
     def _bodies_noted(self, raw_entry: Noted, environ: WSGIEnvironment, body_sent: bytes, answer: bytes) -> bytes:
         """Note both bodies, and what is to be said of the request; the body of the answer if it is whole."""
         key, context, body = raw_entry.key, context_of(environ), plain(answer, raw_entry.head.headers)
-        is_complete = raw_entry.head.is_whole and body is not None
+        is_complete = raw_entry.head.is_complete and body is not None
         body = UNREADABLE.encode() if body is None else body
         raw_entry.answer = body if len(body) <= LONGEST_WHOLE else _beginning(key, body)
         if body_sent:
             context.parts = _parts(raw_entry, environ, body_sent)
             raw_entry.form = _form(key, context.parts)
             raw_entry.text = "" if raw_entry.form else _text(key, raw_entry, body_sent)
-        raw_entry.remarks = list(self._remarks.about(raw_entry, context, body))
+        raw_entry.remarks = list(self._remarks.remarks_on(raw_entry, context, body))
         for remark in raw_entry.remarks:
             remark.what = masked_text(key, remark.what)
         return body if is_complete else b""
@@ -165,14 +167,14 @@ class Recorder:
     def __init__(self, inner: WSGIApplication, service: Service, recording: Recording) -> None:
         names = service.accounts.keys
         self._inner = inner
-        self._keeper = Keeper(recording, lambda key: names.get(key) or (key if is_sandbox(key) else ""))
-        self._most = service.settings.max_body
+        self._journal_writer = Keeper(recording, lambda key: names.get(key) or (key if is_sandbox(key) else ""))
+        self._max_body = service.settings.max_body
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request; it is in the log and the journal before its answer is sent."""
         started, head = perf_counter(), Head()
-        self._keeper.force(environ)
-        body_sent = _body(environ, self._most) if self._keeper.reads_bodies else b""
+        self._journal_writer.force(environ)
+        body_sent = _body(environ, self._max_body) if self._journal_writer.reads_bodies else b""
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
             head.status, head.headers = int(status[:3]), headers
@@ -183,7 +185,7 @@ class Recorder:
             answer = whole(self._inner(environ, start))
         finally:
             milliseconds = (perf_counter() - started + context_of(environ).delay) * 1000
-            self._keeper.keep(environ, head, body_sent, b"".join(answer), milliseconds)
+            self._journal_writer.keep(environ, head, body_sent, b"".join(answer), milliseconds)
         return answer
 
 
@@ -280,7 +282,7 @@ def _line(path: str, query: str) -> str:
 
 def _forced(context: Context) -> str:
     """What was forced on a request, for people."""
-    return ", ".join([effect.what for effect in context.effects])
+    return ", ".join([effect.description for effect in context.effects])
 
 
 @lru_cache(256)  # as above; not the names of parts, which may be long

@@ -46,30 +46,30 @@ class Target:
 
     Attributes:
         prefix: what stands before `/api`.
-        whole, path: its path, with and without that prefix.
+        full_path, path: its path, with and without that prefix.
         query: its parameters.
-        listed: the resource whose list it reads, or None.
+        reads: the resource whose list it reads, or None.
         moved: the resource whose page links name its path, where no list is, or None.
-        written: the resource whose records it writes, or None.
+        writes: the resource whose records it writes, or None.
         page_sizes: the page sizes of the contract.
     """
 
     method: str
     prefix: str
-    whole: str
+    full_path: str
     path: str
     query: Mapping[str, str]
-    listed: Resource | None
+    reads: Resource | None
     moved: Resource | None
-    written: Resource | None
+    writes: Resource | None
     page_sizes: tuple[str, ...]
 
     @property
     def form(self) -> str:
         """What a form is sent for: create, update or nothing."""
-        if self.written is None or self.method != "POST":
+        if self.writes is None or self.method != "POST":
             return ""
-        return "create" if self.path.rstrip("/") == self.written.paths["create"] else "update"
+        return "create" if self.path.rstrip("/") == self.writes.paths["create"] else "update"
 
 
 @dataclass(slots=True)
@@ -78,15 +78,15 @@ class Sent:
 
     Attributes:
         before: the page size of the list that it goes on with, if it has to send that again; else empty.
-        early, wait: how many seconds after a 429 it was sent, if too early, and how many that asked to wait.
+        elapsed, wait: how many seconds after a 429 it was sent, if too early, and how many that asked to wait.
         times, seconds: how often in a row, and within how many seconds, the account has sent just that.
     """
 
-    noted: Noted
+    entry: Noted
     context: Context
     target: Target
     before: str = ""
-    early: float = 0.0
+    elapsed: float = 0.0
     wait: float = 0.0
     times: int = 0
     seconds: float = 0.0
@@ -94,7 +94,7 @@ class Sent:
     @property
     def is_json(self) -> bool:
         """Whether its body is JSON."""
-        return self.noted.media_type == "application/json"
+        return self.entry.media_type == "application/json"
 
     @property
     def parts(self) -> Mapping[str, Part]:
@@ -107,15 +107,15 @@ class Value:
     """The value of a parameter, the id in a path, or a field of a form.
 
     Attributes:
-        where: what it is, for people.
+        location: what it is, for people.
         text: what was sent; empty for a file.
-        sent, name, part: the request, the name and the part of a field.
+        request, name, part: the request, the name and the part of a field.
         kind: the kind of field that it is, as the contract has it; empty if it is none of the resource's.
     """
 
-    where: str
+    location: str
     text: str
-    sent: Sent | None = None
+    request: Sent | None = None
     name: str = ""
     part: Part | None = None
     kind: str = ""
@@ -137,13 +137,13 @@ class Row:
 
     Attributes:
         rule: the id of the contract's rule, or one that begins with `client.` where the contract has none.
-        when: given what the remark may be about, something true if it is made.
-        text: what is wrong; `it` is what the remark is about, and `found` what was true of it.
+        test: given what the remark may be about, something true if it is made.
+        text: what is wrong; `about` is what the remark is about, and `found` what was true of it.
         fix: what to do.
     """
 
     rule: str
-    when: Callable[[Any], object]
+    test: Callable[[Any], object]
     text: str
     fix: str
 
@@ -152,32 +152,32 @@ JSON = ("The body is JSON", "send a form, as multipart/form-data")
 OF_TARGETS = (  # each is about a `Target`, and slips in its values are, too
     Row(
         "pagination.links-begin-with-the-base-url",
-        lambda about: about.prefix and not about.whole.startswith(f"{about.prefix}/"),
-        '"{it.whole}" is without the prefix {it.prefix}',
+        lambda about: about.prefix and not about.full_path.startswith(f"{about.prefix}/"),
+        '"{about.full_path}" is without the prefix {about.prefix}',
         "append paths to the base URL, prefix and all, and do not resolve them against its origin",
     ),
     Row(
         "client.two-slashes",
         lambda about: "//" in about.path,
-        '"{it.whole}" has two slashes in a row',
+        '"{about.full_path}" has two slashes in a row',
         "the base URL ends without one",
     ),
     Row(
         "operations.writes-not-redirected",
-        lambda about: about.written and about.path[-1] == "/" and about.whole.rstrip("/"),
+        lambda about: about.writes and about.path[-1] == "/" and about.full_path.rstrip("/"),
         "The path of a write ends with a slash, and a service may redirect it and lose the form",
         'send it to "{found}"',
     ),
     Row(
         "operations.update-answers",
         lambda about: about.method in ("PUT", "PATCH"),
-        "{it.method} is no method of the API",
+        "{about.method} is no method of the API",
         "an update is sent by POST, whole or in part",
     ),
     Row(
         "client.unknown-parameter",
         lambda about: (
-            about.listed and '", "'.join(name[:40] for name in about.query if name not in ("page", "results_per_page"))
+            about.reads and '", "'.join(name[:40] for name in about.query if name not in ("page", "results_per_page"))
         ),
         'The parameter "{found}" is not documented',
         "it is ignored",
@@ -191,30 +191,30 @@ OF_TARGETS = (  # each is about a `Target`, and slips in its values are, too
     Row(
         "pagination.links-name-the-collection",
         lambda about: about.moved,
-        'Page links of {it.moved.name} name "{it.moved.link_collection}", where no list is',
-        "take the page's number from the link, and ask {it.moved.paths[list]} for it",
+        'Page links of {about.moved.name} name "{about.moved.link_collection}", where no list is',
+        "take the page's number from the link, and ask {about.moved.paths[list]} for it",
     ),
     Row(
         "pagination.other-sizes-are-not-used",
         lambda about: (
-            about.listed
+            about.reads
             and about.query.get("results_per_page") not in (None, *about.page_sizes)
             and ", ".join(about.page_sizes)
         ),
-        'The page size "{it.query[results_per_page]:.40}" is not one of {found}',
+        'The page size "{about.query[results_per_page]:.40}" is not one of {found}',
         "send one of them, because a service uses its default instead",
     ),
     Row(
         "robustness.odd-pages-do-not-fail",
-        lambda about: about.listed and not POSITIVE.fullmatch(about.query.get("page", "1")),
-        'The page "{it.query[page]:.40}" is not a number from 1 up',
+        lambda about: about.reads and not POSITIVE.fullmatch(about.query.get("page", "1")),
+        'The page "{about.query[page]:.40}" is not a number from 1 up',
         "the first page is 1",
     ),
 )
 OF_WRITES = (  # each is about a `Sent`
     Row(
         "operations.delete-answers",
-        lambda about: "HTTP_X_HTTP_METHOD_OVERRIDE" in about.noted.headers,
+        lambda about: "HTTP_X_HTTP_METHOD_OVERRIDE" in about.entry.headers,
         f"The header {OVERRIDE} is ignored",
         "send a DELETE",
     ),
@@ -231,26 +231,27 @@ OF_HISTORY = (  # each is about a `Sent`
     Row(
         "pagination.links-hold-page-alone",
         lambda about: about.before,
-        "A page of {it.target.listed.name} is asked for without results_per_page, and one before with {found}",
+        "A page of {about.target.reads.name} is asked for without results_per_page, and one before with {found}",
         "page links hold the page's number alone, so send the size again",
     ),
     Row(
         "client.calls-on-after-429",
-        lambda about: about.early,
-        "Sent {found:.1f} s after a 429 that asked to wait {it.wait:g} s",
+        lambda about: about.elapsed,
+        "Sent {found:.1f} s after a 429 that asked to wait {about.wait:g} s",
         "wait that long, then send the same request again",
     ),
     Row(
         "client.polling",
         lambda about: about.times == OFTEN,
-        "{it.noted.method} {it.noted.target:.80} came {it.times} times within {it.seconds:.0f} s, and nothing else",
+        "{about.entry.method} {about.entry.target:.80} came {about.times} times within {about.seconds:.0f} s,"
+        " and nothing else",
         "ask again after a change, or less and less often",
     ),
 )
 SLIP = Row(
     "client.slip",
     lambda about: about.text in SLIPS,
-    '{it.where} is "{it.text}"',
+    '{about.location} is "{about.text}"',
     "scripts write that for a value that is missing or not a string: leave it out, or send its text",
 )
 OF_FIELDS = (  # each is about a `Value`
@@ -258,47 +259,47 @@ OF_FIELDS = (  # each is about a `Value`
     Row(
         "client.field-twice",
         lambda about: about.part and about.part.times > 1,
-        "{it.where} is sent {it.part.times} times; the last counts here, another service may take the first",
+        "{about.location} is sent {about.part.times} times; the last counts here, another service may take the first",
         "use set where you use append",
     ),
     Row(
         "operations.delete-answers",
         lambda about: about.name == "_method",
-        "{it.where} is ignored",
+        "{about.location} is ignored",
         "send a DELETE",
     ),
     Row(
         "client.unknown-field",
         lambda about: not about.kind and about.name != "_method",
-        "{it.where} is not a field of {it.sent.target.written.name}",
+        "{about.location} is not a field of {about.request.target.writes.name}",
         "it is ignored",
     ),
     Row(
         "forms.one-enables",
         lambda about: about.is_odd_boolean,
-        '{it.where} is "{it.text:.40}"',
+        '{about.location} is "{about.text:.40}"',
         "the contract knows 1 and 0",
     ),
     Row(
         "client.ignored-field",
         lambda about: (
-            about.name in about.sent.context.ignored
+            about.name in about.request.context.ignored
             and not about.is_odd_boolean
             and ("does not go with this record or operation" if about.part.content else "is empty")
         ),
-        "{it.where} {found}",
+        "{about.location} {found}",
         "it is ignored",
     ),
     Row(
         "client.empty-file",
         lambda about: about.file == b"",
-        "The file of {it.where} is empty",
+        "The file of {about.location} is empty",
         "wait until it is read, or leave the field out",
     ),
     Row(
         "client.no-image",
         lambda about: about.file and not IMAGE.match(about.file, 0, LONGEST_START),
-        "The file of {it.where} is not an image that browsers show",
+        "The file of {about.location} is not an image that browsers show",
         "check its first bytes before you send it",
     ),
     Row(
@@ -310,7 +311,9 @@ OF_FIELDS = (  # each is about a `Value`
     Row(
         "client.raw-plus",
         lambda about: (
-            about.name == "email" and about.sent.noted.media_type == URLENCODED and SPACE_FOR_PLUS.fullmatch(about.text)
+            about.name == "email"
+            and about.request.entry.media_type == URLENCODED
+            and SPACE_FOR_PLUS.fullmatch(about.text)
         ),
         'The e-mail address has a space before the "@", because a raw "+" stands for one in an urlencoded form',
         "encode it as %2B, as URLSearchParams does",
@@ -328,18 +331,18 @@ class _Account:
     """What an account did before.
 
     Attributes:
-        meant: patterns of the rules against which its mistakes are meant.
-        told, wait: when a 429 asked it to wait, on the clock that only goes forward, and for how many seconds.
-        target, since, times: what it reads again and again, since when, and how often.
+        ignored_rules: patterns of the rules against which its mistakes are meant.
+        limited_at, wait: when a 429 asked it to wait, on the clock that only goes forward, and for how many seconds.
+        target, repeated_since, times: what it reads again and again, since when, and how often.
         sizes: the page size of its last view of each list; empty once it viewed one of the default size.
         pages: how many pages each list has of which it read page 1 alone; empty once it read another.
     """
 
-    meant: tuple[str, ...] = ()
-    told: float = 0.0
+    ignored_rules: tuple[str, ...] = ()
+    limited_at: float = 0.0
     wait: float = 0.0
     target: str = ""
-    since: float = 0.0
+    repeated_since: float = 0.0
     times: int = 0
     sizes: dict[str, str] = field(default_factory=dict)
     pages: dict[str, str] = field(default_factory=dict)
@@ -385,7 +388,7 @@ class Remarks:
         """
         for pattern in patterns:
             self.check(pattern)
-        self._account(account).meant = tuple(patterns)
+        self._account(account).ignored_rules = tuple(patterns)
 
     def check(self, pattern: str) -> None:
         """Refuse a pattern that matches no rule.
@@ -411,11 +414,11 @@ class Remarks:
             for name, accounts in unread_accounts.items()
         ]
 
-    def about(self, raw_entry: Noted, context: Context, answer: bytes) -> Iterator[Remark]:
+    def remarks_on(self, raw_entry: Noted, context: Context, answer: bytes) -> Iterator[Remark]:
         """The remarks about one request.
 
         Args:
-            noted: the request.
+            raw_entry: the request.
             context: what the layers learned about it.
             answer: the body of its answer.
         """
@@ -423,9 +426,9 @@ class Remarks:
         if not target:
             return
         account, request = self._account(raw_entry.account), Sent(raw_entry, context, target)
-        if target.listed:
-            _note_pages(account, target.listed.name, request, answer)
-            self._note_size(account, target.listed.name, request)
+        if target.reads:
+            _note_pages(account, target.reads.name, request, answer)
+            self._note_size(account, target.reads.name, request)
         if raw_entry.account:
             now = monotonic()
             _note_wait(account, request, now)
@@ -441,7 +444,7 @@ class Remarks:
             yield Remark(text, rule, self._is_meant(account, rule))
 
     def _is_meant(self, account: _Account, rule: str) -> bool:
-        return any(fnmatchcase(rule, pattern) for pattern in (*self._ignored, *account.meant))
+        return any(fnmatchcase(rule, pattern) for pattern in (*self._ignored, *account.ignored_rules))
 
     def _account(self, name: str) -> _Account:
         """What an account did before; the one that was seen longest ago is forgotten if there are too many."""
@@ -462,12 +465,12 @@ class Remarks:
         target = Target(
             method=method,
             prefix=self._base_path,
-            whole=full_path,
+            full_path=full_path,
             path=path,
             query=dict(parse_qsl(query, keep_blank_values=True)),
-            listed=self._lists.get(bare_path) if method == "GET" else None,
+            reads=self._lists.get(bare_path) if method == "GET" else None,
             moved=self._linked.get(bare_path) if method == "GET" else None,
-            written=self._written(bare_path) if method in ("POST", "DELETE") else None,
+            writes=self._resource_written_at(bare_path) if method in ("POST", "DELETE") else None,
             page_sizes=self._page_sizes,
         )
         remarks = [*_made(OF_TARGETS, target)]
@@ -486,7 +489,7 @@ class Remarks:
             usual = (None, "", str(self._contract.default_page_size))
             account.sizes[name] = "" if before == "" or size in usual else size
 
-    def _written(self, path: str) -> Resource | None:
+    def _resource_written_at(self, path: str) -> Resource | None:
         """The resource that a create, update or delete at a path would write to."""
         for resource in self._contract.resources.values():
             record = resource.paths["update"].partition("{")[0]
@@ -498,21 +501,24 @@ class Remarks:
 def _made(rows: Sequence[Row], about: object) -> Iterator[tuple[str, str]]:
     """The remarks that are made about something, and their rules."""
     for row in rows:
-        if matched := row.when(about):
-            yield f"{row.text}; {row.fix}.".format(it=about, found=matched), row.rule
+        if matched := row.test(about):
+            yield f"{row.text}; {row.fix}.".format(about=about, found=matched), row.rule
 
 
 def _fields(request: Sent) -> Iterator[Value]:
     """The fields of a form."""
-    if request.target.form and request.target.written:
+    if request.target.form and request.target.writes:
         for name, part in request.parts.items():
-            field, text = request.target.written.fields.get(name), part.content if isinstance(part.content, str) else ""
+            field, text = (
+                request.target.writes.fields.get(name),
+                part.content if isinstance(part.content, str) else "",
+            )
             yield Value(f'The field "{name[:40]}"', text, request, name, part, field.kind if field else "")
 
 
 def _missing_field(request: Sent) -> str:
     """The field that goes with the type of a new record, and is not in its form; or an empty string."""
-    parts, resource = request.parts, request.target.written
+    parts, resource = request.parts, request.target.writes
     for candidate in resource.fields.values() if resource else ():
         on, value = candidate.applies_when or ("", "")
         if on in parts and parts[on].content == value and candidate.name not in parts:
@@ -529,10 +535,13 @@ def _note_pages(account: _Account, name: str, request: Sent, answer: bytes) -> N
 
 def _note_wait(account: _Account, request: Sent, now: float) -> None:
     """Note until when an account has to wait, and whether it did."""
-    if account.wait and GRACE < (elapsed := now - request.noted.milliseconds / 1000 - account.told) < account.wait:
-        request.early, request.wait = elapsed, account.wait
-    if request.noted.head.status == HTTPStatus.TOO_MANY_REQUESTS:
-        account.told, account.wait = now, _wait(request.noted)
+    if (
+        account.wait
+        and GRACE < (elapsed := now - request.entry.milliseconds / 1000 - account.limited_at) < account.wait
+    ):
+        request.elapsed, request.wait = elapsed, account.wait
+    if request.entry.head.status == HTTPStatus.TOO_MANY_REQUESTS:
+        account.limited_at, account.wait = now, _wait(request.entry)
 
 
 def _wait(raw_entry: Noted) -> float:
@@ -547,11 +556,11 @@ def _wait(raw_entry: Noted) -> float:
 
 def _note_repetition(account: _Account, request: Sent, now: float) -> None:
     """Note what an account reads again and again."""
-    target = request.noted.target if request.noted.method == "GET" else ""
-    if not target or target != account.target or now > account.since + WITHIN:
-        account.target, account.since, account.times = target, now, 0
+    target = request.entry.target if request.entry.method == "GET" else ""
+    if not target or target != account.target or now > account.repeated_since + WITHIN:
+        account.target, account.repeated_since, account.times = target, now, 0
     account.times += 1
-    request.times, request.seconds = account.times, now - account.since
+    request.times, request.seconds = account.times, now - account.repeated_since
 
 
 def _common(accounts: list[tuple[str, str]]) -> str:

@@ -61,58 +61,58 @@ class SharedAccounts:
         contract: the resources.
         choices: the open points.
         reader: makes generated records.
-        space: where the accounts are.
+        namespace: where the accounts are.
     """
 
     def __init__(
         self, settings: Settings, contract: Contract, choices: Choices, reader: FixtureReader, namespace: Space
     ) -> None:
         self._settings, self._choices, self._resources = settings, choices, contract.resources.values()
-        self._reader, self._space = reader, namespace
+        self._reader, self._namespace = reader, namespace
         self._looked_up: dict[str, int] = {}  # the number of the head under which an account's place was
-        self._known: OrderedDict[str, tuple[bytes, SharedAccount]] = OrderedDict()
-        self._places, self._used = namespace.key("places"), namespace.key("used")
+        self._cached_accounts: OrderedDict[str, tuple[bytes, SharedAccount]] = OrderedDict()
+        self._slots_key, self._usage_key = namespace.key("places"), namespace.key("used")
         start_json = namespace.store.ask("GET", namespace.key("begun"))
         if start_json is None:
             raise StoreError("The store has lost what this mock holds; reset the mock.")
-        self._begun: dict[str, Any] = json.loads(start_json)
+        self._start: dict[str, Any] = json.loads(start_json)
         self._generated_by = {resource.name: self._generated_of(resource) for resource in self._resources}
 
     @property
     def keys(self) -> dict[str, str]:
         """The name of each account by its key, sandboxes aside."""
-        keys: dict[str, str] = self._begun["keys"]
+        keys: dict[str, str] = self._start["keys"]
         return dict(keys)
 
     def knows(self, key: str) -> bool:
         """Whether a key opens an account, without making one."""
-        return key in self._begun["keys"] or is_sandbox(key)
+        return key in self._start["keys"] or is_sandbox(key)
 
     @property
     def now(self) -> datetime:
         """The time at which clocks start."""
-        return moment(int(self._space.store.ask("GET", self._space.key("now")) or self._begun["start"]))
+        return moment(int(self._namespace.store.ask("GET", self._namespace.key("now")) or self._start["start"]))
 
     def get(self, key: str) -> SharedAccount | None:
         """The account that a key opens, or None; a `sandbox-` key opens one of its own, made when it is first used."""
         if not self.knows(key):
             return None
-        store, finding = self._space.store, ["HGET", self._places, key]
+        store, finding = self._namespace.store, ["HGET", self._slots_key, key]
         if not is_sandbox(key):  # its place is another only once the head is, which each request looks at first
-            heads, cached = store.heads, self._known.get(key)
+            heads, cached = store.heads, self._cached_accounts.get(key)
             if not cached or self._looked_up.get(key) != heads:
                 account = self._account(key, store.ask(*finding))
                 self._looked_up[key] = heads
                 return account
             return cached[1]
         try:
-            raw, _ = store.ask_all([finding, ["ZADD", self._used, "XX", *_now(), key]])
+            raw, _ = store.ask_all([finding, ["ZADD", self._usage_key, "XX", *_now(), key]])
         except FullStoreError:  # it can still be read
             raw = store.ask(*finding)
         while raw is None:
-            while int(store.ask("ZCARD", self._used)) >= self._settings.sandboxes:
+            while int(store.ask("ZCARD", self._usage_key)) >= self._settings.sandboxes:
                 self._discard(self._least_recently_used())
-            raw = self._make_place(key, self._begun["bases"][self._first], key, is_new_account=True)
+            raw = self._make_place(key, self._start["bases"][self._first], key, is_new_account=True)
         return self._account(key, raw)
 
     def start_again(self, key: str, template: MemoryAccount | None = None) -> SharedAccount:
@@ -124,9 +124,9 @@ class SharedAccounts:
         if not self.knows(key):
             raise SettingsError(f'no account has the key "{key}"')
         before = self.get(key)
-        base = self._begun["bases"].get(key, self._begun["bases"][self._first])
+        base = self._start["bases"].get(key, self._start["bases"][self._first])
         slot_json = self._make_place(key, base, before.name if before else key, template)
-        self._space.store.edit(lambda head: head.update(places=[key, time.time_ns()]))
+        self._namespace.store.edit(lambda head: head.update(places=[key, time.time_ns()]))
         if before:
             self._forget(before.number)
         account = self._account(key, slot_json)
@@ -137,8 +137,8 @@ class SharedAccounts:
     @property
     def sandboxes(self) -> dict[str, SharedAccount]:
         """All sandboxes by key, the most recently used last."""
-        keys = [raw_key.decode() for raw_key in self._space.store.ask("ZRANGE", self._used, "0", "-1")]
-        raws = self._space.store.ask("HMGET", self._places, *keys) if keys else []
+        keys = [raw_key.decode() for raw_key in self._namespace.store.ask("ZRANGE", self._usage_key, "0", "-1")]
+        raws = self._namespace.store.ask("HMGET", self._slots_key, *keys) if keys else []
         return {key: account for key, raw in zip(keys, raws, strict=True) if (account := self._account(key, raw))}
 
     def set_clocks(self, now: datetime, key: str | None = None) -> None:
@@ -157,7 +157,7 @@ class SharedAccounts:
                 raise SettingsError("this mock goes by the machine's clock; start it without --clock system")
             changed.clock.now = now
         if account is None:
-            self._space.carry_out(commands=[["SET", self._space.key("now"), seconds(now)]])
+            self._namespace.carry_out(commands=[["SET", self._namespace.key("now"), seconds(now)]])
 
     def make_room(self, key: str, resource: str, size: int = 0) -> None:
         """Not needed before: the script that writes finds out whether there is room, and asks others to give way."""
@@ -171,7 +171,7 @@ class SharedAccounts:
 
     def _least_recently_used(self) -> str:
         """The key of the least recently used sandbox, or an empty string."""
-        oldest_keys = self._space.store.ask("ZRANGE", self._used, "0", "0")
+        oldest_keys = self._namespace.store.ask("ZRANGE", self._usage_key, "0", "0")
         return oldest_keys[0].decode() if oldest_keys else ""
 
     @property
@@ -179,26 +179,26 @@ class SharedAccounts:
         return next(iter(self.keys))
 
     def _discard(self, key: str) -> None:
-        raw = self._space.store.ask("HGET", self._places, key)
+        raw = self._namespace.store.ask("HGET", self._slots_key, key)
         account = self._account(key, raw)
         if account is None:
-            self._space.store.ask("ZREM", self._used, key)
+            self._namespace.store.ask("ZREM", self._usage_key, key)
         else:  # unless another process was faster; the key may open a new account by now
-            commands = [["HDEL", self._places, key], ["ZREM", self._used, key]]
-            if self._space.carry_out(checks=[[["HGET", self._places, key], raw.decode()]], commands=commands):
+            commands = [["HDEL", self._slots_key, key], ["ZREM", self._usage_key, key]]
+            if self._namespace.carry_out(checks=[[["HGET", self._slots_key, key], raw.decode()]], commands=commands):
                 self._forget(account.number)
 
     def _forget(self, number: int) -> None:
         """Let all of a place expire, in which nothing is written from now on."""
-        key, sizes_key = self._space.key, self._space.key("written")
+        key, sizes_key = self._namespace.key, self._namespace.key("written")
         names = [resource.name for resource in self._resources]
         replaced = [key(str(number), name) + part for name in names for part in OF_A_PLACE]
         replaced += [key("clock", str(number)), *(key("ids", name, str(number)) for name in names)]
-        expiring = [["EXPIRE", expired_key, self._space.store.grace] for expired_key in replaced]
-        while (size := self._space.store.ask("HGET", sizes_key, str(number))) is not None:
+        expiring = [["EXPIRE", expired_key, self._namespace.store.grace] for expired_key in replaced]
+        while (size := self._namespace.store.ask("HGET", sizes_key, str(number))) is not None:
             checks = [[["HGET", sizes_key, str(number)], size.decode()]]
             counting = [["HDEL", sizes_key, str(number)], ["HINCRBY", sizes_key, "all", str(-int(size))]]
-            if self._space.carry_out(checks=checks, commands=[*counting, *expiring]):
+            if self._namespace.carry_out(checks=checks, commands=[*counting, *expiring]):
                 return
 
     def _make_place(
@@ -208,63 +208,63 @@ class SharedAccounts:
 
         None if there are as many sandboxes as there may be.
         """
-        store, namespace = self._space.store, self._space
+        store, namespace = self._namespace.store, self._namespace
         number = int(store.ask("INCR", namespace.key("count")))
         slot = Place(number, number if template else base, name)
-        last = dict(self._begun["last"])
+        last = dict(self._start["last"])
         if template:
             for resource in self._resources:
                 last[resource.name] = template.collections[resource.name].ids.last
                 load(namespace, number, resource, template.collections[resource.name])
         raw = json.dumps(asdict(slot))
-        usage_command = [["ZADD", self._used, *_now(), key]] if is_sandbox(key) else []
-        commands = [["HSET", self._places, key, raw], *usage_command, *beginning(namespace, slot, last, self.now)]
-        checks = [[["HEXISTS", self._places, key], 0]] if is_new_account else []
+        usage_command = [["ZADD", self._usage_key, *_now(), key]] if is_sandbox(key) else []
+        commands = [["HSET", self._slots_key, key, raw], *usage_command, *beginning(namespace, slot, last, self.now)]
+        checks = [[["HEXISTS", self._slots_key, key], 0]] if is_new_account else []
         if template:
             store.keep()
-        capacity = [self._used, self._settings.sandboxes] if is_new_account else None
+        capacity = [self._usage_key, self._settings.sandboxes] if is_new_account else None
         if namespace.carry_out(checks=checks, commands=commands, room=capacity):
             return raw.encode()
-        stored: bytes | None = store.ask("HGET", self._places, key)  # another process was faster
+        stored: bytes | None = store.ask("HGET", self._slots_key, key)  # another process was faster
         return stored
 
     def _account(self, key: str, raw: bytes | None) -> SharedAccount | None:
         """The account that is kept under a key; always the same while its place is."""
         if raw is None:
             return None
-        cached = self._known.get(key)
+        cached = self._cached_accounts.get(key)
         if cached and cached[0] == raw:
             return cached[1]
         slot = Place(**json.loads(raw))
-        shares_first_base = slot.base == self._begun["bases"][self._first]
+        shares_first_base = slot.base == self._start["bases"][self._first]
         collections = {
             resource.name: SharedCollection(
-                self._space,
+                self._namespace,
                 slot,
                 resource.name,
-                self._arrangement(resource),
+                self._list_order(resource),
                 self._generated_by[resource.name] if shares_first_base else NONE,
                 partial(self._give_way, slot.number),
             )
             for resource in self._resources
         }
         step = ticking(self.now, self._settings.grease).step
-        clock = self._settings.clock or SharedClock(self._space, slot.number, step)
+        clock = self._settings.clock or SharedClock(self._namespace, slot.number, step)
         account = SharedAccount(slot.name, collections, clock, slot.number)
-        self._known[key] = raw, account
-        while len(self._known) > MOST_KNOWN:
-            self._known.popitem(last=False)
+        self._cached_accounts[key] = raw, account
+        while len(self._cached_accounts) > MOST_KNOWN:
+            self._cached_accounts.popitem(last=False)
         return account
 
-    def _arrangement(self, resource: Resource) -> Arrangement:
+    def _list_order(self, resource: Resource) -> Arrangement:
         is_unique = unique_field(self._choices, resource) is not None
         return arranged(resource, self._choices["order"], following(self._choices), is_unique=is_unique)
 
     def _generated_of(self, resource: Resource) -> Generated:
         """The records of the first account that are made when somebody looks at them."""
-        count = self._begun["records"]
-        id_offset = self._begun["last"][resource.name] - count
-        start = moment(int(self._begun["start"])) - timedelta(days=365)
+        count = self._start["records"]
+        id_offset = self._start["last"][resource.name] - count
+        start = moment(int(self._start["start"])) - timedelta(days=365)
         return self._reader.generated(resource, count, id_offset, start) if count else NONE
 
 

@@ -58,26 +58,26 @@ class SharedClock(Ticking):
     """A clock in Redis.
 
     Args:
-        space: where it is.
+        namespace: where it is.
         number: of the account's place.
         step: by how much it advances.
     """
 
     def __init__(self, namespace: Space, number: int, step: Callable[[], timedelta]) -> None:
-        self._space, self._key, self._step = namespace, namespace.key("clock", str(number)), step
+        self._namespace, self._key, self._step = namespace, namespace.key("clock", str(number)), step
 
     def __call__(self) -> datetime:
         """Advance the clock, and return its time."""
-        return moment(int(self._space.store.ask("INCRBY", self._key, str(int(self._step().total_seconds())))))
+        return moment(int(self._namespace.store.ask("INCRBY", self._key, str(int(self._step().total_seconds())))))
 
     @property
     def now(self) -> datetime:
         """Its time."""
-        return moment(int(self._space.store.ask("GET", self._key) or 0))
+        return moment(int(self._namespace.store.ask("GET", self._key) or 0))
 
     @now.setter
     def now(self, now: datetime) -> None:
-        self._space.carry_out(commands=[["SET", self._key, seconds(now)]])
+        self._namespace.carry_out(commands=[["SET", self._key, seconds(now)]])
 
 
 def seconds(time: datetime) -> str:
@@ -128,10 +128,10 @@ class SharedCollection:
     """The records of one resource in one account.
 
     Args:
-        space: where they are.
-        place: that of the account.
+        namespace: where they are.
+        slot: that of the account.
         resource: the name of the resource.
-        arrangement: how they are arranged.
+        list_order: how they are arranged.
         generated: records that are made when somebody looks at them.
         give_way: lets another account give way if all together are full; whether there was any.
     """
@@ -145,15 +145,15 @@ class SharedCollection:
         generated: Generated,
         give_way: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._space, self._arrangement, self._generated, self._give_way = namespace, list_order, generated, give_way
-        self._places = [namespace.key(str(number), resource) for number in (slot.number, slot.base)]
+        self._namespace, self._list_order, self._generated, self._give_way = namespace, list_order, generated, give_way
+        self._slot_keys = [namespace.key(str(number), resource) for number in (slot.number, slot.base)]
         self._ids = namespace.key("ids", resource, *([] if slot.shares_ids else [str(slot.number)]))
         self._number, self._written_key = str(slot.number), namespace.key("written")
-        self._seen, self._price = 0, PLACE if is_sandbox(slot.name) else 0
+        self._known_total, self._overhead = 0, PLACE if is_sandbox(slot.name) else 0
         self._last: int | None = None  # the id that this process used last
-        self._found_last: tuple[Record, list[Any], list[list[str]]] | None = None
+        self._last_read: tuple[Record, list[Any], list[list[str]]] | None = None
         self._lock = threading.Lock()  # those of one process do not get in each other's way
-        self._read, self._page, self._taken = map(namespace.store.script, (READ, PAGE, TAKEN))
+        self._read, self._page, self._find_claim = map(namespace.store.script, (READ, PAGE, TAKEN))
 
     def add(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record:
         """Add a record: in one step, unless somebody else has added one since this process did."""
@@ -161,7 +161,7 @@ class SharedCollection:
         with self._lock:
             record = self._added(self._last, values, created, asks_now=False) if self._last is not None else None
             while record is None:
-                last = self._space.store.ask("GET", self._ids)
+                last = self._namespace.store.ask("GET", self._ids)
                 if last is None:
                     raise StoreError("The store has lost what this mock held; send the request again.")
                 record = self._added(int(last), values, created, asks_now=True)
@@ -169,7 +169,7 @@ class SharedCollection:
             return record
 
     def _added(self, last: int, values: Callable[[int], Values], created: datetime, *, asks_now: bool) -> Record | None:
-        identifier = self._arrangement.following(last)
+        identifier = self._list_order.following(last)
         record = Record(identifier, values(identifier), created)
         checks = [[["GET", self._ids], str(last)], *self._free(record, asks_now=asks_now)]
         commands = [["SET", self._ids, str(identifier)], *self.putting(record)]
@@ -177,21 +177,21 @@ class SharedCollection:
 
     def get(self, identifier: int) -> Record:
         """The record with this id."""
-        self._found_last = self._found(identifier)
-        return self._found_last[0]
+        self._last_read = self._read_for_change(identifier)
+        return self._last_read[0]
 
     def update(self, identifier: int, change: Callable[[Record], Record]) -> Record:
         """Replace a record: in one step, unless somebody else has changed it since this process read it."""
         with self._lock:
             new = self._updated(change, self._latest(identifier), asks_now=False)
             while new is None:
-                new = self._updated(change, self._found(identifier), asks_now=True)
+                new = self._updated(change, self._read_for_change(identifier), asks_now=True)
             return new
 
     def _latest(self, identifier: int) -> tuple[Record, list[Any], list[list[str]]]:
         """What this process read last, if that was this record; a check finds out if it has changed since."""
-        latest, self._found_last = self._found_last, None
-        return latest if latest and latest[0].id == identifier else self._found(identifier)
+        latest, self._last_read = self._last_read, None
+        return latest if latest and latest[0].id == identifier else self._read_for_change(identifier)
 
     def _updated(
         self,
@@ -205,7 +205,7 @@ class SharedCollection:
         try:
             free = self._free(new, asks_now=asks_now) if self._claim(new) != self._claim(old) else []
         except ValueTakenError:
-            if self._found(old.id)[0] != old:  # perhaps by this very record, meanwhile
+            if self._read_for_change(old.id)[0] != old:  # perhaps by this very record, meanwhile
                 return None
             raise
         commands = [*removing, *self.putting(new)]
@@ -216,10 +216,10 @@ class SharedCollection:
         with self._lock:
             old, checks, removing = self._latest(identifier)
             while not self._carry_out(checks, removing, {}, old.values):
-                old, checks, removing = self._found(identifier)
+                old, checks, removing = self._read_for_change(identifier)
 
     @property
-    def all(self) -> list[Record]:
+    def all_records(self) -> list[Record]:
         """All records, in order."""
         return self.page(lambda total: (0, total))[0]
 
@@ -231,12 +231,12 @@ class SharedCollection:
     def page(self, view: Callable[[int], tuple[int, int]]) -> tuple[list[Record], int]:
         """The records between two positions: in one step, unless there are more or fewer than this process knows."""
         while True:
-            known_total = self._seen
-            positions, order = view(known_total), ORDERS.get(self._arrangement.order, ORDERS["newest-first"])
-            total, *rows = self._page(self._places, [known_total, *positions, *order])
+            known_total = self._known_total
+            positions, order = view(known_total), ORDERS.get(self._list_order.order, ORDERS["newest-first"])
+            total, *rows = self._page(self._slot_keys, [known_total, *positions, *order])
             if rows:
                 return [self._record(int(number), raw) for number, raw in zip(*rows, strict=True)], total
-            self._seen = total
+            self._known_total = total
 
     def putting(self, record: Record) -> list[list[str]]:
         """The commands that put a record in its place."""
@@ -245,23 +245,23 @@ class SharedCollection:
             ["HSET", ":records", identifier, written(record)],
             ["ZADD", ":ids", identifier, identifier],
             ["ZADD", ":names", "0", self._name(record)],
-            *([["ZINCRBY", ":hosts", "1", self._claim(record)]] if self._arrangement.host else []),
+            *([["ZINCRBY", ":hosts", "1", self._claim(record)]] if self._list_order.host else []),
         ]
 
     def listing(self, record: Record) -> list[list[str]]:
         """The commands that put a generated record in its place: it is in the lists, and made when it is looked at."""
         return [command for command in self.putting(record) if command[1] in (":ids", ":names")]
 
-    def _found(self, identifier: int) -> tuple[Record, list[Any], list[list[str]]]:
+    def _read_for_change(self, identifier: int) -> tuple[Record, list[Any], list[list[str]]]:
         """A record, the checks that it is still as it is, and the commands that remove it."""
-        raw, score = self._read(self._places, [identifier])
+        raw, score = self._read(self._slot_keys, [identifier])
         if score is None:
             raise UnknownIdError(identifier)
         record, number = self._record(identifier, raw), str(identifier)
         has = [["HGET", ":records", number], raw.decode() if raw else False]
         is_listed = [["ZSCORE", ":ids", number], score.decode()]
         removing = [["HDEL", ":records", number], ["ZREM", ":ids", number], ["ZREM", ":names", self._name(record)]]
-        if raw and self._arrangement.host:
+        if raw and self._list_order.host:
             removing += [
                 ["ZINCRBY", ":hosts", "-1", self._claim(record)],
                 ["ZREMRANGEBYSCORE", ":hosts", "-inf", "0"],
@@ -278,29 +278,29 @@ class SharedCollection:
 
         Args:
             record: the record.
-            looks: whether to ask now, which only needs to be done if the check failed, to know that it was this one.
+            asks_now: whether to ask now, which only needs to be done if the check failed, to know that it was this one.
 
         Raises:
             ValueTakenError: if one has.
         """
-        if not (self._arrangement.is_unique and self._arrangement.host):
+        if not (self._list_order.is_unique and self._list_order.host):
             return []
         claim, match = self._claim(record), NUMBER.search(self._claim(record))
         number = int(match[0]) if match else 0
-        is_taken = asks_now and self._taken(self._places, [claim]) is not None
+        is_taken = asks_now and self._find_claim(self._slot_keys, [claim]) is not None
         if not is_taken and number in self._generated.ids:
-            raw, score = self._read(self._places, [number])
+            raw, score = self._read(self._slot_keys, [number])
             is_taken = not raw and score is not None and self._claim(self._generated.make(number)) == claim
         if is_taken:
             raise ValueTakenError(claim)
         return [[["ZSCORE", ":hosts", claim], False]]
 
     def _claim(self, record: Record) -> str:
-        host = self._arrangement.host
+        host = self._list_order.host
         return _sound(str(record.values.get(host, "")).lower()) if host else ""
 
     def _name(self, record: Record) -> str:
-        name = str(record.values.get(self._arrangement.label, "")).casefold()[:LONGEST_NAME]
+        name = str(record.values.get(self._list_order.label, "")).casefold()[:LONGEST_NAME]
         return f"{_sound(name)}\0{record.id:016}"
 
     def _carry_out(self, checks: list[Any], commands: list[list[str]], new: Values, old: Values) -> bool:
@@ -314,9 +314,15 @@ class SharedCollection:
         counters = [self._number, "all"]
         counting = [["HINCRBY", self._written_key, counter, str(size)] for counter in counters]
         limits = [in_memory.MOST_OF_ONE, in_memory.MOST_OF_ALL]
-        plan = {"price": self._price, "written": self._written_key, "counted": counters, "size": size, "most": limits}
+        plan = {
+            "price": self._overhead,
+            "written": self._written_key,
+            "counted": counters,
+            "size": size,
+            "most": limits,
+        }
         while (
-            result := self._space.carry_out(self._places, checks=checks, commands=[*commands, *counting], **plan)
+            result := self._namespace.carry_out(self._slot_keys, checks=checks, commands=[*commands, *counting], **plan)
         ) < 0:
             if result == GONE:
                 raise StoreError("The account was reset while this request was under way; send it again.")
@@ -364,7 +370,7 @@ def begin(memory: MemoryAccounts, settings: Settings, resources: Iterable[Resour
         memory: the accounts.
         settings: further keys, and how many records are generated.
         resources: the resources.
-        space: where they come.
+        namespace: where they come.
     """
     accounts = {key: account for key in memory.keys if (account := memory.get(key))}
     first = next(iter(accounts))
@@ -406,7 +412,7 @@ def load(namespace: Space, number: int, resource: Resource, collection: MemoryCo
     target = SharedCollection(namespace, Place(number, number, ""), resource.name, list_order, NONE)
     slot_key = namespace.key(str(number), resource.name)
     commands = [["SET", f"{slot_key}:own", "1"]]
-    for record in collection.made:
+    for record in collection.records_in_memory:
         commands += [[name, slot_key + key, *arguments] for name, key, *arguments in target.putting(record)]
     namespace.store.ask_all(commands)
     generated = collection.generated

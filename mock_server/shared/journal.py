@@ -85,7 +85,7 @@ class SharedJournal(Journal):
             entry.number = int(self._add([self._at], arguments))
 
     @property
-    def remarked(self) -> dict[tuple[str, str], Count]:
+    def remark_counts(self) -> dict[tuple[str, str], Count]:
         """How often each remark was made."""
         times, first = self._store.ask_all([["HGETALL", f"{self._at}:remarked"], ["HGETALL", f"{self._at}:first"]])
         return {
@@ -96,7 +96,7 @@ class SharedJournal(Journal):
 
     def find(self, **filters: str) -> list[Entry]:
         """The requests that match, oldest first."""
-        return [entry for entry in self._every() if matches(entry, filters)]
+        return [entry for entry in self._all_entries() if matches(entry, filters)]
 
     def entry(self, number: int) -> Entry | None:
         """One request, if it is still kept."""
@@ -106,7 +106,7 @@ class SharedJournal(Journal):
     @property
     def exchanges(self) -> list[tuple[Entry, bytes | None]]:
         """The requests, oldest first, each with the whole body of its answer, or None if that is not kept."""
-        entries = self._every()
+        entries = self._all_entries()
         answers = self._ask_for("answers", [entry.number for entry in entries])
         return [
             (entry, (b"" if not entry.answer else None) if answer is None else answer)
@@ -145,7 +145,7 @@ class SharedJournal(Journal):
     def _latest(self) -> int:
         return int(self._store.ask("GET", f"{self._at}:count") or 0)
 
-    def _every(self) -> list[Entry]:
+    def _all_entries(self) -> list[Entry]:
         return self._read([int(number) for number in self._store.ask("LRANGE", f"{self._at}:entries-order", "0", "-1")])
 
     def _read(self, numbers: Sequence[int]) -> list[Entry]:
@@ -190,7 +190,7 @@ class SharedEffects(Effects):
         def edit(head: dict[str, Any]) -> Result:
             state = _state(head)
             result = change(state)
-            head |= {"forced": [asdict(effect) for effect in state.every], "forced_count": state.count}
+            head |= {"forced": [asdict(effect) for effect in state.effects], "forced_count": state.count}
             return result
 
         return self._store.edit(edit)
@@ -217,7 +217,7 @@ class SharedSnapshots(MutableMapping[str, str]):
 
     Args:
         store: where they are.
-        most: how many there may be.
+        limit: how many there may be.
         most_bytes: how much they may take together.
     """
 
@@ -283,11 +283,11 @@ class SharedUploads(Uploads):
     """The content of the latest files, in Redis.
 
     Args:
-        space: where it is.
+        namespace: where it is.
     """
 
     def __init__(self, namespace: Space) -> None:
-        self._space, self._at = namespace, namespace.key("uploads")
+        self._namespace, self._at = namespace, namespace.key("uploads")
         self._add = namespace.store.script(KEEP_FILE)
 
     def add(self, name: str, media_type: str, content: bytes) -> Upload:
@@ -296,9 +296,9 @@ class SharedUploads(Uploads):
         Raises:
             StoreError: if the mock was reset meanwhile.
         """
-        lifetime, (key, epoch) = self._space.store.lifetime, self._space.epoch_check
+        lifetime, (key, epoch) = self._namespace.store.lifetime, self._namespace.epoch_check
         number = self._add([self._at, key], [media_type, content, LIMIT, BARE_FILE, lifetime, epoch])
-        return Upload(name, media_type, len(content), self._space.still(number))
+        return Upload(name, media_type, len(content), self._namespace.check_not_reset(number))
 
     def content(self, upload: Upload) -> bytes | None:
         """The content of a file, or None if it was dropped."""
@@ -308,5 +308,5 @@ class SharedUploads(Uploads):
     def find(self, key: int) -> tuple[str, bytes] | None:
         """The media type and content of a file by its key, or None if it was dropped."""
         hash_keys = (f"{self._at}:types", f"{self._at}:contents")
-        media_type, content = self._space.store.ask_all([["HGET", hash_key, str(key)] for hash_key in hash_keys])
+        media_type, content = self._namespace.store.ask_all([["HGET", hash_key, str(key)] for hash_key in hash_keys])
         return None if content is None else (media_type.decode(), content)

@@ -113,7 +113,7 @@ class Store:
             ) from error
         self.heads = 0
         self.prefix, self.lifetime, self._renewed = prefix, 2 * lifetime, -float("inf")
-        self._promised, self._rests_until = lifetime, 0.0
+        self._lifetime, self._rests_until = lifetime, 0.0
         errors = redis.exceptions
         self._error, self._slow, self._full = errors.RedisError, errors.TimeoutError, errors.OutOfMemoryError
         no_retry = import_module("redis.retry").Retry(
@@ -136,10 +136,10 @@ class Store:
     def script(self, text: str) -> Callable[..., Any]:
         """A function that Redis carries out as one step; takes its keys and its arguments."""
         if text not in self._scripts:
-            self._scripts[text] = partial(self._called, self._redis.register_script(text))
+            self._scripts[text] = partial(self._call_script, self._redis.register_script(text))
         return self._scripts[text]
 
-    def _called(self, script: Any, keys: Sequence[str], args: Sequence[Any]) -> Any:
+    def _call_script(self, script: Any, keys: Sequence[str], args: Sequence[Any]) -> Any:
         with self._reached():
             return script(keys, args)
 
@@ -201,7 +201,7 @@ class Store:
 
         Args:
             change: changes an object; it may be called again.
-            is_first: whether there may be no head yet, or a damaged one; the object is then empty.
+            may_be_missing: whether there may be no head yet, or a damaged one; the object is then empty.
 
         Raises:
             StoreError: if there is none.
@@ -227,11 +227,11 @@ class Store:
     def renew(self) -> None:
         """Let all keys live on, if they have a lifetime and none did that lately."""
         now = time.monotonic()
-        if not self.lifetime or now - self._renewed < self._promised / RENEWALS / 2:
+        if not self.lifetime or now - self._renewed < self._lifetime / RENEWALS / 2:
             return
         self._renewed = now
         with suppress(FullStoreError):
-            if self.ask("SET", f"{self.prefix}:renewed", "1", "NX", "EX", str(max(1, self._promised // RENEWALS))):
+            if self.ask("SET", f"{self.prefix}:renewed", "1", "NX", "EX", str(max(1, self._lifetime // RENEWALS))):
                 self.keep()
 
     def keep(self) -> None:
@@ -248,7 +248,7 @@ class Store:
 
         The last renewal may have been three eighths of the promised time before the last request.
         """
-        return str(self._promised + max(1, self._promised // 2))
+        return str(self._lifetime + max(1, self._lifetime // 2))
 
     def remove(self, *parts: str) -> None:
         """Let all keys that begin in a way expire, once requests under way are over."""
@@ -287,12 +287,12 @@ class Space:
     Attributes:
         store: the store.
         epoch: grows with each start and reset.
-        is_new: whether it is still to be filled.
+        is_empty: whether it is still to be filled.
     """
 
     store: Store
     epoch: int
-    is_new: bool = False
+    is_empty: bool = False
 
     def key(self, *parts: str) -> str:
         """A key of this space."""
@@ -304,7 +304,7 @@ class Space:
         Raises:
             StoreError: if the mock was reset meanwhile.
         """
-        return self.still(self.store.carry_out(keys, epoch=self.epoch_check, **plan))
+        return self.check_not_reset(self.store.carry_out(keys, epoch=self.epoch_check, **plan))
 
     @property
     def epoch_check(self) -> tuple[str, str]:
@@ -312,7 +312,7 @@ class Space:
         return f"{self.store.prefix}:epoch", str(self.epoch)
 
     @staticmethod
-    def still(outcome: int) -> int:
+    def check_not_reset(outcome: int) -> int:
         """What a script returned, if it found that the mock was not reset.
 
         Raises:

@@ -46,9 +46,9 @@ class MemoryAccount:
     memories: WeakKeyDictionary[Any, dict[str, Any]] = field(default_factory=WeakKeyDictionary)
 
     @property
-    def written(self) -> int:
+    def written_bytes(self) -> int:
         """About how much memory it takes beyond what it began with, in bytes."""
-        return sum(collection.written for collection in self.collections.values())
+        return sum(collection.written_bytes for collection in self.collections.values())
 
     def copy(self, name: str, clock: Clock, total_bytes: Tally) -> MemoryAccount:
         """A separate account with the same records."""
@@ -86,11 +86,11 @@ class MemoryAccounts:
         if before:
             self._take_over(before)
         else:
-            self._begin(reader)
+            self._load_fixture(reader)
 
-    def _begin(self, reader: FixtureReader) -> None:
+    def _load_fixture(self, reader: FixtureReader) -> None:
         settings, fixture = self._settings, reader.read(self._settings.fixture)
-        self._tally, self._start = Tally(), fixture.now
+        self._total_bytes, self._start = Tally(), fixture.now
         generated, ids = self._generated(fixture, reader), following(self._choices)  # for the first account
         highest = {resource.name: _highest(fixture, resource) + settings.records for resource in self._resources}
         sequences = {name: IdSequence(last, ids) for name, last in highest.items()}
@@ -105,7 +105,7 @@ class MemoryAccounts:
                             order_of(self._choices, resource),
                             unique_field(self._choices, resource),
                         ),
-                        self._tally,
+                        self._total_bytes,
                     )
                     for resource in self._resources
                 },
@@ -122,7 +122,7 @@ class MemoryAccounts:
 
     def _take_over(self, before: MemoryAccounts) -> None:
         """Share all accounts, also with requests in progress, and arrange them as these choices require."""
-        self._start, self._lock, self._tally = before._start, before._lock, before._tally
+        self._start, self._lock, self._total_bytes = before._start, before._lock, before._total_bytes
         self._by_key, self._pristine, self._sandboxes = before._by_key, before._pristine, before._sandboxes
         ids = following(self._choices)
         with self._lock:
@@ -144,7 +144,7 @@ class MemoryAccounts:
 
         def unshared(account: MemoryAccount) -> MemoryAccount:
             clock = Ticking(account.clock.now) if isinstance(account.clock, Ticking) else account.clock
-            other = account.copy(account.name, clock, self._tally)
+            other = account.copy(account.name, clock, self._total_bytes)
             for name, collection in other.collections.items():
                 collection.ids = sequences.setdefault(account.collections[name].ids, collection.ids)
             return other
@@ -247,20 +247,20 @@ class MemoryAccounts:
         account = self._sandboxes.get(key) or self._by_key.get(key)
         if account is None:  # discarded meanwhile
             return
-        size += account.collections[resource].price
-        if account.written + size > MOST_OF_ONE:
+        size += account.collections[resource].copy_cost
+        if account.written_bytes + size > MOST_OF_ONE:
             raise full("This account", MOST_OF_ONE)
-        if self._tally.bytes + size <= MOST_OF_ALL:
+        if self._total_bytes.bytes + size <= MOST_OF_ALL:
             return
         with self._lock:
-            while self._tally.bytes + size > MOST_OF_ALL:
+            while self._total_bytes.bytes + size > MOST_OF_ALL:
                 oldest = self._least_recently_used(account)
                 if not oldest:
                     raise full("All accounts together", MOST_OF_ALL)
                 self._discard(oldest)
 
     def _copy(self, account: MemoryAccount, name: str) -> MemoryAccount:
-        return account.copy(name, self._clock(), self._tally)
+        return account.copy(name, self._clock(), self._total_bytes)
 
     def _clock(self) -> Clock:
         return self._settings.clock or ticking(self._start, self._settings.grease)

@@ -82,18 +82,18 @@ class Contents:
         self.index = SortedKeyList(
             records.ids, key=lambda identifier: order(identifier, records)
         )  # no reference cycle, so it is freed at once
-        self._taken = Counter(map(self.claim, records.values())) if unique else Counter()
-        self._arranged: Contents | None = None
+        self._claim_counts = Counter(map(self.claim, records.values())) if unique else Counter()
+        self._reordered: Contents | None = None
 
     def copy(self) -> Contents:
         """The same records for one collection only."""
         return Contents(self.records.copy(), self.order, self.unique)
 
-    def arranged(self, order: Order, unique: str | None) -> Contents:
+    def reordered(self, order: Order, unique: str | None) -> Contents:
         """The same records in another order, built once for all collections that share them."""
-        table = self._arranged
+        table = self._reordered
         if table is None or (table.order, table.unique) != (order, unique):
-            table = self._arranged = Contents(self.records, order, unique)
+            table = self._reordered = Contents(self.records, order, unique)
         return table
 
     def claim(self, record: Record) -> str:
@@ -108,15 +108,15 @@ class Contents:
         """
         if self.unique:
             namesake = self.records.generated_with(value)
-            if self._taken[value] or (namesake and self.claim(namesake) == value):
+            if self._claim_counts[value] or (namesake and self.claim(namesake) == value):
                 raise ValueTakenError(value)
-            self._taken[value] += 1
+            self._claim_counts[value] += 1
 
     def release(self, value: str) -> None:
         """Let another record take a unique value."""
-        self._taken[value] -= 1  # a snapshot may hold a value twice
-        if self._taken[value] <= 0:
-            del self._taken[value]
+        self._claim_counts[value] -= 1  # a snapshot may hold a value twice
+        if self._claim_counts[value] <= 0:
+            del self._claim_counts[value]
 
 
 class MemoryCollection:
@@ -125,12 +125,12 @@ class MemoryCollection:
     Args:
         ids: where new ids come from.
         contents: the records that it begins with.
-        tally: counts the memory that it takes, too.
+        total_bytes: counts the memory that it takes, too.
         is_shared: whether other collections hold the same contents.
         is_charged: whether a copy of these counts as memory that it takes, as for accounts that anybody may make.
 
     Attributes:
-        written: about how much memory it takes beyond what it began with, in bytes.
+        written_bytes: about how much memory it takes beyond what it began with, in bytes.
     """
 
     def __init__(
@@ -143,8 +143,8 @@ class MemoryCollection:
         is_charged: bool = False,
     ) -> None:
         self.ids = ids
-        self.written = 0
-        self._contents, self._is_shared, self._tally = contents, is_shared, total_bytes
+        self.written_bytes = 0
+        self._contents, self._is_shared, self._total_bytes = contents, is_shared, total_bytes
         self._is_charged = is_charged
         self._lock = threading.Lock()
 
@@ -155,14 +155,14 @@ class MemoryCollection:
             return MemoryCollection(self.ids.copy(), self._contents, total_bytes, is_shared=True, is_charged=is_charged)
 
     @property
-    def price(self) -> int:
+    def copy_cost(self) -> int:
         """How much memory the next write takes besides its values, in bytes: that of a copy of shared contents."""
         return PLACE * len(self._contents.index) if self._is_shared and self._is_charged else 0
 
     def arrange(self, order: Order, unique: str | None) -> None:
         """Use another order and another unique field."""
         with self._lock:
-            self._contents = self._contents.arranged(order, unique)
+            self._contents = self._contents.reordered(order, unique)
 
     def add(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record:
         """Add a record.
@@ -177,7 +177,7 @@ class MemoryCollection:
         with self._lock:
             identifier = self.ids.next()
             record = Record(identifier, values(identifier), now())
-            contents = self._own()
+            contents = self._writable_contents()
             contents.take(contents.claim(record))
             self._count(size_of(record.values))
             contents.records[identifier] = record
@@ -205,7 +205,7 @@ class MemoryCollection:
         with self._lock:
             old = self.get(identifier)
             new = replace(change(old), id=identifier, created=old.created)
-            contents = self._own()
+            contents = self._writable_contents()
             if contents.claim(new) != contents.claim(old):
                 contents.take(contents.claim(new))
                 contents.release(contents.claim(old))
@@ -223,7 +223,7 @@ class MemoryCollection:
         """
         with self._lock:
             record = self.get(identifier)
-            contents = self._own()
+            contents = self._writable_contents()
             contents.index.remove(identifier)
             self._count(-size_of(record.values))
             del contents.records[identifier]
@@ -232,10 +232,10 @@ class MemoryCollection:
     def forget(self) -> None:
         """Stop counting its memory, because nobody uses it again."""
         with self._lock:
-            self._count(-self.written)
+            self._count(-self.written_bytes)
 
     @property
-    def made(self) -> list[Record]:
+    def records_in_memory(self) -> list[Record]:
         """The records that are in memory, in no order; others are generated, and not looked at yet."""
         with self._lock:
             return list(self._contents.records.values())
@@ -246,7 +246,7 @@ class MemoryCollection:
         return self._contents.records.generated
 
     @property
-    def all(self) -> list[Record]:
+    def all_records(self) -> list[Record]:
         """All records, in order."""
         return self.page(lambda total: (0, total))[0]
 
@@ -268,16 +268,16 @@ class MemoryCollection:
             start, stop = view(total)
             return [contents.records[identifier] for identifier in contents.index[start:stop]], total
 
-    def _own(self) -> Contents:
+    def _writable_contents(self) -> Contents:
         """The contents, copied first if they are shared."""
         if self._is_shared:
-            self._count(self.price)
+            self._count(self.copy_cost)
             self._contents, self._is_shared = self._contents.copy(), False
         return self._contents
 
     def _count(self, size: int) -> None:
-        self.written += size
-        self._tally.bytes += size
+        self.written_bytes += size
+        self._total_bytes.bytes += size
 
 
 BEYOND_32_BITS = 5_000_000_000

@@ -80,7 +80,7 @@ def fixture_schema(resources: Collection[Resource]) -> dict[str, Any]:
 
 
 def _schema_of(resource: Resource) -> dict[str, Any]:
-    properties = {name: schema for name, schema in resource.shape.items() if schema.get("type") != "object"}
+    properties = {name: schema for name, schema in resource.record_schema.items() if schema.get("type") != "object"}
     times = {name: TIME if name == TIMES[0] else TIME | {"type": ["string", "null"]} for name in TIMES}
     return {
         "type": "object",
@@ -116,7 +116,9 @@ def fixture_of(accounts: Accounts, resources: Collection[Resource], uploads: Upl
 def size_of_fixture(accounts: Accounts) -> int:
     """About how many bytes a fixture of the accounts would have, without making it."""
     collections = [collection for account in _named(accounts).values() for collection in account.collections.values()]
-    values = [value for collection in collections for record in collection.all for value in record.values.values()]
+    values = [
+        value for collection in collections for record in collection.all_records for value in record.values.values()
+    ]
     texts = sum(len(value) for value in values if isinstance(value, str))
     return texts + sum(value.size * 4 // 3 for value in values if isinstance(value, Upload))
 
@@ -129,7 +131,7 @@ def _account(resources: Collection[Resource], uploads: Uploads, key: str, accoun
     records = {
         resource.name: [
             _record(resource, record, uploads)
-            for record in sorted(account.collections[resource.name].all, key=attrgetter("id"))
+            for record in sorted(account.collections[resource.name].all_records, key=attrgetter("id"))
         ]
         for resource in resources
     }
@@ -140,7 +142,7 @@ def _record(resource: Resource, record: Record, uploads: Uploads) -> dict[str, A
     values = {
         name: _embedded(value, uploads) if isinstance(value, Upload) else value
         for name, value in record.values.items()
-        if name in resource.fields or name in resource.shape
+        if name in resource.fields or name in resource.record_schema
     }
     updated = record.updated and record.updated.strftime(TIME_FORMAT)
     return {"id": record.id, **values, "datetime": record.created.strftime(TIME_FORMAT), "last_datetime": updated}

@@ -92,13 +92,13 @@ class Reading:
         if len(set(keys)) < len(keys):
             self._note(("accounts",), "two accounts have the same api_key")
         if self._mistakes:
-            raise SettingsError(self._told())
+            raise SettingsError(self._report())
         return Fixture(now, tuple(account for account in accounts if account))
 
     def _note(self, path: Place, mistake: str) -> None:
         self._mistakes.append((path, mistake))
 
-    def _told(self) -> str:
+    def _report(self) -> str:
         """All mistakes; more than one stand on lines of their own."""
         lines = lines_of(self._text, [path for path, _ in self._mistakes]) if self._text else {}
         mistakes = sorted(self._mistakes, key=lambda mistake: lines.get(mistake[0], 0))[:MOST_MISTAKES]
@@ -250,7 +250,7 @@ def checked(resource: Resource, name: str, value: Any, at: str) -> Any:
     Raises:
         SettingsError: if it cannot; the message begins with the place.
     """
-    schema: Mapping[str, Any] = resource.shape.get(name, {})
+    schema: Mapping[str, Any] = resource.record_schema.get(name, {})
     field = resource.fields.get(name)
     if (not schema and field is None) or schema.get("type") == "object":
         raise SettingsError(f"{at} is not one that a fixture can set")

@@ -22,7 +22,7 @@ class Collection(Protocol):
         """How many records there are."""
 
     @property
-    def all(self) -> list[Record]:
+    def all_records(self) -> list[Record]:
         """All records, in order."""
 
     def page(self, view: Callable[[int], tuple[int, int]]) -> tuple[list[Record], int]:

@@ -41,7 +41,7 @@ class Uploads:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._kept: OrderedDict[int, tuple[str, bytes]] = OrderedDict()
+        self._files: OrderedDict[int, tuple[str, bytes]] = OrderedDict()
         self._bytes = 0
         self._count = 0
         self._lock = threading.Lock()
@@ -50,21 +50,21 @@ class Uploads:
         """Keep a file, and drop the oldest ones if there is no room."""
         with self._lock:
             self._count += 1
-            self._kept[self._count] = media_type, content
+            self._files[self._count] = media_type, content
             self._bytes += len(content) + BARE_FILE
             while self._bytes > self._limit:
-                self._bytes -= len(self._kept.popitem(last=False)[1][1]) + BARE_FILE
+                self._bytes -= len(self._files.popitem(last=False)[1][1]) + BARE_FILE
             return Upload(name, media_type, len(content), self._count)
 
     def content(self, upload: Upload) -> bytes | None:
         """The content of a file, or None if it was dropped."""
         with self._lock:
-            return self._kept.get(upload.key, ("", None))[1]
+            return self._files.get(upload.key, ("", None))[1]
 
     def find(self, key: int) -> tuple[str, bytes] | None:
         """The media type and content of a file by its key, or None if it was dropped."""
         with self._lock:
-            return self._kept.get(key)
+            return self._files.get(key)
 
 
 Values = Mapping[str, Any]
@@ -115,11 +115,11 @@ class Records(dict[int, Record]):
 
     def __init__(self, records: Iterable[Record], generated: Generated, deleted: Iterable[int] = ()) -> None:
         super().__init__((record.id, record) for record in records)
-        self.generated, self._gone = generated, set(deleted)
+        self.generated, self._deleted = generated, set(deleted)
 
     def __missing__(self, identifier: int) -> Record:
         """Make a generated record."""
-        if identifier not in self.generated.ids or identifier in self._gone:
+        if identifier not in self.generated.ids or identifier in self._deleted:
             raise KeyError(identifier)
         record = self[identifier] = self.generated.make(identifier)
         return record
@@ -127,7 +127,7 @@ class Records(dict[int, Record]):
     def __delitem__(self, identifier: int) -> None:
         """Remove a record for good."""
         if identifier in self.generated.ids:
-            self._gone.add(identifier)
+            self._deleted.add(identifier)
         super().__delitem__(identifier)
 
     @property
@@ -136,18 +136,18 @@ class Records(dict[int, Record]):
         generated = self.generated.ids
         return chain(
             (identifier for identifier in self if identifier not in generated),
-            (identifier for identifier in generated if identifier not in self._gone),
+            (identifier for identifier in generated if identifier not in self._deleted),
         )
 
     def copy(self) -> Records:
         """The same records, to be changed separately."""
-        return Records(self.values(), self.generated, self._gone)
+        return Records(self.values(), self.generated, self._deleted)
 
     def generated_with(self, text: str) -> Record | None:
         """The generated record whose id is the number in a text, because the texts of generated records hold it."""
         match = NUMBER.search(text)
         number = int(match[0]) if match else 0
-        return self[number] if number in self.generated.ids and number not in self._gone else None
+        return self[number] if number in self.generated.ids and number not in self._deleted else None
 
 
 def size_of(values: Values) -> int:
@@ -188,7 +188,7 @@ class NewRecords:
             "scheme": f"{self._choices['domain-scheme']}://",
             "is_enabled": self._starts_enabled(resource),
         }
-        return {name: value for name, value in starts.items() if name in resource.shape}
+        return {name: value for name, value in starts.items() if name in resource.record_schema}
 
     def _starts_enabled(self, resource: Resource) -> bool:
         point = "handler-starts" if "is_enabled" in resource.fields else "domain-starts"

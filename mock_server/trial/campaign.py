@@ -52,7 +52,7 @@ class Campaign:
         runs: serves it.
         settings: those of the server.
         jobs: how many runs there are at a time.
-        most: how many there may be in all.
+        max_runs: how many there may be in all.
         is_repeated: whether a run can be made once more, to see whether the client fails by itself.
 
     Attributes:
@@ -61,7 +61,7 @@ class Campaign:
             its `value`, the `usual` one, and, if it fails only with others, those `together` with it.
         seconds: how long it took.
         count: how many runs there were.
-        stopped: why not everything was tried, or an empty string.
+        stop_reason: why not everything was tried, or an empty string.
         flaky: what shows that the client fails by itself now and then, or an empty string.
         own_failure: why it fails by itself, or an empty string.
         output: what it printed then.
@@ -72,19 +72,19 @@ class Campaign:
     ) -> None:
         self.entries: dict[Variation, Entry] = {}
         self.count, self.seconds = 0, 0.0
-        self.stopped = self.flaky = self.own_failure = self.output = ""
-        self._runs, self._settings, self._jobs, self._most = runs, settings, jobs, max_runs
-        self._repeats, self._is_repeated, self._planned = 1, is_repeated, 1
-        self._known: dict[Variation, Result] = {}
-        self._began, self._lock = time.monotonic(), threading.Lock()
+        self.stop_reason = self.flaky = self.own_failure = self.output = ""
+        self._runs, self._settings, self._jobs, self._max_runs = runs, settings, jobs, max_runs
+        self._repeats, self._is_repeated, self._total_runs = 1, is_repeated, 1
+        self._results: dict[Variation, Result] = {}
+        self._started, self._lock = time.monotonic(), threading.Lock()
 
     def carry_out(self, vary: Collection[str], names: Collection[str] = (), *, strength: int = 1) -> None:
         """Try everything.
 
         Args:
             vary: any of open, trouble and defects.
-            only: names of open points, kinds of trouble and defects; all, if empty.
-            together: how many choices are tried together: each alone with 1, in pairs with 2.
+            names: names of open points, kinds of trouble and defects; all, if empty.
+            strength: how many choices are tried together: each alone with 1, in pairs with 2.
 
         Raises:
             SettingsError: if the client cannot be started, or sends no request.
@@ -92,26 +92,26 @@ class Campaign:
         try:
             self._try_first()
             while not self._is_tried(vary, names, strength):
-                self._measure(0, 0)
+                self._measure_failure_rate(0, 0)
             if not self.entries:
-                self.stopped = "as the client's requests show nothing of what is varied"
+                self.stop_reason = "as the client's requests show nothing of what is varied"
         except SpentError:
-            self.stopped = f"after {self._most} runs"
+            self.stop_reason = f"after {self._max_runs} runs"
         except OwnFailureError as error:
             self.own_failure, self.output = error.args
-            self.stopped = f"because your client fails by itself, with default choices: {self.own_failure}"
+            self.stop_reason = f"because your client fails by itself, with default choices: {self.own_failure}"
         finally:
-            self.seconds = time.monotonic() - self._began
+            self.seconds = time.monotonic() - self._started
 
     def _is_tried(self, vary: Collection[str], names: Collection[str], strength: int) -> bool:
         """Try everything, unless a client turns out to fail by itself, now and then."""
         try:
             troubles = self._troubles(names) if TROUBLE in vary else {}
-            self._planned += len(troubles)
+            self._total_runs += len(troubles)
             if OPEN in vary:
                 self._vary_choices(names, strength)
             defects = self._defects(names) if BROKEN in vary else {}
-            self._planned += len(defects)
+            self._total_runs += len(defects)
             self._try_each(troubles | defects)
         except FlakyError:
             return False
@@ -125,17 +125,17 @@ class Campaign:
             SettingsError: if it sends no request.
         """
         first = self._run(DEFAULT)
-        if first.why and self._is_repeated and not (second_run := self._run(DEFAULT, "again: ")).why:
-            self._measure(1, 2)
+        if first.failure and self._is_repeated and not (second_run := self._run(DEFAULT, "again: ")).failure:
+            self._measure_failure_rate(1, 2)
             first = second_run
-        if first.why:
-            raise OwnFailureError(first.why, first.output)
+        if first.failure:
+            raise OwnFailureError(first.failure, first.output)
         if not first.count:
             raise SettingsError(UNHEARD)
-        self._runs.first = self._known[DEFAULT] = first
+        self._runs.first = self._results[DEFAULT] = first
         say(f"default choices  passed  {first.seconds:.1f} s  {_count(first.count, 'request')}")
 
-    def _measure(self, failed: int, run_count: int) -> None:
+    def _measure_failure_rate(self, failed: int, run_count: int) -> None:
         """Find out how often the client fails by itself, and start again, repeating what fails until that is no chance.
 
         Raises:
@@ -145,12 +145,12 @@ class Campaign:
         last = Result()
         while run_count < TRIALS:
             last = self._run(DEFAULT, "once more: ")
-            failed, run_count = failed + bool(last.why), run_count + 1
+            failed, run_count = failed + bool(last.failure), run_count + 1
         if failed / run_count > HALF:
             raise OwnFailureError(f"failed in {failed} of {run_count} runs", last.output)
         self.flaky = f"A run that failed passed once more; with default choices, {failed} of {run_count} runs fail."
         self._repeats = min(MOST_REPEATS, math.ceil(math.log(BY_CHANCE) / math.log(max(failed, 1) / run_count)))
-        self._known, self.entries = {DEFAULT: self._runs.first}, {}
+        self._results, self.entries = {DEFAULT: self._runs.first}, {}
 
     def _vary_choices(self, names: Collection[str], strength: int) -> None:
         """Try the choices that the client's requests can reveal, several at a time."""
@@ -162,7 +162,7 @@ class Campaign:
         other_choices = [choice for choice in other_choices if not names or {choice[0], "=".join(choice)} & {*names}]
         changes = [{"choices": {**self._settings.choices, name: value}} for name, value in other_choices]
         values: dict[str, list[str]] = {}
-        for (name, value), first_request in zip(other_choices, self._places(changes), strict=True):
+        for (name, value), first_request in zip(other_choices, self._first_differences(changes), strict=True):
             if first_request:
                 values.setdefault(name, [usual[name]]).append(value)
                 label = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": first_request}
@@ -170,7 +170,7 @@ class Campaign:
         rows = covering(values, usual, strength=strength)
         purpose = f"for the {len(self.entries)} other values of the {len(values)} open points it meets"
         say(f"{_count(len(rows), 'run')} {purpose}" if rows else "no other choice is met")
-        self._planned += len(rows)
+        self._total_runs += len(rows)
         if self._jobs > 1:
             list(self._outcomes([_of(*row) for row in rows]))
         rows.reverse()
@@ -183,12 +183,12 @@ class Campaign:
         failed = list[str]()
         if left and self._fails(left):
             if len(left) > 1:
-                say(f"  run {self._known[_of(*left)].number} failed: narrowing down from {len(left)} choices ...")
+                say(f"  run {self._results[_of(*left)].number} failed: narrowing down from {len(left)} choices ...")
             for smallest in narrowed(left, self._fails):
                 self._confirm(_of(*smallest))
                 *companions, (name, value) = smallest
-                entry, result = self.entries[_of((name, value))], self._known[_of(*smallest)]
-                findings = [_finding(result.why, entry["request"])]
+                entry, result = self.entries[_of((name, value))], self._results[_of(*smallest)]
+                findings = [_finding(result.failure, entry["request"])]
                 entry.update(result=FAILED, together=dict(companions), findings=findings, output=result.output)
                 failed += [] if companions else [name]
         for choice in left:
@@ -201,9 +201,9 @@ class Campaign:
 
     def _troubles(self, names: Collection[str]) -> dict[Variation, Entry]:
         """The kinds of trouble that the client can meet."""
-        operations = {operations.name for operations in map(self._called, self._runs.first.requests) if operations}
+        operations = {operations.name for operations in map(self._operation, self._runs.first.requests) if operations}
         return {
-            Variation(trouble=name): {"kind": TROUBLE, "name": name, "what": kind.what}
+            Variation(trouble=name): {"kind": TROUBLE, "name": name, "what": kind.description}
             for name, kind in KINDS.items()
             if (not names or name in names) and operations & {*kind.operations}
         }
@@ -211,35 +211,36 @@ class Campaign:
     def _defects(self, names_chosen: Collection[str]) -> dict[Variation, Entry]:
         """The defects that the client can meet."""
         names = [name for name in DEFECTS if not names_chosen or name in names_chosen]
-        first_requests = zip(names, self._places([{"defects": (name,)} for name in names]), strict=True)
+        first_requests = zip(names, self._first_differences([{"defects": (name,)} for name in names]), strict=True)
         names_met = [name for name, first_request in first_requests if first_request]
         return {
-            Variation(defect=name): {"kind": BROKEN, "name": name, "what": DEFECTS[name].what} for name in names_met
+            Variation(defect=name): {"kind": BROKEN, "name": name, "what": DEFECTS[name].description}
+            for name in names_met
         }
 
     def _try_each(self, entries: Mapping[Variation, Entry]) -> None:
         """Try variations one at a time; those that turn out to hit no request are left out."""
         self.entries.update((variation, entry | UNTRIED) for variation, entry in entries.items())
         for variation, result in zip(entries, self._outcomes([*entries]), strict=True):
-            if result.why:
+            if result.failure:
                 self._confirm(variation)
             findings = [_finding(*finding) for finding in result.findings]
-            findings += [_finding(result.why, ", ".join(result.hit))] if result.why else []
+            findings += [_finding(result.failure, ", ".join(result.hit))] if result.failure else []
             outcome = {"result": FAILED if findings else SURVIVED, "findings": findings, "output": result.output}
             self.entries[variation].update(outcome)
             if variation.trouble and not result.hit and not findings:
                 del self.entries[variation]
 
-    def _places(self, changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    def _first_differences(self, changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         """For each other server, the first request of the client that it answers differently, or an empty string."""
         for request in differing(self._runs.first.requests, self._settings, changes):
-            yield str(self._called(request) or " ".join(request.line)) if request else ""
+            yield str(self._operation(request) or " ".join(request.line)) if request else ""
 
-    def _called(self, request: Request) -> Operation | None:
-        return self._runs.operations.called_by(*request.line)
+    def _operation(self, request: Request) -> Operation | None:
+        return self._runs.operations.operation_of(*request.line)
 
     def _fails(self, choices: Sequence[Choice]) -> bool:
-        return bool(self._outcome(_of(*choices)).why)
+        return bool(self._outcome(_of(*choices)).failure)
 
     def _outcomes(self, variations: Sequence[Variation]) -> Iterator[Result]:
         """The outcomes of several variations, some at a time."""
@@ -252,12 +253,12 @@ class Campaign:
 
     def _outcome(self, variation: Variation) -> Result:
         """How the client fares: it survives if it passes once, because it may fail by itself."""
-        if variation not in self._known:
+        if variation not in self._results:
             result = self._run(variation)
             for _ in range(self._repeats - 1):
-                result = self._run(variation, "again: ") if result.why else result
-            self._known[variation] = result
-        return self._known[variation]
+                result = self._run(variation, "again: ") if result.failure else result
+            self._results[variation] = result
+        return self._results[variation]
 
     def _confirm(self, variation: Variation) -> None:
         """See that a failure that is about to be reported comes again.
@@ -265,7 +266,7 @@ class Campaign:
         Raises:
             FlakyError: if it does not.
         """
-        if self._is_repeated and self._repeats == 1 and not self._run(variation, "again: ").why:
+        if self._is_repeated and self._repeats == 1 and not self._run(variation, "again: ").failure:
             raise FlakyError
 
     def _run(self, variation: Variation, prefix: str = "") -> Result:
@@ -275,16 +276,16 @@ class Campaign:
             SpentError: if it may not.
         """
         with self._lock:
-            if self.count >= self._most:
+            if self.count >= self._max_runs:
                 raise SpentError
             self.count += 1
-            number, self._planned = self.count, max(self._planned, self.count)
+            number, self._total_runs = self.count, max(self._total_runs, self.count)
         result = replace(self._runs(variation), number=number)
-        runs_left = self._planned - number
-        left = f"; about {(time.monotonic() - self._began) / number * runs_left:.0f} s left" if runs_left else ""
+        runs_left = self._total_runs - number
+        left = f"; about {(time.monotonic() - self._started) / number * runs_left:.0f} s left" if runs_left else ""
         label = _count(len(variation.choices), "choice") if len(variation.choices) > 2 else str(variation)  # noqa: PLR2004
-        outcome = f"{result.why or 'passed'}, {result.seconds:.1f} s, {_count(result.count, 'request')}"
-        say(f"run {number}{f' of {self._planned}' * bool(runs_left)}: {prefix}{label}: {outcome}{left}", sys.stderr)
+        outcome = f"{result.failure or 'passed'}, {result.seconds:.1f} s, {_count(result.count, 'request')}"
+        say(f"run {number}{f' of {self._total_runs}' * bool(runs_left)}: {prefix}{label}: {outcome}{left}", sys.stderr)
         return result
 
 

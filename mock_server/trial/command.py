@@ -48,7 +48,7 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
     except (KeyboardInterrupt, click.Abort):
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # a second one comes from impatience
-        client_test.stopped = report.BY_YOU
+        client_test.stop_reason = report.BY_YOU
     except OSError as error:
         raise SettingsError(f"the trial cannot go on: {error}") from error
     finally:

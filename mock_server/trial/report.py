@@ -26,7 +26,7 @@ def document(client_test: Campaign, command: list[str], notes: Collection[str]) 
     """A verdict as JSON, with an entry for each variation.
 
     Args:
-        campaign: what was tried.
+        client_test: what was tried.
         command: what started the client.
         notes: what is said besides.
     """
@@ -34,7 +34,7 @@ def document(client_test: Campaign, command: list[str], notes: Collection[str]) 
         "command": command,
         "runs": client_test.count,
         "seconds": round(client_test.seconds, 1),
-        "stopped": client_test.stopped,
+        "stopped": client_test.stop_reason,
         "output": client_test.output,
         "notes": [*(f"{note} This may be intended." for note in notes), *filter(None, [client_test.flaky])],
         "variations": list(client_test.entries.values()),

@@ -34,7 +34,7 @@ class Result:
 
     Attributes:
         number: which run it was, counted from 1.
-        why: why the client failed; empty if it passed.
+        failure: why the client failed; empty if it passed.
         output: the end of what the command printed.
         count: how many requests it sent to the API.
         requests: those that were kept, to be answered once more.
@@ -45,7 +45,7 @@ class Result:
     """
 
     number: int = 0
-    why: str = ""
+    failure: str = ""
     seconds: float = 0.0
     output: str = ""
     count: int = 0
@@ -84,14 +84,14 @@ class Runs:
         changed: dict[str, Any] = {"defects": (variation.defect,) if variation.defect else (), "journal": MOST_ENTRIES}
         changed["choices"] = {**self._settings["choices"], **dict(variation.choices)}
         changed["conditions"] = {**self._settings["conditions"], **(kind.conditions if kind else {})}
-        with MockServer(**{**self._settings, **changed}, around=tap.around) as server:
+        with MockServer(**{**self._settings, **changed}, around=tap.attach) as server:
             started = time.monotonic()
             limit = LEAST_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else None
             failure, output = self._client(server, variation, limit)
             seconds = time.monotonic() - started
         entries = server.running.journal.find()
         return Result(
-            why="" if kind and kind.is_final and not failure.startswith(ENDLESS) else failure,
+            failure="" if kind and kind.is_final and not failure.startswith(ENDLESS) else failure,
             seconds=seconds,
             output=output,
             count=tap.count,
@@ -125,7 +125,7 @@ class Command:
             try:
                 process = subprocess.Popen(  # noqa: S603 - what the user asks for
                     self._words,
-                    env={**os.environ, **self._told(server)},
+                    env={**os.environ, **self._environment(server)},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -150,7 +150,7 @@ class Command:
         for process in list(self._live.values()):
             self._end(process)
 
-    def _told(self, server: MockServer) -> dict[str, str]:
+    def _environment(self, server: MockServer) -> dict[str, str]:
         """Where the server is."""
         url, key = server.base_url, next(iter(server.api_keys))
         variables = {name: text.replace("{url}", url).replace("{key}", key) for name, text in self._variables.items()}

@@ -43,7 +43,7 @@ class Operations:
     """
 
     def __init__(self, contract: Contract, base_path: str) -> None:
-        self._known = [
+        self._patterns = [
             (
                 f"{METHODS[name]} {re.escape(base_path + path.rstrip('/'))}/?".replace(r"\{id\}", "([^/]+)"),
                 resource,
@@ -53,9 +53,9 @@ class Operations:
             for name, path in resource.paths.items()
         ]
 
-    def called_by(self, method: str, path: str) -> Operation | None:
+    def operation_of(self, method: str, path: str) -> Operation | None:
         """The operation that a request calls, or None."""
-        for pattern, resource, name in self._known:
+        for pattern, resource, name in self._patterns:
             if match := re.fullmatch(pattern, f"{method} {path}"):
                 return Operation(resource, name, "".join(match.groups()))
         return None
@@ -74,7 +74,7 @@ class Request:
         """Its method and path."""
         return self.environ["REQUEST_METHOD"], self.environ["PATH_INFO"]
 
-    def again(self) -> WSGIEnvironment:
+    def fresh_environ(self) -> WSGIEnvironment:
         """The same request, to be answered once more."""
         return {**self.environ, "wsgi.input": BytesIO(self.body)}
 
@@ -96,9 +96,9 @@ class Tap:
         self.requests, self._kinds = list[Request](), Counter[str]()
         self.count = self._bytes = 0
 
-    def around(self, wsgi_site: Site) -> Site:
+    def attach(self, wsgi_site: Site) -> Site:
         """Tap a site."""
-        self._site, self.is_control, self.body_limit = wsgi_site, wsgi_site.is_control, wsgi_site.body_limit
+        self._wsgi_site, self.is_control, self.body_limit = wsgi_site, wsgi_site.is_control, wsgi_site.body_limit
         return self
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -111,12 +111,12 @@ class Tap:
             body = environ["wsgi.input"].read()
             environ["wsgi.input"] = BytesIO(body)
             self._keep({name: value for name, value in environ.items() if name not in OF_ONE_REQUEST}, body, is_control)
-        return self._site(environ, start_response)
+        return self._wsgi_site(environ, start_response)
 
     def _keep(self, environ: WSGIEnvironment, body: bytes, is_control: bool) -> None:  # noqa: FBT001 - as in Request
         """Keep a request, unless many like it are kept, so that rare ones always have room."""
         path, size = environ["PATH_INFO"], LEAST_BYTES + len(body)
-        kind = str(self._operations.called_by(environ["REQUEST_METHOD"], path) or path)
+        kind = str(self._operations.operation_of(environ["REQUEST_METHOD"], path) or path)
         if self._kinds[kind] < MOST_OF_A_KIND and self._bytes + size <= MOST_BYTES:
             self.requests.append(Request(environ, body, is_control))
             self._kinds[kind] += 1
@@ -131,7 +131,7 @@ def differing(
     Args:
         requests: what a client sent, in order.
         settings: those of the mock that it was sent to.
-        others: the settings in which each other mock differs.
+        other_settings: the settings in which each other mock differs.
     """
     settings = replace(settings, journal=0, clock=None)
     site_class = Control if any(request.is_control for request in requests) else Instance
@@ -144,5 +144,5 @@ def differing(
 def _answers(wsgi_site: Site, requests: Sequence[Request]) -> Iterator[tuple[Any, ...]]:
     """The answers to requests, one after another; those of the control plane are alike."""
     for request in requests:
-        start, body = called(wsgi_site, request.again())
+        start, body = called(wsgi_site, request.fresh_environ())
         yield () if request.is_control else (start["status"], start["headers"], b"".join(body))

@@ -117,7 +117,7 @@ class Kind:
     """A kind of trouble.
 
     Attributes:
-        what: what happens, for people.
+        description: what happens, for people.
         effect: what requests get that are hit.
         operations: those of which requests are hit: the first `times` of each.
         seconds: for how long they are, from the first one on, instead of so many times.
@@ -128,7 +128,7 @@ class Kind:
         judge: finds what the client did wrong, even if it succeeded.
     """
 
-    what: str
+    description: str
     effect: Effect | None = None
     operations: Sequence[str] = OPERATIONS
     times: int = 1
@@ -179,15 +179,15 @@ class Disturbance:
     def __init__(self, kind: Kind | None, operations: Operations, usual: int) -> None:
         self.hit, self.changed = Counter[str](), list[Changed]()
         self._kind, self._operations, self._usual = kind, operations, usual
-        self._count, self._began = 0, dict[str, float]()
+        self._count, self._start_times = 0, dict[str, float]()
         self._lock = threading.Lock()
 
     def before(self, running: Instance, environ: WSGIEnvironment) -> None:
         """Do to a request what is to be done, unless the client's test forces an answer on it itself."""
         request = environ["REQUEST_METHOD"], environ["PATH_INFO"]
-        kind, operation = self._kind, self._operations.called_by(*request)
+        kind, operation = self._kind, self._operations.operation_of(*request)
         account = running.account_named(key_of(environ))
-        is_forced = any(not effect.condition and effect.matches(*request, account) for effect in running.effects.every)
+        is_forced = any(not effect.condition and effect.matches(*request, account) for effect in running.effects.active)
         if not kind or not operation or is_forced or not self._is_due(kind, operation):
             return
         if kind.effect:
@@ -206,7 +206,7 @@ class Disturbance:
             if kind.is_final:
                 is_due = self._count > self._usual // 2
             elif kind.seconds:
-                is_due = now - self._began.setdefault(name, now) < kind.seconds
+                is_due = now - self._start_times.setdefault(name, now) < kind.seconds
             else:
                 is_due = self.hit[name] < kind.times
             self.hit[name] += is_due

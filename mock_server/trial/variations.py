@@ -29,7 +29,7 @@ def covering(values: Mapping[str, Sequence[str]], usual: Mapping[str, str], *, s
     Args:
         values: the values of each open point.
         usual: the value of each that has been tried.
-        together: 1 for each value, 2 for each pair of values.
+        strength: 1 for each value, 2 for each pair of values.
     """
     rng = random.Random(0)  # noqa: S311 - the same sets each time
     pairs = {point: [(point, value) for value in point_values] for point, point_values in values.items()}

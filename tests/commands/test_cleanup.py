@@ -98,7 +98,7 @@ def test_a_record_that_others_have_changed_since_is_left_alone_and_told_of(
     with Ledger(path, base_url, digest_of(HARBOUR)) as ledger:
         entry = ledger.plan("splash-pages", "ct1-1")
         ledger.complete(entry, 2)
-        ledger.vouch(entry)
+        ledger.confirm(entry)
     before = app.records()
     for _ in range(2):
         ended = command("cleanup", path)
@@ -146,7 +146,7 @@ def test_a_ledger_of_ordinary_words_removes_nothing(deadly: tuple[Deadly, str], 
                 entry = ledger.plan(resource, marker)
                 if identifier:
                     ledger.complete(entry, identifier)
-                    ledger.vouch(entry)
+                    ledger.confirm(entry)
     ended = command("cleanup", path)
     assert (ended.returncode, app.records() == before) == (3, True), ended.stderr
 

@@ -289,11 +289,11 @@ def test_a_mock_with_a_runs_profile_behaves_as_what_was_run_against(seed: int, e
         chosen["followed-link"] = "served"
     start: dict[str, Any] = {"fixture": "empty", "records": (28, 0)[seed % 2]}
     with MockServer(**start, grease=seed) as server:
-        first = profile(look(server, seed, explore).observed, contract)
+        first = profile(look(server, seed, explore).choices_seen, contract)
     assert len(first) > 25
     assert {name: value for name, value in first.items() if chosen[name] != value} == {}
     with MockServer(**start, choices=first) as like_it:
-        assert profile(look(like_it, seed, explore).observed, contract) == first
+        assert profile(look(like_it, seed, explore).choices_seen, contract) == first
 
 
 @pytest.mark.slow

@@ -116,7 +116,7 @@ class TestConditions:
     @pytest.mark.parametrize("name", [name for name, each in CONDITIONS.items() if not each.travels])
     def test_those_that_need_records_are_refused(self, up: Upstream, name: str) -> None:
         with pytest.raises(SettingsError, match=f'"{name}" does not apply in front of a deployment; these do: '):
-            in_front(up, conditions={name: CONDITIONS[name].measures[0]})
+            in_front(up, conditions={name: CONDITIONS[name].amounts[0]})
 
     def test_latency_and_late_bodies(self, up: Upstream) -> None:
         with in_front(up, conditions={"latency": 0.15, "slow-body": 0.15}) as server:

@@ -26,7 +26,7 @@ from mock_server.forwarding.sightings import Sightings
 from mock_server.printed import recorded
 
 FEWER = ("--explore", "0", "--lag", "0")
-DOCUMENTED = {name: list(resource.shape) for name, resource in shipped_contract().resources.items()}
+DOCUMENTED = {name: list(resource.record_schema) for name, resource in shipped_contract().resources.items()}
 SIZES = "?results_per_page=100"
 RECORDED = {"CONTRACT_API_KEY": "recorded-key-1", "CONTRACT_SECOND_API_KEY": "recorded-key-2"}
 

@@ -180,7 +180,7 @@ def test_where_nobody_gives_way_a_write_is_refused(monkeypatch: pytest.MonkeyPat
 def written(app: Instance, key: str) -> int:
     account = app.service.accounts.get(key)
     if isinstance(account, MemoryAccount):
-        return account.written
+        return account.written_bytes
     assert isinstance(account, SharedAccount)
     store: Any = vars(app)["_store"]
     return int(store.ask("HGET", f"{store.prefix}:{vars(app)['_epoch']}:written", str(account.number)) or 0)

@@ -75,7 +75,7 @@ def test_a_check_refuses_as_the_mock_does(tmp_path: Path) -> None:
         400,
         "Send an X-Request-Id with each write.",
     )
-    assert len(mock.server.running.journal.remarked) == 1
+    assert len(mock.server.running.journal.remark_counts) == 1
     made = mock.ask("POST", "/api/domains", data={"host": "go.example.com"}, headers={"X-Request-Id": "1"})
     assert made.status_code == 201
 

@@ -252,7 +252,7 @@ def test_a_remark_is_counted_after_its_request_is_gone() -> None:
     kept = Journal(most_entries=1)
     for _ in range(3):
         kept.add(Entry("", "", "GET", "/", "", {}, remarks=[Remark("wrong", "a.rule")]))
-    assert kept.remarked == {("wrong", "a.rule"): Count(3, "GET /", "")}
+    assert kept.remark_counts == {("wrong", "a.rule"): Count(3, "GET /", "")}
 
 
 @SHARED
@@ -330,7 +330,7 @@ def test_no_journal_keeps_and_remarks_nothing_and_answers_break_off_all_the_same
         with pytest.raises(requests.exceptions.RequestException):
             ask(server, "GET", "/api/domains/1", headers={"Prefer": "lost=after"})
         assert server.running.journal.find() == []
-        assert server.running.journal.remarked == {}
+        assert server.running.journal.remark_counts == {}
 
 
 def test_a_curl_command_names_no_file_of_this_machine_and_controls_nothing(server: MockServer) -> None:

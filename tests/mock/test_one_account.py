@@ -42,7 +42,7 @@ def test_one_account_starts_again_and_no_other(server: MockServer, key: str) -> 
         ).json()["meta"]["total"]
     )
     assert hosts(server, key) == before[key]
-    assert {each.account for each in server.running.effects.every} == {
+    assert {each.account for each in server.running.effects.active} == {
         server.running.account_named(each) for each in keys if each != key
     }
     server.running.effects.remove()
@@ -116,9 +116,9 @@ def test_mistakes_of_an_account_are_meant_until_it_starts_again(server: MockServ
     for _ in range(2):
         control(server, "POST", "/accounts/sandbox-one/meant", json=["client.unknown-parameter"])
         client.get("/api/domains/?limit=1")
-    assert server.running.journal.most_remarked == []
+    assert server.running.journal.frequent_remarks == []
     control(server, "POST", "/accounts/sandbox-one/reset")
     client.get("/api/domains/?limit=1")
-    assert [count.times for _, _, count in server.running.journal.most_remarked] == [1]
+    assert [count.times for _, _, count in server.running.journal.frequent_remarks] == [1]
     answer = control(server, "POST", "/accounts/sandbox-one/meant", json={"rule": 1})
     assert (answer.status_code, told(answer)[:26]) == (400, "expected an array of rules")

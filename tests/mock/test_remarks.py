@@ -187,7 +187,7 @@ def test_a_reset_forgets_what_the_next_remark_would_rest_on(server: MockServer) 
 def test_a_prefix_that_is_lost_is_remarked() -> None:
     with MockServer(base_path="/prefix") as server:
         requests.get(f"{server.origin}/api/domains/", headers=KEY, timeout=60)
-        what, rule = next(key for key in server.running.journal.remarked if not key[1].startswith("client."))
+        what, rule = next(key for key in server.running.journal.remark_counts if not key[1].startswith("client."))
     assert rule == "pagination.links-begin-with-the-base-url"
     assert "is without the prefix /prefix" in what
 
@@ -326,7 +326,7 @@ def test_a_mistake_that_is_meant_does_not_count_and_is_still_shown(server: MockS
     ask(server, "POST", "/api/domains", data={"custom_index_url": "https://example.com/"})
     ask(server, "GET", "/api/domains/?limit=5")
     assert [rule for _, rule in remarks(server)] == ["forms.host-required", "client.unknown-parameter"]
-    assert [rule for _, rule, _ in server.running.journal.most_remarked] == ["client.unknown-parameter"]
+    assert [rule for _, rule, _ in server.running.journal.frequent_remarks] == ["client.unknown-parameter"]
     with pytest.raises(SettingsError, match=r'no remark is about "form.\*"; remarks are about rules such as'):
         server.running.remarks.mean("Harbour Books", ["form.*"])
 
@@ -334,7 +334,7 @@ def test_a_mistake_that_is_meant_does_not_count_and_is_still_shown(server: MockS
 def test_a_rule_that_is_ignored_does_not_count() -> None:
     with MockServer(ignore_remarks=("client.unknown-*",)) as server:
         ask(server, "GET", "/api/domains/?limit=5")
-        assert server.running.journal.most_remarked == []
+        assert server.running.journal.frequent_remarks == []
     with pytest.raises(SettingsError, match='no remark is about "unknown"'):
         MockServer(ignore_remarks=("unknown",))
 

@@ -162,7 +162,7 @@ def test_a_field_is_refused_by_name(server: MockServer, client: Client) -> None:
         (error,) = answer.json["errors"]
         assert (answer.status, error["field"], error["status"]) == (status, field, status)
     assert answer.headers["X-Own"] == "1"
-    assert server.running.journal.remarked == {}
+    assert server.running.journal.remark_counts == {}
 
 
 @SHARED

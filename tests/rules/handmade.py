@@ -23,7 +23,7 @@ S, D, N = (CONTRACT.resources[name] for name in ("splash-pages", "domains", "not
 BASE_URL = "https://links.example.com/prefix"
 TIME = "2026-03-02 09:00:00"
 NUMBERS = count(1)
-SHAPES = {name: resource.shape for name, resource in CONTRACT.resources.items()}
+SHAPES = {name: resource.record_schema for name, resource in CONTRACT.resources.items()}
 UNSET = {"string": "", "integer": 0, "boolean": False}  # what a field holds that a record below does not name
 NEVER_UNSET = {"id", "settings", "datetime", "last_datetime"}
 
@@ -72,7 +72,9 @@ def answer(  # noqa: PLR0913 - whatever an exchange may have
         operation, f"{resource.record_path}{identifier}"
     )
     pairs = tuple((query or {}).items())
-    request = Request(operation, resource.name, method, path, pairs, form, identity, identifier, expects, shape=shape)
+    request = Request(
+        operation, resource.name, method, path, pairs, form, identity, identifier, expects, form_style=shape
+    )
     content = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
     return Exchange(request, next(NUMBERS), status, {}, content, attempts=attempts, redirects=redirects)
 
@@ -179,7 +181,7 @@ def said(rule: str, evidence: Evidence, resource: Resource = D) -> str:
             assert isinstance(each.exchange, Exchange), each
         if isinstance(each, Violation):
             more = [f"at {each.at}"] if each.at else []
-            more += [f"{len(each.together)} requests, {len(each.timeline)} lines"] if each.together else []
+            more += [f"{len(each.exchanges)} requests, {len(each.timeline)} lines"] if each.exchanges else []
             FINDINGS.check("; ".join([f"{rule}: expected {each.expected}", f"received {each.received}", *more]))
         elif isinstance(each, Satisfied):
             FINDINGS.check(f"{rule}: Satisfied")

@@ -27,7 +27,7 @@ def tried(
 ) -> Evidence:
     """A visit in which somebody tries an operation on the run's record 7."""
     attempt = AccessAttempt(identity, exchange, marker, **{"before": MINE, **seen})
-    evidence = visit(*earlier, access_attempts={D.name: [attempt]}, own={D.name: {7}}, markers={"ct1x-1z"})
+    evidence = visit(*earlier, access_attempts={D.name: [attempt]}, created_ids={D.name: {7}}, markers={"ct1x-1z"})
     if identity == OTHER:
         evidence.has_second_key = True
         by_other = answer("read", status=404, identifier=7, identity=OTHER)
@@ -187,7 +187,7 @@ def test_an_update_by_somebody_else_changes_nothing(now: dict[str, Any], expecte
 
 def test_what_was_listed_before_an_update_by_somebody_else_is_no_change() -> None:
     now = MINE | {"custom_index_url": "https://b"}
-    evidence = tried("update", sent("update"), marker="ct9-4z", read=read(now), listed=now)
+    evidence = tried("update", sent("update"), marker="ct9-4z", read=read(now), listed_record=now)
     assert said("accounts.strangers-update-nothing", evidence) == "S"
 
 
@@ -197,7 +197,7 @@ def attempts(*told: tuple[str, int], read_then: Exchange, after: Any = None) -> 
         AccessAttempt(identity, sent("delete", status=status, identity=identity), "", MINE, read_then, after)
         for identity, status in told
     ]
-    return visit(THERE, access_attempts={D.name: every}, own={D.name: {7}})
+    return visit(THERE, access_attempts={D.name: every}, created_ids={D.name: {7}})
 
 
 MISSED = answer("read", status=404, identifier=7)

@@ -19,7 +19,7 @@ def of(identity: str, exchange: Exchange) -> Exchange:
 
 
 def overlooked(exchange: Exchange) -> Exchange:
-    return replace(exchange, treated_as=Expect.OVERLOOKED)
+    return replace(exchange, judged_as=Expect.OVERLOOKED)
 
 
 def test_another_accounts_list_is_judged_as_the_accounts_is() -> None:
@@ -51,7 +51,7 @@ def test_another_account_may_be_refused_in_any_way() -> None:
 
 
 def test_another_accounts_record_is_shown_by_its_shape_alone() -> None:
-    evidence = visit(of(OTHER, page([record(S, 7, color="Acme Ltd")], S)), own={7})
+    evidence = visit(of(OTHER, page([record(S, 7, color="Acme Ltd")], S)), created_ids={7})
     assert said("representations.color-is-hex", evidence, S) == "V"
     [violation] = observe(CONTRACT.rules["representations.color-is-hex"], replace(evidence, resource=S))
     assert isinstance(violation, Violation)
@@ -76,7 +76,7 @@ def test_what_overlaps_with_a_delete_may_show_nothing() -> None:
 def sent_beside_others(*tries: tuple[int | None, bool]) -> Exchange:
     """A list with the status of each try, and whether other requests were under way meanwhile."""
     exchange = answer("list", status=tries[-1][0], attempts=tuple(status for status, _ in tries[:-1]))
-    return replace(exchange, crowded=tuple(crowded for _, crowded in tries))
+    return replace(exchange, overlapped=tuple(crowded for _, crowded in tries))
 
 
 WITH_OTHERS, ALONE = True, False
@@ -117,7 +117,7 @@ CHOICES = {
 
 @pytest.mark.parametrize(("point", "exchanges", "expected"), CHOICES.values(), ids=CHOICES)
 def test_a_choice_is_told_for_what_it_is(point: str, exchanges: list[Exchange], expected: dict[str, int]) -> None:
-    refused = [replace(each, treated_as=Expect.REFUSAL) if point == "error-body" else each for each in exchanges]
+    refused = [replace(each, judged_as=Expect.REFUSAL) if point == "error-body" else each for each in exchanges]
     assert observed(refused).get(point) == expected
 
 

@@ -67,33 +67,33 @@ def test_reads_while_a_record_is_updated(reads: tuple[Exchange, ...], expected: 
 
 def test_a_deleted_record() -> None:
     rule, update = "deleted-record-stays-deleted", written(7, HOST)
-    pair = Round("update and delete", (update, deleted(7)), BEFORE, (gone(),), listed=(1, 2))
+    pair = Round("update and delete", (update, deleted(7)), BEFORE, (gone(),), listed_ids=(1, 2))
     assert seen(rule, pair) == "S"
     assert seen(rule, replace(pair, reads=(shown(**HOST),))) == "V"
-    assert seen(rule, replace(pair, listed=(1, 7))) == "V"
+    assert seen(rule, replace(pair, listed_ids=(1, 7))) == "V"
     refused = answer("delete", {"errors": []}, status=409, identifier=7)
-    assert seen(rule, replace(pair, exchanges=(update, refused), reads=(shown(**HOST),), listed=(7,))) == "S"
-    assert seen(rule, Round("deletes", (deleted(7), deleted(7)), BEFORE, (gone(),), listed=())) == "S"
+    assert seen(rule, replace(pair, exchanges=(update, refused), reads=(shown(**HOST),), listed_ids=(7,))) == "S"
+    assert seen(rule, Round("deletes", (deleted(7), deleted(7)), BEFORE, (gone(),), listed_ids=())) == "S"
     assert seen(rule, Round("updates", (update, update), BEFORE, (gone(),))) == ""
 
 
 def test_creates() -> None:
     creates = made(8, {"host": "a"}), made(9, {"host": "b"})
-    good = Round("creates", creates, reads=(read(record(D, 8)), read(record(D, 9))), listed=(9, 8, 1), total=3)
+    good = Round("creates", creates, reads=(read(record(D, 8)), read(record(D, 9))), listed_ids=(9, 8, 1), total=3)
     for rule in ("creates-answer-different-ids", "created-records-are-listed-once", "totals-come-right"):
         assert seen(rule, good) == "S"
     twice = (creates[0], made(8, {"host": "b"}))
     assert seen("creates-answer-different-ids", replace(good, exchanges=twice)) == "V"
-    assert seen("created-records-are-listed-once", replace(good, listed=(9, 8, 8))) == "V"
-    assert seen("created-records-are-listed-once", replace(good, listed=(9, 1))) == "V"
-    assert seen("created-records-are-listed-once", replace(good, listed=None)) == "S"
+    assert seen("created-records-are-listed-once", replace(good, listed_ids=(9, 8, 8))) == "V"
+    assert seen("created-records-are-listed-once", replace(good, listed_ids=(9, 1))) == "V"
+    assert seen("created-records-are-listed-once", replace(good, listed_ids=None)) == "S"
     lost = answer("read", {"errors": []}, status=404, identifier=9)
     assert seen("created-records-are-listed-once", replace(good, reads=(lost,))) == "V"
     busy = answer("read", {"errors": []}, status=429, identifier=9)
     assert seen("created-records-are-listed-once", replace(good, reads=(busy,))) == "S"
     assert seen("totals-come-right", replace(good, total=4)) == "V"
-    assert seen("totals-come-right", replace(good, total=4, is_sound=False)) == "S"
-    assert seen("totals-come-right", replace(good, total=4, listed=None)) == "S"
+    assert seen("totals-come-right", replace(good, total=4, is_reliable=False)) == "S"
+    assert seen("totals-come-right", replace(good, total=4, listed_ids=None)) == "S"
 
 
 def test_lists_while_records_are_created() -> None:
@@ -106,7 +106,7 @@ def test_lists_that_contradict_their_own_total() -> None:
     rule, create = "lists-agree-with-themselves", made(8, {"host": "a"})
     assert seen(rule, Round("creates", (create, page(rows(D, 8, 1))))) == "S"
     assert seen(rule, Round("creates", (create, page(rows(D, 8, 1), total=3)))) == "V"
-    assert seen(rule, Round("creates", (create, page(rows(D, 8, 1), total=3)), is_sound=False)) == "S"
+    assert seen(rule, Round("creates", (create, page(rows(D, 8, 1), total=3)), is_reliable=False)) == "S"
     full = page(rows(D, *range(10)), total=31, query={"results_per_page": "10"})
     assert seen(rule, Round("creates", (create, full))) == "S"
 
@@ -132,7 +132,7 @@ def test_a_create_while_another_account_lists() -> None:
     rule, create = "accounts-stay-apart", made(8, {"host": "a"})
     good = Round("accounts", (create,), reads=(read(record(D, 8)),))
     assert seen(rule, good) == "S"
-    assert seen(rule, replace(good, strays=1)) == "V"
+    assert seen(rule, replace(good, extra_count=1)) == "V"
     assert seen(rule, replace(good, reads=(answer("read", {}, status=404, identifier=8),))) == "V"
     assert seen(rule, replace(good, reads=(answer("read", {}, status=429, identifier=8),))) == "S"
 
@@ -157,11 +157,11 @@ def test_orders_are_those_that_reads_allow() -> None:
     between = Step("read", shows=frozenset({"b"}))
     assert [order for order, _ in orders([one, two, between])] == [("two", "read", "one")]
     assert list(orders([one, Step("read", shows=frozenset({"c"}))])) == []
-    unknown = replace(two, fate=Fate.UNKNOWN)
+    unknown = replace(two, result=Fate.UNKNOWN)
     assert {state for _, state in orders([one, unknown])} == {frozenset({"a", "b"}), frozenset({"a"})}
     delete = Step("delete", None)
     assert {state for _, state in orders([one, delete])} == {None}
-    assert {state for _, state in orders([one, replace(delete, fate=Fate.REFUSED)])} == {frozenset({"a"})}
+    assert {state for _, state in orders([one, replace(delete, result=Fate.REJECTED)])} == {frozenset({"a"})}
     assert [described(state) for state in (None, frozenset(), frozenset({"b", "a"}))] == [
         "no record",
         "nothing changed",
@@ -170,8 +170,8 @@ def test_orders_are_those_that_reads_allow() -> None:
 
 
 def test_a_time_line_tells_what_was_sent_and_what_each_order_gives() -> None:
-    update = replace(written(7, HOST), began=10.0, seconds=0.002)
-    other = replace(written(7, INDEX), began=10.001, seconds=0.002)
+    update = replace(written(7, HOST), started_at=10.0, seconds=0.002)
+    other = replace(written(7, INDEX), started_at=10.001, seconds=0.002)
     lines = timeline(Round("updates", (update, other), BEFORE, (shown(**INDEX),)))
     assert lines == (
         "    0.0 to 2.0 ms  POST /api/domains/7 (host)  status 200",
@@ -179,9 +179,9 @@ def test_a_time_line_tells_what_was_sent_and_what_each_order_gives() -> None:
         "afterwards  GET /api/domains/7  custom_index_url changed",
         "would give custom_index_url and host changed: 1: update of host; 2: update of custom_index_url",
     )
-    silent = replace(answer("delete", status=None, identifier=7), began=9.0, seconds=0.01)
-    seen = replace(shown(**HOST), began=10.0, seconds=1.0)
-    pair = replace(written(7, BOTH), began=10.5, seconds=0.5)
+    silent = replace(answer("delete", status=None, identifier=7), started_at=9.0, seconds=0.01)
+    seen = replace(shown(**HOST), started_at=10.0, seconds=1.0)
+    pair = replace(written(7, BOTH), started_at=10.5, seconds=0.5)
     lines = timeline(Round("reads", (silent, seen, pair), BEFORE, (gone(), shown())))
     assert lines == (
         "    0.0 to 10.0 ms  DELETE /api/domains/7  no answer",

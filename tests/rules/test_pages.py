@@ -28,7 +28,7 @@ def other(like: Exchange, **change: Any) -> Exchange:
     return page(
         shown.rows,
         total=shown.total,
-        query=like.request.asked,
+        query=like.request.params,
         change={name.replace("__", "/"): value for name, value in change.items()},
     )
 
@@ -311,18 +311,18 @@ def test_a_last_page_on_its_own_shows_the_end_of_the_whole() -> None:
 
 def before_after(event: str, before: Exchange, after: Exchange, **ids: set[int]) -> Evidence:
     phase = BeforeAfter(event, listing(before), listing(after), **{name: frozenset(each) for name, each in ids.items()})
-    return visit(before_after={D.name: [phase]})
+    return visit(change_periods={D.name: [phase]})
 
 
 TOTALS = [
-    ("creates", before_after("create", whole(1), whole(1, 2), made={2}), "S"),
-    ("creates", before_after("create", whole(1), whole(1, 2, total=1), made={2}), "V"),
-    ("creates", before_after("create", whole(1, 5), whole(1, 2), made={2}), "U"),
-    ("creates", before_after("create", whole(1), whole(1, 2, 3), made={2}), "U"),
-    ("creates", before_after("delete", whole(1), whole(1, 2), made={2}), ""),
+    ("creates", before_after("create", whole(1), whole(1, 2), created={2}), "S"),
+    ("creates", before_after("create", whole(1), whole(1, 2, total=1), created={2}), "V"),
+    ("creates", before_after("create", whole(1, 5), whole(1, 2), created={2}), "U"),
+    ("creates", before_after("create", whole(1), whole(1, 2, 3), created={2}), "U"),
+    ("creates", before_after("delete", whole(1), whole(1, 2), created={2}), ""),
     ("creates", before_after("create", whole(1), whole(1)), ""),
-    ("creates", before_after("create", page(rows(D, 1), change={"meta/total": ...}), whole(1, 2), made={2}), ""),
-    ("creates", before_after("create", whole(1), page(rows(D, 1, 2), change={"meta/total": ...}), made={2}), ""),
+    ("creates", before_after("create", page(rows(D, 1), change={"meta/total": ...}), whole(1, 2), created={2}), ""),
+    ("creates", before_after("create", whole(1), page(rows(D, 1, 2), change={"meta/total": ...}), created={2}), ""),
     ("deletes", before_after("delete", whole(1, 2), whole(1), removed={2}), "S"),
     ("deletes", before_after("delete", whole(1, 2), whole(1, total=2), removed={2}), "V"),
     ("deletes", before_after("delete", whole(1, 2), whole(1, 3), removed={2}), "U"),
@@ -335,8 +335,8 @@ def test_totals_follow_what_the_run_does(event: str, evidence: Evidence, expecte
 
 
 def test_what_is_not_judged_at_one_place_is_judged_at_the_next() -> None:
-    none, good = before_after("update", whole(1), whole(1)), before_after("create", whole(1), whole(1, 2), made={2})
-    none.before_after += good.before_after
+    none, good = before_after("update", whole(1), whole(1)), before_after("create", whole(1), whole(1, 2), created={2})
+    none.change_periods += good.change_periods
     assert said("pagination.total-follows-creates", none) == "S"
     assert said("pagination.total-counts-the-records", none) == "SS"
     for rule, expected in (
@@ -356,7 +356,7 @@ def test_what_is_not_judged_at_one_place_is_judged_at_the_next() -> None:
 
 
 def test_a_second_record_with_the_marker_of_the_run_is_the_servers_doing() -> None:
-    evidence = before_after("create", whole(1), whole(1, 2, 3), made={2})
+    evidence = before_after("create", whole(1), whole(1, 2, 3), created={2})
     evidence.markers = {"d3"}
     assert said("pagination.total-follows-creates", evidence) == "V"
     evidence.exchanges = [answer("create", status=502)]

@@ -118,7 +118,7 @@ NEVER = "representations.last-datetime-is-null-before-any-update"
     ],
 )
 def test_a_new_record_was_never_updated(exchanges: list[Exchange], expected: str) -> None:
-    assert said(NEVER, visit(*exchanges, own={D.name: {7}})) == expected
+    assert said(NEVER, visit(*exchanges, created_ids={D.name: {7}})) == expected
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_new_record_was_never_updated(exchanges: list[Exchange], expected: str
 )
 def test_an_index_url_that_was_not_given_is_empty(form: dict[str, str], url: str | None, expected: str) -> None:
     creation = Creation(made(7, form), form, frozenset(), 7)
-    evidence = visit(read(record(D, 7, custom_index_url=url)), own={D.name: {7}}, creations={D.name: [creation]})
+    evidence = visit(read(record(D, 7, custom_index_url=url)), created_ids={D.name: {7}}, creations={D.name: [creation]})
     assert said("representations.custom-index-url-is-empty-when-unset", evidence) == expected
 
 
@@ -141,11 +141,11 @@ def test_an_index_url_may_have_been_given_to_an_earlier_record_of_the_same_id() 
     plain = Creation(made(7, {}), {}, frozenset(), 7)
     shown, own = read(record(D, 7, custom_index_url="b")), {D.name: {7}}
     earlier = made(7, url)
-    assert said(rule, visit(earlier, shown, own=own, creations={D.name: [plain]})) == ""
+    assert said(rule, visit(earlier, shown, created_ids=own, creations={D.name: [plain]})) == ""
     given = Creation(answer("create", status=502, form=url), url, frozenset(), 7)
-    assert said(rule, visit(shown, own=own, creations={D.name: [plain, given]})) == ""
-    assert said(rule, visit(written(7, url), made(8, url), shown, own=own, creations={D.name: [plain]})) == ""
-    assert said(rule, visit(made(8, url), shown, own=own, creations={D.name: [plain]})) == "V"
+    assert said(rule, visit(shown, created_ids=own, creations={D.name: [plain, given]})) == ""
+    assert said(rule, visit(written(7, url), made(8, url), shown, created_ids=own, creations={D.name: [plain]})) == ""
+    assert said(rule, visit(made(8, url), shown, created_ids=own, creations={D.name: [plain]})) == "V"
 
 
 LISTED = "representations.listed-as-read"
@@ -177,8 +177,8 @@ def test_what_is_listed_is_what_is_read(exchanges: list[Exchange], expected: str
 
 def test_a_record_of_the_run_is_shown_with_its_values() -> None:
     exchanges = page(rows(D, 7)), read(record(D, 7, host="ct1x-1z.example.com"))
-    assert said(LISTED, visit(*exchanges, own={D.name: {7}}, markers={"ct1x-1z"})) == "V"
-    assert said("representations.color-is-hex", visit(read(record(S, 7, color="red"), S), own={S.name: {7}}), S) == "V"
+    assert said(LISTED, visit(*exchanges, created_ids={D.name: {7}}, markers={"ct1x-1z"})) == "V"
+    assert said("representations.color-is-hex", visit(read(record(S, 7, color="red"), S), created_ids={S.name: {7}}), S) == "V"
 
 
 def test_a_handler_is_not_enabled_by_itself() -> None:
@@ -227,7 +227,7 @@ def test_an_envelope_is_judged(rule: str, exchange: Exchange, expected: str) -> 
 
 def test_a_read_of_a_record_that_was_never_made_is_not_an_envelope() -> None:
     phase = BeforeAfter("create", listing(page([])), listing(page([])), frozenset({7}))
-    evidence = visit(answer("read", {"data": None}, identifier=7), before_after={D.name: [phase]})
+    evidence = visit(answer("read", {"data": None}, identifier=7), change_periods={D.name: [phase]})
     assert said("envelopes.read-data-is-an-object", evidence) == ""
 
 
@@ -236,6 +236,9 @@ def test_a_read_of_a_record_that_was_never_made_is_not_an_envelope() -> None:
     [("2026-03-02 09:00:00", "S"), ("2026-03-02 08:59:59", "S"), ("2026-03-02 07:00:00", "V"), (None, "N"), ("x", "N")],
 )
 def test_a_record_is_not_updated_before_it_was_made(updated: str | None, expected: str) -> None:
-    evidence = visit(read(record(D, 7, last_datetime=updated)), own={D.name: {7}})
+    evidence = visit(read(record(D, 7, last_datetime=updated)), created_ids={D.name: {7}})
     assert said("representations.last-datetime-is-not-before-datetime", evidence) == expected
-    assert said("representations.last-datetime-is-not-before-datetime", replace(evidence, own=set())) in ("", "N")
+    assert said("representations.last-datetime-is-not-before-datetime", replace(evidence, created_ids=set())) in (
+        "",
+        "N",
+    )

@@ -32,7 +32,7 @@ def created(  # noqa: PLR0913 - whatever a create may have come to
     seen = seen or (read(record(resource, 7, **shown), resource, identifier=7) if shown is not None else None)
     creation = Creation(exchange, form, before, exchange.made_id, seen)
     exchanges = [each for each in (exchange, seen) if each]
-    return visit(*exchanges, creations={resource.name: [creation]}, own={resource.name: {7}})
+    return visit(*exchanges, creations={resource.name: [creation]}, created_ids={resource.name: {7}})
 
 
 def updated(
@@ -173,9 +173,9 @@ def test_a_create_without_a_required_field_makes_nothing(
 
 @pytest.mark.parametrize("field", ["name", "type"])
 def test_each_required_field_of_a_handler_has_its_rule(field: str) -> None:
-    omission = Omission(field, made(9, {}, N), "m1", (record(N, 9),), is_quiet=True)
+    omission = Omission(field, made(9, {}, N), "m1", (record(N, 9),), is_stable=True)
     assert said(f"forms.{field}-required", visit(omissions={N.name: [omission]}), N) == "V"
-    omission = Omission(field, answer("create", status=422, resource=N), "m1", (), is_quiet=True)
+    omission = Omission(field, answer("create", status=422, resource=N), "m1", (), is_stable=True)
     assert said(f"forms.{field}-required", visit(omissions={N.name: [omission]}), N) == "S"
 
 
@@ -516,7 +516,7 @@ def phase(event: str, before: list[dict[str, Any]], after: list[dict[str, Any]],
 
 def around(event: str, before: list[dict[str, Any]], after: list[dict[str, Any]], **more: Any) -> Evidence:
     """A visit with a listing before, and one after, some writes."""
-    return visit(before_after={D.name: [phase(event, before, after, **more)]}, own={D.name: {7}})
+    return visit(change_periods={D.name: [phase(event, before, after, **more)]}, created_ids={D.name: {7}})
 
 
 @pytest.mark.parametrize(
@@ -524,7 +524,7 @@ def around(event: str, before: list[dict[str, Any]], after: list[dict[str, Any]]
     [(rows(D, 1, 7), True, "S"), (rows(D, 1), True, "V"), (rows(D, 7, 7), True, "V"), (rows(D, 1), False, "U")],
 )
 def test_a_created_record_is_listed_once(after: list[dict[str, Any]], complete: bool, expected: str) -> None:  # noqa: FBT001
-    evidence = around("create", rows(D, 1), after, made={7}, complete=complete)
+    evidence = around("create", rows(D, 1), after, created={7}, complete=complete)
     assert said("lifecycle.created-record-is-listed-once", evidence) == expected
 
 
@@ -568,10 +568,10 @@ def test_a_write_leaves_other_records(
 
 @pytest.mark.parametrize("after", [[record(D, 1, host="x"), OWN], [OWN]], ids=["changed", "gone"])
 def test_what_others_may_have_done_is_not_held_against_a_write(after: list[dict[str, Any]]) -> None:
-    evidence = around("create", [OTHERS, OWN], after, made={9})
-    evidence.before_after.append(phase("other", rows(D, 1), rows(D, 1, 9)))
+    evidence = around("create", [OTHERS, OWN], after, created={9})
+    evidence.change_periods.append(phase("other", rows(D, 1), rows(D, 1, 9)))
     assert said("lifecycle.create-leaves-other-records", evidence) == "US"
-    evidence = around("create", [OTHERS, OWN], after, made={9})
+    evidence = around("create", [OTHERS, OWN], after, created={9})
     quiet = PagingScan(listing(page(rows(D, 1))), (), listing(page(rows(D, 1))))
     evidence.paging_scans = [quiet]
     assert said("lifecycle.create-leaves-other-records", evidence) == "VS"
@@ -702,7 +702,7 @@ def test_reads_change_nothing() -> None:
     )
 
     def seen(watch: Watch) -> str:
-        return said(rule, visit(watches={D.name: [watch]}))
+        return said(rule, visit(repeated_listings={D.name: [watch]}))
 
     assert seen(looked(one, two, three, rested=three)) == "V"
     assert seen(looked(one, two, three, rested=one)) == "V"
@@ -716,7 +716,7 @@ def test_reads_change_nothing() -> None:
     assert said(rule, visit(paging_scans={D.name: [scan]})) == "V"
     scan = PagingScan(listing(page(one)), (), listing(page(two)))
     assert said(rule, visit(paging_scans={D.name: [scan]})) == "U"
-    assert said(rule, visit(paging_scans={D.name: [scan]}, own={D.name: {1}})) == "V"
+    assert said(rule, visit(paging_scans={D.name: [scan]}, created_ids={D.name: {1}})) == "V"
 
 
 # ---- odd input

@@ -124,7 +124,7 @@ def looks(
 ) -> tuple[Evidence, Evidence | None, FaultyTarget]:
     """What a run sees of one resource in its visits."""
     visits, target = visited(fault, resource_name, settings, explore, limits)
-    first, *others = visits.seen
+    first, *others = visits.evidences
     return first, others[0] if others else None, target
 
 

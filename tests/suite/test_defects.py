@@ -92,7 +92,7 @@ def assert_fails(name: str) -> None:
         f"{rule.id} says {own.verdict} ({'; '.join(own.reasons)}): does {name} break it whatever is chosen (needs)?"
     )
     assert all(finding.expected and finding.received for finding in own.findings)
-    others = {rule for rule, result in results.items() if result.verdict in VIOLATED} - defect.also
+    others = {rule for rule, result in results.items() if result.verdict in VIOLATED} - defect.implied_rules
     assert others == set(), (
         f"{sorted(others)} fail, too. If each server that breaks {rule.id} must break them, add them to what it implies"
         " in openapi.yaml; otherwise, correct their functions."
@@ -107,7 +107,7 @@ def test_each_rule_says_nothing_where_nothing_was_seen() -> None:
 
 
 def test_a_defect_takes_along_rules_of_the_contract_alone() -> None:
-    assert all(defect.also <= set(CONTRACT.rules) for defect in DEFECTS.values())
+    assert all(defect.implied_rules <= set(CONTRACT.rules) for defect in DEFECTS.values())
 
 
 def test_a_rule_that_several_requests_decide_is_not_broken_by_one_visit_alone(no_pauses: None) -> None:

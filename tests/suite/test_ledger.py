@@ -61,7 +61,7 @@ def test_the_target_refuses_to_write_to_what_the_run_did_not_create(operation: s
     method = {"update": "POST", "delete": "DELETE"}[operation]
     with pytest.raises(WriteRefusedError, match="domains 1 is not known to be this run's own"):
         target.send(Request(operation, "domains", method, "/api/domains/1", identifier=1))
-    assert target.sent == 0
+    assert target.request_count == 0
 
 
 @pytest.mark.sample(5)
@@ -153,7 +153,7 @@ def test_an_id_that_was_given_to_somebody_else_meanwhile_is_left_alone(no_pauses
     target = FaultyTarget(honest, Settings(fixture="empty", records=40))
 
     def replaces(visitor: Visitor) -> None:
-        path = f"/api/domains/{max(visitor.evidence.own)}"
+        path = f"/api/domains/{max(visitor.evidence.created_ids)}"
         target.wsgi.post(path, data={"host": "jane.example.org"}, headers={"Authorization": OWNER})
 
     visit(

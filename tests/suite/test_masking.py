@@ -196,13 +196,13 @@ def test_no_finding_tells_what_others_have_written(no_pauses: None, name: str) -
     outcome = Outcome(
         base_url=BASE_URL,
         version="1.0.0",
-        began=0.0,
+        started_at=0.0,
         word="does not conform",
         status=1,
         results=tuple(visits.results),
         exchanges=tuple(target.exchanges),
         not_run=0,
-        requests=target.sent,
+        requests=target.request_count,
         seconds=0.0,
         masking=Masking.of({}, own),
     )

@@ -13,7 +13,7 @@ from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, USUAL, Shape, encod
 FORM: dict[str, str | tuple[str, bytes, str]] = {"name": "Größe 1", "logo": ("logo.png", b"\x89PNG\r\n--", "image/png")}
 
 
-@pytest.mark.parametrize("shape", [USUAL, *SHAPES, NOTHING_CHOSEN], ids=lambda shape: shape.like)
+@pytest.mark.parametrize("shape", [USUAL, *SHAPES, NOTHING_CHOSEN], ids=lambda shape: shape.client)
 def test_each_shape_is_a_form(shape: Shape) -> None:
     body, media_type = encode(FORM, shape)
     assert len(shape.boundary) <= 70
@@ -32,7 +32,7 @@ def test_a_boundary_with_punctuation_is_quoted() -> None:
     assert all(shape.quoted for shape in odd)
 
 
-@pytest.mark.parametrize("shape", [USUAL, *SHAPES, NOTHING_CHOSEN], ids=lambda shape: shape.like)
+@pytest.mark.parametrize("shape", [USUAL, *SHAPES, NOTHING_CHOSEN], ids=lambda shape: shape.client)
 def test_a_boundary_holds_only_what_common_clients_put_there(shape: Shape) -> None:
     """Some frameworks end a boundary at a comma, which RFC 2046 allows and no client sends."""
     assert re.fullmatch(r"[A-Za-z0-9=_+.-]+", shape.boundary)

@@ -73,7 +73,7 @@ def sightings(choices: dict[str, str], records: int, explore: Explore = probes) 
     broken = [result.id for of_one in visits for result in of_one.results if result.verdict not in KEPT]
     assert broken == [], f"a mock with {choices} breaks them; the exhaustive tests of this file try each value alone"
     assert list(walked(choices))
-    return observed(exchange for of_one in visits for exchange in of_one.seen[0].exchanges)
+    return observed(exchange for of_one in visits for exchange in of_one.evidences[0].exchanges)
 
 
 def combined(turn: int, unseen: dict[str, list[str]]) -> dict[str, str]:

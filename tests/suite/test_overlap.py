@@ -64,7 +64,7 @@ def test_a_defect_that_shows_only_then_is_caught_by_its_rule(few_at_once: None, 
     resource = defect.resources[0] if defect.resources else "domains"
     with MockServer(defects=(name,), fixture="empty", records=3) as server:
         results = judged_until_found(defect.rule, server.base_url, resource)
-    assert defect.rule in broken(results) <= {defect.rule, *defect.also}
+    assert defect.rule in broken(results) <= {defect.rule, *defect.implied_rules}
     finding = results[f"{defect.rule}[{resource}]"].findings[0]
     assert " rounds" in finding.received
     assert len(finding.timeline) >= 2

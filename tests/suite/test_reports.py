@@ -162,7 +162,7 @@ def test_annotations_name_the_rule_and_stay_on_their_line() -> None:
 def test_a_script_sends_nothing_at_one_moment_to_a_record_that_it_does_not_create() -> None:
     domains = CONTRACT.resources["domains"]
     delete = Exchange(Request("delete", "domains", "DELETE", "/api/domains/7", identifier=7), 1, 200)
-    finding = Violation(delete, "one success", "two", together=(delete, delete))
+    finding = Violation(delete, "one success", "two", exchanges=(delete, delete))
     (told,) = at_once(finding, {}, domains)
     assert told == "# These requests write to a record that this script does not create, so it sends none of them."
     sent = "\n".join(at_once(finding, {7: "id_1"}, domains))

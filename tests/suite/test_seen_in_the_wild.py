@@ -190,7 +190,7 @@ def test_a_page_link_that_leads_nowhere_is_noted_and_no_failure(point: str, reso
 def test_what_becomes_of_a_text_that_an_update_empties_is_seen_and_no_failure(value: str) -> None:
     settings = Settings(fixture="empty", records=40, choices={"cleared-text": value})
     visits, _ = visited(honest, D, settings, EXPLORE)
-    assert list(observed(visits.seen[0].exchanges)["cleared-text"]) == [value]
+    assert list(observed(visits.evidences[0].exchanges)["cleared-text"]) == [value]
     assert [each.id for each in visits.results if each.verdict in VIOLATED] == []
 
 
@@ -232,7 +232,7 @@ def test_a_slash_after_a_bare_host_means_nothing() -> None:
 @pytest.mark.parametrize(("records", "beyond"), [(60, "250, 500, 1000"), (1100, "")])
 def test_page_sizes_that_no_list_could_fill_are_noted(resource: str, records: int, beyond: str) -> None:
     visits, _ = visited(honest, resource, Settings(fixture="empty", records=records), chapters=PAGES)
-    first = visits.seen[0]
+    first = visits.evidences[0]
     assert re.findall("page sizes of (.*) were asked", "\n".join(remarks(first.exchanges))) == (
         [beyond] if beyond else []
     )

@@ -68,7 +68,7 @@ def test_a_finding_takes_the_fewest_requests(defect: str, rule: str, least: list
 def test_each_of_several_findings_takes_the_fewest_requests() -> None:
     with MockServer(defects=("created-records-are-not-listed",)) as server:
         found = outcome(server, "*", shrink=300)
-    assert len(found.failing) == len(found.shrunk) > 1
+    assert len(found.failing) == len(found.shortest) > 1
     assert operations(found, "lifecycle.created-record-is-listed-once") == ["create", "list"]
     assert found.left == ()
 
@@ -76,7 +76,7 @@ def test_each_of_several_findings_takes_the_fewest_requests() -> None:
 def test_it_stays_within_its_budget_and_can_be_turned_off() -> None:
     with MockServer(defects=("update-resets-the-name",)) as server:
         none, some, usual = (outcome(server, UPDATES, shrink=most) for most in (0, 12, None))
-    assert none.shrunk == {}
+    assert none.shortest == {}
     assert none.requests < some.requests <= none.requests + 12 + 12  # clean-up lists, and deletes what is left
     assert usual.requests <= none.requests * 1.25 + 12
 
@@ -86,19 +86,19 @@ def test_nothing_more_is_created_where_something_could_not_be_removed() -> None:
         found = outcome(server, UPDATES)
     assert [result.rule.id for result in found.failing] == [UPDATES]
     assert found.left
-    assert found.shrunk == {}
+    assert found.shortest == {}
 
 
 def test_what_does_not_show_again_keeps_the_requests_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with MockServer(defects=("update-resets-the-name",)) as server:
         monkeypatch.setattr("contract_tests.shrinking.judged_again", lambda *_: [])
         found = outcome(server, UPDATES)
-        assert found.shrunk == {}
+        assert found.shortest == {}
         assert len(operations(found, UPDATES)) > 4
 
 
 def test_a_finding_that_does_not_show_once_more_is_not_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = Shrinking._tried  # noqa: SLF001 - somebody else's doing, which shows in some tries only
+    tried = Shrinking._try  # noqa: SLF001 - somebody else's doing, which shows in some tries only
     seen = set[str]()
 
     def now_and_then(self: Shrinking, rule: Rule, *more: Any) -> Shrunk | None:
@@ -107,9 +107,9 @@ def test_a_finding_that_does_not_show_once_more_is_not_shrunk(monkeypatch: pytes
         seen.update([rule.id] if shown else [])
         return shown if is_first else None
 
-    monkeypatch.setattr(Shrinking, "_tried", now_and_then)
+    monkeypatch.setattr(Shrinking, "_try", now_and_then)
     with MockServer(defects=("update-resets-the-name",)) as server:
-        assert outcome(server, UPDATES, shrink=300).shrunk == {}
+        assert outcome(server, UPDATES, shrink=300).shortest == {}
 
 
 @pytest.mark.slow

@@ -61,7 +61,7 @@ def test_a_state_is_waited_for_in_full_once_and_then_for_as_long_as_reads_were_s
     assert total(clock, lag, "delete", missed=False) == pytest.approx(2.1)
     lag.miss("domains", "update", due=True)
     assert total(clock, lag, "delete", missed=False) == pytest.approx(waiting.LATER)  # the server is broken
-    lag.learn(0.3, waited_out=False)
+    lag.record_lag(0.3, waited_out=False)
     assert total(clock, lag, missed=True) == pytest.approx(0.3 + waiting.MARGIN)
 
 
@@ -72,10 +72,10 @@ def test_the_last_look_at_a_slow_server_is_the_first_after_the_wait(clock: Clock
 
 def test_a_lag_is_known_until_it_turns_out_to_be_longer() -> None:
     lag = Lag(1.0)
-    lag.learn(0.2, waited_out=False)
-    lag.learn(0.1, waited_out=False)
+    lag.record_lag(0.2, waited_out=False)
+    lag.record_lag(0.1, waited_out=False)
     assert lag.settling == pytest.approx(0.2 + waiting.MARGIN)
-    lag.learn(0.5, waited_out=True)
+    lag.record_lag(0.5, waited_out=True)
     assert lag.settling == waiting.SETTLING
 
 
@@ -122,7 +122,7 @@ def next_wait(monkeypatch: pytest.MonkeyPatch, lag: Lag) -> float:
 def test_the_option_for_the_lag_scales_every_wait(clock: Clock, share: float) -> None:
     lag = Lag(share)
     assert total(clock, lag, missed=False) == pytest.approx(2.1 * share)
-    assert lag.whole == waiting.SETTLING * share
+    assert lag.max_wait == waiting.SETTLING * share
 
 
 LIST = Request("list", "domains", "GET", "/api/domains/")
